@@ -73,6 +73,30 @@ def launches(call):
     return out, [(event["name"][:160], event["args"].get("grid")) for event in events if event.get("cat") == "kernel"]
 
 
+def launches_each(calls):
+    """Of each call the kernels that it launched, name and grid: a kernel that waits stands between them."""
+    def run():
+        for call in calls:
+            torch.cuda._sleep(1)  # pylint: disable=protected-access
+            call()
+        torch.cuda.synchronize()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "trace.json")
+        profile.export_chrome_trace(path)
+        with open(path, encoding="utf-8") as file:
+            events = [e for e in json.load(file)["traceEvents"] if e.get("cat") == "kernel"]
+    found = []
+    for event in sorted(events, key=lambda e: e["ts"]):
+        if "spin" in event["name"]:
+            found.append([])
+        elif found:
+            found[-1].append((event["name"], event["args"]["grid"]))
+    assert len(found) == len(calls), (len(found), len(calls))
+    return found
+
+
 def random(seed, *shape, scale=1.0):
     generator = torch.Generator().manual_seed(seed)
     return (torch.randn(*shape, generator=generator) * scale).to(DEVICE)

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from record_h200 import DEVICE  # pylint: disable=wrong-import-position
+from record_h200 import DEVICE, launches_each  # pylint: disable=wrong-import-position
 
 ROWS = [1, 8, 9, 16, 17, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 1024]
 COLUMNS = [64, 96, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 16384]
@@ -50,26 +50,10 @@ def shapes():
 
 
 def record(cases, memory):
-    """The kernels of each case, which a kernel that waits separates."""
-    def run():
-        for kind, op, m, n, k in cases:
-            x, w = memory[kind][:m * k].view(m, k), memory[kind][:n * k].view((k, n) if op == "matmul" else (n, k))
-            torch.cuda._sleep(1)  # pylint: disable=protected-access
-            multiply(kind, op, x, w)
-        torch.cuda.synchronize()
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
-        run()
-    profile.export_chrome_trace("/tmp/trace.json")
-    with open("/tmp/trace.json", encoding="utf-8") as file:
-        events = [e for e in json.load(file)["traceEvents"] if e.get("cat") == "kernel"]
-    found = []
-    for event in sorted(events, key=lambda e: e["ts"]):
-        if "spin" in event["name"]:
-            found.append([])
-        elif found:
-            found[-1].append((event["name"], event["args"]["grid"]))
-    assert len(found) == len(cases), (len(found), len(cases))
-    return found
+    def call(kind, op, m, n, k):
+        x, w = memory[kind][:m * k].view(m, k), memory[kind][:n * k].view((k, n) if op == "matmul" else (n, k))
+        return lambda: multiply(kind, op, x, w)
+    return launches_each([call(*case) for case in cases])
 
 
 def main(out, values, *types):

@@ -36,7 +36,7 @@ def run(arithmetic, arrays, groups):
 random = np.random.default_rng(1)
 # kind, channels in, out, groups, is the bias added before the sum is rounded; None: no kernel of these, equal to conv=plain
 for kind, inner, out, groups, before in (("fp16", 40, 40, 40, False), ("fp16", 16, 16, 16, True), ("bf16", 40, 40, 40, True), ("bf16", 16, 16, 16, True), ("fp16", 3, 8, 1, False), ("bf16", 1, 8, 1, False),
-                                         ("fp16", 4, 8, 1, None), ("fp16", 40, 80, 40, None)):
+                                         ("fp16", 40, 80, 40, None)):
     draw = lambda *shape: rounded((random.uniform(0.5, 2, shape) * random.choice([-1, 1], shape)).astype(np.float32), kind)
     arrays = {"x": draw(1, inner, 12, 12), "w": draw(out, inner // groups, 3, 3), "b": draw(out)}
     base = f"{kind},epilogue=rounded"
@@ -52,6 +52,8 @@ for kind, inner, out, groups, before in (("fp16", 40, 40, 40, False), ("fp16", 1
     if not np.array_equal(got, wanted):
         sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")
 END
+# what a GPU gave for drawn numbers: the one that differs is Winograd's 4x4
+"$python" "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
 expect 2 "no matrix unit" "$program" arith fp16,unit=none,conv=torch
 shows err "conv=" "what is wrong"
 exit $failed

@@ -415,7 +415,8 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
     if (a->conv_torch)
         put_paragraph(page, "conv",
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
-                      "multiply-adds in FP32, beside the matrix unit. The bias of the former is "
+                      "multiply-adds in FP32, beside the matrix unit; the others add in the order "
+                      "of the kernel that cuDNN took for the nearest recorded shape. The bias of the former is "
                       "added before the one rounding; in FP16 with 32 channels or more to the "
                       "rounded sum.");
     if (a->norms_torch)

@@ -5,6 +5,7 @@
 #include "number/format/scaling.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
+#include "ops/product/conv_kernel.h"
 #include "ops/product/conv_layout.h"
 #include "ops/spatial/window.h"
 
@@ -67,22 +68,91 @@ static bool tile_is_whole(const struct ulp_arithmetic *arithmetic, int64_t chann
     return keeps_positions(arithmetic) && count_tile_channels(arithmetic, channels) >= channels;
 }
 
-static enum ulp_status order_taps(struct ulp_call *call, int64_t **table, int64_t channels,
-                                  int64_t positions, struct ulp_error *error)
+/* The products of one result in the order of their sum; -1: a place that the kernel fills up with a
+ * zero. NULL: the weight's order. */
+struct taps {
+    int64_t *places;
+    size_t count;
+};
+
+/* Of conv=torch the recorded kernel's; that fills up where weights are floats of one group. */
+static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_tensor *weights,
+                                 const struct ulp_conv_groups *g, const struct ulp_windows *w,
+                                 struct taps *taps, struct ulp_error *error)
 {
-    if (!keeps_positions(call->arithmetic) || channels == 1 || positions == 1)
+    const int64_t positions = ulp_product(w->kernel, w->rank);
+    struct ulp_conv_kernel kernel = {ULP_CONV_TILES, count_tile_channels(call->arithmetic, g->in)};
+    *taps = (struct taps){NULL, (size_t)(g->in * positions)};
+    if (!keeps_positions(call->arithmetic) || taps->count == 0)
         return ULP_OK;
+    const bool known = call->arithmetic->conv_torch && g->count == 1 &&
+                       ulp_conv_kernel_find(call->arithmetic, g->in, g->out, w, &kernel);
+    if (!known && (g->in == 1 || positions == 1))
+        return ULP_OK;
+    const size_t filled = ulp_conv_kernel_order(&kernel, g->in, positions, NULL);
+    enum ulp_status status = ulp_move_table(call, &taps->places, filled, 0, 0, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_conv_kernel_order(&kernel, g->in, positions, taps->places);
+    taps->count = filled;
+    if (known && weights->element == ULP_ELEMENT_F32)
+        return ULP_OK;
+    taps->count = 0;
+    for (size_t i = 0; i < filled; i++)
+        if (taps->places[i] >= 0)
+            taps->places[taps->count++] = taps->places[i];
+    return ULP_OK;
+}
+
+static enum ulp_status order_taps(const struct ulp_call *call, const struct taps *taps,
+                                  int64_t **table, struct ulp_error *error)
+{
     int64_t *ordered;
-    enum ulp_status status =
-        ulp_move_table(call, &ordered, (size_t)(channels * positions), 0, 0, error);
-    const int64_t tile = count_tile_channels(call->arithmetic, channels);
-    for (int64_t first = 0, at = 0; first < channels && status == ULP_OK; first += tile)
-        for (int64_t p = 0; p < positions; p++)
-            for (int64_t c = first; c < channels && c < first + tile; c++)
-                ordered[at++] = (*table)[c * positions + p];
+    if (!taps->places)
+        return ULP_OK;
+    enum ulp_status status = ulp_move_table(call, &ordered, taps->count, 0, 0, error);
+    for (size_t i = 0; i < taps->count && status == ULP_OK; i++)
+        ordered[i] = (*table)[taps->places[i] < 0 ? 0 : taps->places[i]];
     if (status == ULP_OK)
         *table = ordered;
     return status;
+}
+
+/* Weights with the zeros that the kernel fills up with, as a factor: places that no product has. */
+static enum ulp_status fill_weights(const struct ulp_call *call, const struct ulp_tensor *weights,
+                                    const struct taps *taps, size_t lines,
+                                    struct ulp_factor *factor, struct ulp_error *error)
+{
+    const size_t k = weights->count / lines;
+    struct ulp_tensor *filled;
+    float *values;
+    uint8_t *padding;
+    int64_t *line, *along;
+    enum ulp_status status;
+    if ((status = ulp_call_take(call, 1, sizeof *filled, &filled, error)) != ULP_OK ||
+        (status = ulp_call_take(call, lines * taps->count, sizeof *values, &values, error)) !=
+            ULP_OK ||
+        (status = ulp_call_take(call, lines * taps->count, 1, &padding, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &line, lines, 0, (int64_t)taps->count, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &along, taps->count, 0, 1, error)) != ULP_OK)
+        return status;
+    for (size_t i = 0, at = 0; i < lines; i++)
+        for (size_t j = 0; j < taps->count; j++, at++) {
+            padding[at] = taps->places[j] < 0;
+            values[at] =
+                padding[at] ? 0 : ((const float *)weights->data)[i * k + (size_t)taps->places[j]];
+        }
+    *filled = *weights;
+    filled->data = values;
+    filled->count = lines * taps->count;
+    filled->rank = 2;
+    filled->dims[0] = (int64_t)lines;
+    filled->dims[1] = (int64_t)taps->count;
+    factor->tensor = filled;
+    factor->line_offset = line;
+    factor->k_offset = along;
+    factor->padding = padding;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
@@ -98,6 +168,7 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
     struct ulp_conv_groups g = {0};
     struct ulp_windows w;
     struct ulp_padded x;
+    struct taps order;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
     enum ulp_status status = read_conv(call, in, weights, &g, &w, error);
     if (status != ULP_OK || call->out[0].count == 0)
@@ -115,8 +186,9 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
                                 error)) != ULP_OK ||
         (status = ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) !=
             ULP_OK ||
-        (status = order_taps(call, &w_k, g.in, positions, error)) != ULP_OK ||
-        (status = order_taps(call, &x_k, g.in, positions, error)) != ULP_OK ||
+        (status = find_taps(call, weights, &g, &w, &order, error)) != ULP_OK ||
+        (status = order_taps(call, &order, &w_k, error)) != ULP_OK ||
+        (status = order_taps(call, &order, &x_k, error)) != ULP_OK ||
         (status = ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line,
                                 error)) != ULP_OK ||
         (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
@@ -126,7 +198,7 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         .batch_count = (size_t)(g.batch * g.count),
         .m = (size_t)g.out,
         .n = (size_t)pixels,
-        .k = (size_t)k,
+        .k = order.count,
         .k_run = tile_is_whole(call->arithmetic, g.in) ? (size_t)g.in : 0,
         .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
         .b = {.tensor = &x.tensor,
@@ -138,20 +210,34 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         .out_row_offset = row,
         .out_column_offset = column,
     };
-    return ulp_sums_add(call, sums, &problem, error);
+    if (order.count > (size_t)k)
+        status = fill_weights(call, weights, &order, (size_t)g.out, &problem.a, error);
+    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
 }
 
 /* As PyTorch 2.11 and cuDNN 9.19 compute in FP16 and BF16 what is no product for a matrix unit,
  * found from the convolutions of 27 networks on an H100 (tests/compare_bits.py): scalar chains in
- * the weight's order for 1 and 3 channels, and for one channel a group. There the bias is added
+ * the weight's order for 1 to 3 channels, for one channel a group, and for the shapes that the
+ * table of kernels says so of. There the bias is added
  * before the sum is rounded, which is PyTorch's own kernel, or after, which is cuDNN's (FP16 with
  * 32 channels or more). */
+static bool is_chain(const struct ulp_call *call)
+{
+    struct ulp_windows windows;
+    struct ulp_conv_kernel kernel;
+    struct ulp_error ignored; /* the sums read the windows again and fail */
+    return ulp_windows_read(call, call->in[0], call->in[1], &windows, &ignored) == ULP_OK &&
+           ulp_conv_kernel_find(call->arithmetic, call->in[1]->dims[1], call->in[1]->dims[0],
+                                &windows, &kernel) &&
+           kernel.order == ULP_CONV_CHAIN;
+}
+
 static bool leaves_unit(const struct ulp_call *call, struct ulp_arithmetic *own)
 {
     const int64_t groups = ulp_call_int(call, "group"), channels = call->in[1]->dims[1];
     const bool depthwise = groups > 1 && channels == 1 && call->in[1]->dims[0] == groups;
     *own = *call->arithmetic;
-    if (!own->conv_torch || !(depthwise || (groups == 1 && channels <= 3)))
+    if (!own->conv_torch || !(depthwise || (groups == 1 && (channels <= 3 || is_chain(call)))))
         return false;
     own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
     own->schedule.split_k = own->schedule.promote = 0;

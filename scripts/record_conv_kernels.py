@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Record which kernels PyTorch's convolutions launch on an NVIDIA GPU, by shape, in FP16 and BF16.
+
+    scripts/record_conv_kernels.py OUT.json
+
+OUT.json: rows [type, channels, features, size, kernel, stride, dilation, padding, kernels...]: one image of size x size results, the kernels in order, without those that only change a layout or add a bias. padding: apart, the
+input has it already (as a Pad node before leaves it), or own, the convolution adds it. Shapes are a grid; contents do not matter."""
+import json
+import os
+import re
+import sys
+
+import torch
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from record_h200 import DEVICE, HALVES, launches_each  # pylint: disable=wrong-import-position
+
+CHANNELS = [4, 8, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 512]
+FEATURES = [8, 16, 24, 32, 64, 96, 128, 256, 512]
+SIZES = [2, 4, 5, 8, 10, 14, 20, 30, 40, 56, 80, 112, 160, 224]  # of the result
+WINDOWS = [(1, 2, 1), (2, 1, 1), (3, 1, 1), (3, 2, 1), (3, 1, 2), (5, 1, 1), (5, 2, 1)]  # kernel, stride, dilation
+MOST = 2e10  # multiply-adds of one
+MOVES = re.compile("nchwToNhwc|nhwcToNchw|tensorTransform|elementwise")
+
+
+def cases():
+    for kind in HALVES:
+        for channels in CHANNELS:
+            for features in FEATURES:
+                for size in SIZES:
+                    for window in WINDOWS:
+                        if channels * features * size * size * window[0]**2 <= MOST:
+                            yield kind, channels, features, size, *window, "apart"
+                            if (channels, features) in ((32, 32), (64, 64), (96, 24), (128, 128), (16, 16)):
+                                yield kind, channels, features, size, *window, "own"
+
+
+def call(memory, kind, channels, features, size, kernel, stride, dilation, padding):
+    extent = (kernel - 1) * dilation
+    side = (size - 1) * stride + extent + 1
+    own = extent // 2 if padding == "own" and extent % 2 == 0 else 0
+    side -= 2 * own
+    if side < 1:
+        return lambda: None
+    x, w = memory[kind][:channels * side * side].view(1, channels, side, side), memory[kind][:features * channels * kernel**2].view(features, channels, kernel, kernel)
+    return lambda: torch.nn.functional.conv2d(x, w, None, stride, own, dilation)
+
+
+def main(out):
+    print(torch.cuda.get_device_name(), torch.__version__, torch.backends.cudnn.version(), flush=True)
+    memory = {kind: torch.zeros(1 << 27, dtype=dtype, device=DEVICE) for kind, dtype in HALVES.items()}
+    every, rows = list(cases()), []
+    print(len(every), "convolutions", flush=True)
+    with open(out, "w", encoding="utf-8") as file:
+        for first in range(0, len(every), 500):
+            part = every[first:first + 500]
+            for case, kernels in zip(part, launches_each([call(memory, *case) for case in part])):
+                row = [*case, *(name[:150] for name, _ in kernels if not MOVES.search(name))]
+                file.write(json.dumps(row) + "\n")
+                rows.append(row)
+            file.flush()
+    print(len(rows), "recorded", flush=True)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__.splitlines()[2].strip())
+    main(sys.argv[1])
