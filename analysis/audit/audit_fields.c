@@ -492,6 +492,7 @@ static const struct ulp_field audit[] = {
     {.name = "sample_names", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit, sample_names), .points = true, .counted = true, .count = offsetof(struct ulp_audit, sample_count)},
     {.name = "nonfinite_input_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, nonfinite_input_count), .counts = true},
     {.name = "nonfinite_inputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, nonfinite_inputs), .type = &ulp_struct_audit_input, .points = true, .counted = true, .count = offsetof(struct ulp_audit, nonfinite_input_count)},
+    {.name = "nonfinite_inputs_meant", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_audit, nonfinite_inputs_meant), .whole = true},
     {.name = "lane_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, lane_count), .counts = true},
     {.name = "lanes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, lanes), .type = &ulp_struct_audit_lane, .points = true, .counted = true, .count = offsetof(struct ulp_audit, lane_count)},
     {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, place_count), .counts = true},

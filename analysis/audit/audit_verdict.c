@@ -137,12 +137,19 @@ const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lan
     return worst;
 }
 
-enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit_lane *lane)
+static enum ulp_grade grade_lane(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
     return !worst                                                           ? ULP_GRADE_NOT
            : worst->judged.grade == ULP_GRADE_FINE && lane->first_born >= 0 ? ULP_GRADE_BORDERLINE
                                                                             : worst->judged.grade;
+}
+
+enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
+                                    const struct ulp_audit_lane *lane)
+{
+    return audit->nonfinite_input_count && !audit->nonfinite_inputs_meant ? ULP_GRADE_NOT
+                                                                          : grade_lane(lane);
 }
 
 enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
@@ -160,7 +167,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
     } else if (!worst) {
         ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
     } else {
-        out->grade = ulp_audit_lane_grade(&audit->lanes[index]);
+        out->grade = grade_lane(&audit->lanes[index]);
         out->task = worst->judged.task;
         out->output = worst->name;
         ulp_text_show(&text, "output %s", worst->name);

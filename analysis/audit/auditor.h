@@ -95,9 +95,11 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
 /* The same of an output of the graph when all samples are there: its grade. False: no memory. */
 bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *output);
 /* The output that is worst by its grade; NULL: there is none. And the lane's grade: its, but an
- * overflow that does harm is not fine on these samples alone. */
+ * overflow that does harm is not fine on these samples alone, and NaN in an input that nobody
+ * meant leaves nothing to judge. */
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
-enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit_lane *lane);
+enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
+                                    const struct ulp_audit_lane *lane);
 
 /* Add the finished audit of one sample, under its name, behind those that were added; it is copied.
  * Both auditors' plans are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when they

@@ -75,6 +75,8 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
                                              .task = options->task,
+                                             .allow_nonfinite_inputs =
+                                                 options->allow_nonfinite_inputs,
                                              .thread_count = options->thread_count,
                                              .progress = options->progress};
     struct ulp_audit *audit = take(x, sizeof *audit);

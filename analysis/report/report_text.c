@@ -88,7 +88,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit *aud
     char title[ULP_SHOWN_BYTES];
     ulp_report_verdict(audit, lane, &verdict);
     ulp_show(title, sizeof title - 2, lane->name, 40, 0);
-    const enum ulp_grade grade = ulp_audit_lane_grade(lane);
+    const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
     const char *colour = grade == ULP_GRADE_FINE     ? ""
                          : grade == ULP_GRADE_BROKEN ? page->red
                                                      : page->yellow;

@@ -373,6 +373,12 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
         add_cause(out, lane, cause, attribution->kept_output, "what is left");
 }
 
+/* Do inputs hold what is not finite, and nobody said that this is meant? */
+static bool is_unmeant(const struct ulp_audit *audit)
+{
+    return audit->nonfinite_input_count && !audit->nonfinite_inputs_meant;
+}
+
 /* ". Input x has 3 values that are not finite" */
 static void add_inputs(struct ulp_text *out, const struct ulp_audit *audit)
 {
@@ -385,6 +391,8 @@ static void add_inputs(struct ulp_text *out, const struct ulp_audit *audit)
         ulp_text_show(out, " in sample %s", audit->sample_names[first->sample]);
     if (audit->nonfinite_input_count > 1)
         ulp_text_show(out, ", and so have %zu more", audit->nonfinite_input_count - 1);
+    if (is_unmeant(audit))
+        ulp_text_add(out, " (when that is meant: --allow-nonfinite-inputs)");
 }
 
 /* ". Output y has no element to compare in 1 of 3 samples, the first of them es/b.npz" */
@@ -412,11 +420,12 @@ static void add_grade(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, "%s", more ? "" : "no output can be compared");
         return;
     }
-    if (worst->entire.nonfinite ||
+    const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
+    if (worst->entire.nonfinite || is_unmeant(audit) ||
         (worst->vacant.count && audit->sample_count > 1)) /* which the rest says */
-        ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(lane)));
+        ulp_text_add(out, "%s", ulp_grade_name(grade));
     else
-        ulp_judged_say(out, ulp_audit_lane_grade(lane), &worst->judged,
+        ulp_judged_say(out, grade, &worst->judged,
                        lane->outputs.output_count > 1 || worst->judged.grade == ULP_GRADE_NOT
                            ? worst->name
                            : NULL);

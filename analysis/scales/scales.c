@@ -278,6 +278,15 @@ static void finish(struct looking *looking)
     qsort(out->tensors, out->tensor_count, sizeof *out->tensors, by_error);
 }
 
+/* Is every product 0, as with inputs of zeros? Then no choice is better than another. */
+static bool shows_nothing(const struct looking *looking)
+{
+    for (size_t t = 0; t < looking->out->tensor_count; t++)
+        if (looking->sums[t].product_signal != 0 || looking->out->tensors[t].nonfinite)
+            return false;
+    return true;
+}
+
 static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                            const struct ulp_scales_options *options, struct ulp_scales *out,
                            struct ulp_error *error)
@@ -311,6 +320,10 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
                         "no product in the main graph takes %s, and no QuantizeLinear is there: "
                         "nothing to look at",
                         options->arithmetic.name);
+    if (shows_nothing(&looking))
+        return ulp_fail(error, ULP_ERROR_LIMIT,
+                        "every product is 0 with these inputs, whatever is rounded: give inputs "
+                        "that are no zeros");
     finish(&looking);
     return ulp_scales_choose(model, inputs, options, out, error);
 }

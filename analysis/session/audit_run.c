@@ -197,6 +197,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
         status = check_options(options, &lanes[0], error);
     if (status == ULP_OK)
         status = ulp_session_run(&session, out, error);
+    out->nonfinite_inputs_meant = options->allow_nonfinite_inputs;
     if (status == ULP_OK && out->sample_count) {
         status = finish(&session, &truths, out, error);
         if (status != ULP_OK)

@@ -400,7 +400,7 @@ struct ulp_histogram {
 };
 /* A node in the graph: what is the same in every lane. */
 struct ulp_place {
-    char *name, *op; /* [whole] */
+    char *name, *op;     /* [whole] */
     const char *formula; /* of its operator, as ulp_operator_info has it; NULL: none [whole] */
     /* its inputs, weights included; of an If, Loop or Scan also captured values and the results of
      * its bodies */
@@ -435,6 +435,7 @@ struct ulp_audit {
     /* inputs with values that are not finite */
     size_t nonfinite_input_count;
     struct ulp_audit_input *nonfinite_inputs;
+    bool nonfinite_inputs_meant; /* options.allow_nonfinite_inputs [whole] */
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
     size_t place_count;
@@ -582,6 +583,8 @@ struct ulp_audit_options {
      * follow that are counted anew */
     void (*begins)(void *context, size_t sample, size_t run, size_t run_count);
     void (*finished)(void *context, size_t sample); /* its figures are there, or in the folder */
+    /* NaN and infinities in inputs are meant: else an audit with any says that it is not judged */
+    bool allow_nonfinite_inputs;
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the plan of its

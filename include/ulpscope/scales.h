@@ -80,7 +80,7 @@ struct ulp_scales_options {
 };
 
 /* Free *out with ulp_scales_free. ULP_ERROR_LIMIT: no output of floats has a finite
- * element. */
+ * element, or every product is 0. */
 ULP_API enum ulp_status ulp_scales_run(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs,
                                        const struct ulp_scales_options *options,

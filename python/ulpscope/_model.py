@@ -201,6 +201,7 @@ class Model:
         certify: bool = False,
         quick: bool = False,
         timings: bool = False,
+        allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Audit:
@@ -236,6 +237,7 @@ class Model:
                 timer=timer.value if timer is not None else None,
                 progress=ctypes.pointer(watch.observer),
                 begins=_begins(d.ulp_audit_options, shown),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
             )
             given = d.ulp_samples(len(sets), _sample_items(names, sets))
             call("ulp_audit_run", self._model, structs, len(lanes), byref(given), byref(options), byref(audit.value))

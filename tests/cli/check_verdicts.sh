@@ -222,7 +222,21 @@ grep -q "values inside .* overflow" out && fail "the least number, less 1, is ca
 
 expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q
 tr -s ' \n' '  ' <out >flat
-shows flat "Input x has 1 value that is not finite" "NaN in the verdict"
+shows flat "Input x has 1 value that is not finite (when that is meant: --allow-nonfinite-inputs)" "NaN in the verdict"
+# an output that equals the reference, NaN and all, says nothing
+PYTHONPATH=$source/examples "$python" - <<'END' || fail "a network with NaN"
+import numpy as np
+from onnx_writer import node, write_model
+
+write_model("passed.onnx", [node("Relu", "x", "y")], {"x": (4, 8)}, ["y"], {}, opset=13)
+x = np.ones((4, 8), "f")
+x[1, 2] = np.nan
+np.savez("passed.npz", x=x)
+END
+expect 0 "NaN passed on" "$program" audit passed.onnx -i passed.npz -a fp32 -q
+[[ $(head -1 out) == "fp32: not judged: y equals the reference. Input x has 1 value"* ]] || fail "NaN passed on: $(head -1 out)"
+expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs
+[[ $(head -1 out) == "fp32: fine"* ]] || fail "NaN that is meant: $(head -1 out)"
 expect 0 "two shapes" "$program" audit log.onnx -a fp16 -q --shape x=1x8 --shape x=2x8
 grep -q '\\n' out && fail "a literal line feed between two shapes"
 exit $failed

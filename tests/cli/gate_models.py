@@ -44,6 +44,7 @@ write_model("undefined.onnx", [zero, node("Div", "z z", "y", "quotient")], x, ["
 write_model("infinite.onnx", [zero, node("Div", "x z", "y", "quotient")], x, ["y"])
 write_model("ratio.onnx", [node("Div", "x x", "y", "quotient")], x, ["y"])
 npz("zero.npz", x=((2, 4), (0,) * 8))
+npz("same.npz", x=((2, 4), (1,) * 8))
 npz("ratio.npz", x=((1, 4), (1, 0, 2, 3)))
 for name, y in {"same": (1, nan, 1, 1), "more": (1, nan, nan, 1), "less": (1, 1, 1, 1), "other": (1, inf, 1, 1)}.items():
     npz("ratio_%s.npz" % name, y=((1, 4), y))

@@ -200,6 +200,7 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .original = given->original,
         .pairs = given->pairs,
         .pair_count = options->pair_count,
+        .allow_nonfinite_inputs = options->common.allow_nonfinite_inputs,
         .checkpoint =
             options->checkpoint_count || given->checkpoint.ranks ? &given->checkpoint : NULL,
         .thread_count = options->common.threads,
