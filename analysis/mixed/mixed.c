@@ -145,11 +145,15 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
     struct ulp_mixed_written written;
     struct ulp_tensor_set first;
     const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
-    enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
+    struct ulp_arithmetic declared;
+    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_mixed_expect(job, 0, &job->types, &first, error);
     if (status == ULP_OK)
         status = ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error);
     if (status == ULP_OK)
-        status = ulp_mixed_check(job, path, &first, error);
+        status = ulp_mixed_check(job, path, &declared, NULL, &first, error);
     ulp_tensor_set_free(&first);
     if (status != ULP_OK)
         return status;

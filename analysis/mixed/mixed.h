@@ -26,9 +26,10 @@ struct ulp_mixed_job {
 enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,
                                  struct ulp_error *error);
-/* Does the file at path give these bits in the arithmetic `model`? first: of the first sample,
- * which has been run. */
+/* Does the file at path give these bits in that arithmetic, with these nodes kept (NULL: none)?
+ * first: of the first sample, which has been run. */
 enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
+                                const struct ulp_arithmetic *in, const struct ulp_keeps *keeps,
                                 const struct ulp_tensor_set *first, struct ulp_error *error);
 
 #endif

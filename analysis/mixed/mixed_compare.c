@@ -142,14 +142,12 @@ static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_plans
 }
 
 enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
+                                const struct ulp_arithmetic *in, const struct ulp_keeps *keeps,
                                 const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    struct ulp_arithmetic declared;
     struct ulp_model *model = NULL;
-    struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
-    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
-    if (status == ULP_OK)
-        status = ulp_model_load(path, ulp_model_budget(job->model), &model, error);
+    struct ulp_plans plans = {.lanes = in, .lane_count = 1, .options = {.keeps = keeps}};
+    enum ulp_status status = ulp_model_load(path, ulp_model_budget(job->model), &model, error);
     plans.model = model;
     if (status == ULP_OK)
         status = check_samples(job, &plans, first, error);

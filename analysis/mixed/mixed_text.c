@@ -15,8 +15,8 @@ static const struct {
 } widenings[] = {
     [ULP_WIDENED_OPERATOR] = {"operator", "for which this opset has no operator in ", true},
     [ULP_WIDENED_LENGTH] = {"length", "which compute lengths", false},
-    [ULP_WIDENED_NORM] = {"parameters",
-                          "whose parameters are folded in FP32, for they are beyond ", true},
+    [ULP_WIDENED_NORM] = {"parameters", "whose parameters are folded in FP32, for they are beyond ",
+                          true},
 };
 
 const char *ulp_widened_name(enum ulp_widened why)

@@ -53,6 +53,17 @@ bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_p
     return *k > 0;
 }
 
+int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input)
+{
+    const struct ulp_node *from = node->step->bound.node;
+    const int rank = node->block->slots[node->step->inputs[input]].shape.rank;
+    if (strcmp(from->op_type, "MatMul") == 0)
+        return input ? rank - 2 : rank - 1;
+    if (strcmp(from->op_type, "Gemm") == 0)
+        return (find_int(from, input ? "transB" : "transA", 0) != 0) == (input == 1);
+    return 1; /* channels */
+}
+
 double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run)
 {
     const size_t block = (size_t)scaling->k;

@@ -42,6 +42,7 @@ static const struct ulp_field search_layer[] = {
     {.name = "predicted", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, predicted)},
     {.name = "without", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_layer, without)},
     {.name = "fewer", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_search_layer, fewer), .list = "formats"},
+    {.name = "module", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_layer, module)},
 };
 const struct ulp_struct ulp_struct_search_layer = {
     "ulp_search_layer", sizeof(struct ulp_search_layer), search_layer, sizeof search_layer / sizeof *search_layer};
@@ -225,6 +226,12 @@ static const struct ulp_field search[] = {
     {.name = "mixed_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, mixed_ratio)},
     {.name = "unit_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, unit_ratio)},
     {.name = "unit", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, unit)},
+    {.name = "quantised", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, quantised)},
+    {.name = "quantised_reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, quantised_reason)},
+    {.name = "quantised_opset", .kind = ULP_FIELD_INT64, .offset = offsetof(struct ulp_search, quantised_opset)},
+    {.name = "quantised_constants", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, quantised_constants)},
+    {.name = "quantised_values", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, quantised_values)},
+    {.name = "declared_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, declared_ratio)},
     {.name = "runs", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, runs)},
     {.name = "tried", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, tried)},
     {.name = "work", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, work)},

@@ -5,6 +5,7 @@
 
 #include "analysis/audit/place.h"
 #include "analysis/measure/judged.h"
+#include "analysis/search/search_text.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 #include "base/text/text.h"
@@ -124,6 +125,24 @@ static int find_needed(const struct ulp_searcher *search, const struct ulp_searc
     return least;
 }
 
+/* Of a product with weights. */
+static enum ulp_status report_module(const struct ulp_searcher *search, size_t n,
+                                     struct ulp_arena *memory, char **out, struct ulp_error *error)
+{
+    const struct ulp_plan *plan = search->emulation.plan;
+    const struct ulp_plan_node *node = &plan->nodes[n];
+    const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[1]];
+    struct ulp_text text = {0};
+    if (!slot->constant)
+        return ULP_OK;
+    ulp_search_module(&text, ulp_plan_node_name(plan, n), slot->name);
+    const enum ulp_status status = text.failed   ? ulp_out_of_memory(error)
+                                   : text.length ? ulp_search_copy(memory, text.data, out, error)
+                                                 : ULP_OK;
+    ulp_text_free(&text);
+    return status;
+}
+
 static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                     const size_t *place, double power, struct ulp_search *out,
                                     struct ulp_error *error)
@@ -159,6 +178,8 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     out->tried += search->fewer[l] >= 0;
     enum ulp_status status =
         ulp_search_copy(out->memory, ulp_plan_node_name(plan, room->first), &layer->name, error);
+    if (status == ULP_OK && search->scaled)
+        status = report_module(search, room->first, out->memory, &layer->module, error);
     return status == ULP_OK ? ulp_search_copy(out->memory, ulp_plan_node_op(plan, room->first),
                                               &layer->op, error)
                             : status;

@@ -112,9 +112,10 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
         status = ulp_search_judge_unit(search, out, error);
     if (status == ULP_OK && search->given)
         status = validate(search, held_out, held_count, out, error);
-    return status == ULP_OK && search->given && search->options->mixed_folder && !search->scaled
-               ? ulp_search_write_mixed(search, out, error)
-               : status;
+    if (status != ULP_OK || !search->given || !search->options->mixed_folder)
+        return status;
+    return search->scaled ? ulp_search_write_quantised(search, out, error)
+                          : ulp_search_write_mixed(search, out, error);
 }
 
 static enum ulp_status check_options(const struct ulp_search_options *options,
@@ -137,7 +138,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    *out = (struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN};
+    *out = (struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN, .declared_ratio = NAN};
     ULP_OPTIONS_TAKE(ulp_search_options, options, error);
     const double started = ulp_seconds_now();
     /* what the least error for a budget is measured by */

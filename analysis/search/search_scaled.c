@@ -46,6 +46,22 @@ static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, ".\n");
 }
 
+/* quantised.onnx */
+static void add_file(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->quantised_reason)
+        ulp_text_show(out, "No quantised.onnx: %s.\n", found->quantised_reason);
+    if (!found->quantised)
+        return;
+    ulp_text_show(out,
+                  "%s (opset %lld) quantises %zu constants and %zu values; with -a %s --keep "
+                  "'quantise/*=fp32' it has the plan's bits, in its declared types ",
+                  found->quantised, (long long)found->quantised_opset, found->quantised_constants,
+                  found->quantised_values, found->base);
+    add_error(out, found, found->declared_ratio);
+    ulp_text_add(out, ".\n");
+}
+
 static void add_found(struct ulp_text *out, const struct ulp_search *found)
 {
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
@@ -74,6 +90,7 @@ static void add_found(struct ulp_text *out, const struct ulp_search *found)
         add_error(out, found, found->unit_ratio);
         ulp_text_add(out, ".\n");
     }
+    add_file(out, found);
 }
 
 void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found)

@@ -13,13 +13,19 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 /* search_write.c: the result as a document; NULL: out of memory. */
 json_t *ulp_search_document(const struct ulp_search *found);
 
-/* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at sqnr_db 63.1"; how
- * many layers take which format; the worst sample. */
+/* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at
+ * sqnr_db 63.1"; how many layers take which format; the worst sample. */
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found);
 void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample);
 void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
                                                  size_t count);
+/* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
+ * empty: they do not say. The configuration of ModelOpt. */
+void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);
+bool ulp_modelopt_has_modules(const struct ulp_search *found);
+enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
+                                   struct ulp_error *error);
 /* search_scaled.c: of formats with scales. */
 void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found);
 void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found);

@@ -84,6 +84,7 @@ static const struct {
              {"bits.json", is_allocation, write_json},
              {"frontier.csv", has_points, ulp_frontier_csv},
              {"frontier.svg", has_picture, ulp_frontier_svg},
+             {"modelopt.yaml", ulp_modelopt_has_modules, ulp_modelopt_write},
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},
              {"npps.py", ulp_trt_has_formats, ulp_trt_polygraphy},
              {"autocast.txt", ulp_trt_has_two_formats, ulp_trt_autocast},

@@ -151,6 +151,8 @@ enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *p
  * summed, and after how many of them blocks begin anew. */
 bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
                            size_t *k, size_t *run);
+/* Of such a product's factors, its inputs 0 and 1: the axis that is summed. */
+int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input);
 /* Bits of a factor's value, with its part of the scale of its block. */
 double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run);
 /* range.c: bits and relative of the layer, whose nodes are known. */
@@ -339,6 +341,9 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
  * out->unit_ratio. */
 enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error);
+/* search_quantised.c: the allocation as quantised.onnx. */
+enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
+                                           struct ulp_error *error);
 /* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */
 enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_search *out,
                                        struct ulp_error *error);

@@ -138,34 +138,21 @@ enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text 
     return ULP_OK;
 }
 
-/* A JSON text is one of Python's, too. */
-static enum ulp_status add_python(struct ulp_text *out, const char *text, struct ulp_error *error)
-{
-    json_t *value = ulp_json_text(text);
-    char *written = value ? ulp_json_dump(value, JSON_ENCODE_ANY) : NULL;
-    json_decref(value);
-    if (!written)
-        return ulp_out_of_memory(error);
-    ulp_json_put_escaped(out, written, strlen(written), true);
-    free(written);
-    return ULP_OK;
-}
-
 enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_text *out,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
+    (void)error;
     ulp_text_add(out, "\"\"\"polygraphy run MODEL.onnx --trt ");
     add_flags(out, found);
     ulp_text_add(out,
                  " --precision-constraints obey --trt-npps npps.py:postprocess\n\nFor TensorRT "
                  "up to 10.\"\"\"\nimport tensorrt as trt\n\nKEEP = {\n");
-    for (size_t n = 0; n < found->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < found->node_count; n++) {
         const struct ulp_search_node *node = &found->nodes[n];
         if (!is_named(found, node))
             continue;
         ulp_text_add(out, "    ");
-        status = add_python(out, node->name, error);
+        ulp_json_put_text(out, node->name, true);
         ulp_text_add(out, ": trt.%s,\n", formats[find_format(found, node->format)].python);
     }
     ulp_text_add(out, "}\nFLOATS = [getattr(trt, name) for name in (\"float32\", \"float16\", "
@@ -182,7 +169,7 @@ enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_te
                       "                layer.set_output_type(i, KEEP[layer.name])\n"
                       "    for name in sorted(missing):\n"
                       "        print(f\"npps.py: the network has no layer {name!r}\")\n");
-    return status;
+    return ULP_OK;
 }
 
 /* One character of an expression; bytes that are no UTF-8 are some characters to Python. */

@@ -74,6 +74,17 @@ void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, 
     ulp_text_put(out, plain, (size_t)(end - plain));
 }
 
+void ulp_json_put_text(struct ulp_text *out, const char *text, bool python)
+{
+    json_t *value = ulp_json_text(text);
+    char *written = value ? ulp_json_dump(value, JSON_ENCODE_ANY) : NULL;
+    json_decref(value);
+    out->failed |= !written;
+    if (written)
+        ulp_json_put_escaped(out, written, strlen(written), python);
+    free(written);
+}
+
 void ulp_json_set(json_t **object, const char *key, json_t *value)
 {
     if (json_object_set_new(*object, key, value) == 0)

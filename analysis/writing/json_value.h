@@ -15,6 +15,8 @@ json_t *ulp_json_text(const char *text);
  * JSON allows inside strings, are written as \uXXXX; so `cat report.json` is harmless, and what a
  * reader gets is the same. python: beyond U+FFFF as Python writes them, \UXXXXXXXX. */
 void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, bool python);
+/* The text as a string of JSON, which is one of Python's (python) and YAML's, too. */
+void ulp_json_put_text(struct ulp_text *out, const char *text, bool python);
 /* Set a member, or append an element, which is freed. When there is no memory the whole becomes
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);

@@ -71,7 +71,8 @@ struct ulp_search_options {
      * sums. 0: samples as they are decide alone */
     double confidence;
     bool frontier; /* also search for other tolerances; of a plan: run sets of other sizes */
-    /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write); NULL: do not */
+    /* Also write mixed.onnx into this folder, which is there (ulp_mixed_write), or of formats with
+     * scales quantised.onnx (doc/scales.md); NULL: do not */
     const char *mixed_folder;
     bool lower_io; /* of mixed.onnx: struct ulp_mixed_options */
     /* So many binades stay free above the largest magnitude seen: 1 for inputs up to twice as
@@ -114,6 +115,9 @@ struct ulp_search_layer {
     double predicted, without;
     /* that format, of several the one with the least error; -1: none [in formats] */
     ptrdiff_t fewer;
+    /* of formats with scales, where the product has weights: the module of PyTorch, as these or the
+     * node are named; NULL: they do not say */
+    char *module;
 };
 
 struct ulp_search_node {
@@ -251,6 +255,13 @@ struct ulp_search {
      * that takes their scales; NaN, and none: they are not */
     double unit_ratio;
     char *unit;
+    /* of formats with scales, with options.mixed_folder: quantised.onnx, and the first opset it
+     * needs; or why it is not there. Constants and values that it quantises. The worst ratio where
+     * it runs in its declared types; NaN: it is not there */
+    char *quantised, *quantised_reason;
+    int64_t quantised_opset;
+    size_t quantised_constants, quantised_values;
+    double declared_ratio;
     size_t runs,
         tried;   /* emulations of one sample; layers tried with a cheaper format in the end */
     double work; /* what they computed, in whole runs of one sample */

@@ -250,6 +250,7 @@ START_TEST(a_plan_is_read_back)
                                            NULL, /* of bits */
                                            "cost,error_over_tolerance\n0,inf\n",
                                            "</svg>",
+                                           NULL, /* of formats with scales */
                                            "--fp16 --precisionConstraints=obey '--layerPrecisions=",
                                            "    \"larger\": trt.float32,\n",
                                            "'^larger$'",

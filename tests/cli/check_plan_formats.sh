@@ -24,6 +24,11 @@ is there twice|--formats nvfp4,nvfp4 --budget bits=5
 give a --tolerance|--formats nvfp4,bf16
 a budget of bits is a mean|--formats nvfp4,bf16 --budget bits=5 --cost bytes
 TABLE
+plan_digits() { "$program" plan "$model" -i "$inputs" -q --budget bits=9 -o digits "$@" >out 2>err; }
+plan_digits --formats mxfp6,bf16 || fail "mxfp6: $(cat err)"
+shows out "and ONNX has no such element" "a format that no file has"
+plan_digits --formats nvfp4,mxfp8,bf16 || fail "the example's file: $(cat err)"
+shows out "where ReduceMean is another operator than in 13: convert the model first" "an old opset"
 expect 2 "bits with scales" "$program" bits "$model" -i "$inputs" -q --formats nvfp4,bf16 --tolerance sqnr_db=20
 shows err "ulpscope plan --formats" "bits with scales"
 
@@ -34,6 +39,18 @@ for seed in 0 1 2; do
         plan --budget "bits=$bits" -o out.d >out || fail "plan of $seed at $bits: $(cat out)"
         oracle judge out.d/plan.json "$bits" || fail "the allocation of $seed at $bits"
     done
+    # the file: the plan's bits, ONNX's checker and reference evaluator; 6 bits have all three formats
+    plan --budget bits=6 -o file.d >out || fail "the file of $seed: $(cat out)"
+    shows out "file.d/quantised.onnx (opset 24)" "the file of $seed"
+    # products are named after modules, as PyTorch's exporters do
+    shows file.d/modelopt.yaml '{quantizer_name: "*", enable: false}' "ModelOpt's configuration"
+    shows file.d/modelopt.yaml '{quantizer_name: "blocks.0.input_quantizer", cfg: {num_bits: [2, 1], block_sizes: {-1: 16, type: dynamic, scale_bits: [4, 3]}}}' "ModelOpt's configuration"
+    ! grep -q bf16 file.d/modelopt.yaml || fail "ModelOpt's configuration of $seed has what is not quantised"
+    "$program" run model.onnx -i inputs.npz --plan file.d/plan.json -o plan.npz -q || fail "the plan of $seed"
+    "$program" run file.d/quantised.onnx -i inputs.npz -a bf16 --keep 'quantise/*=fp32' -o file.npz -q || fail "the file of $seed is read"
+    "$python" -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "the file of $seed has other bits"
+    "$program" lint file.d/quantised.onnx >out || fail "lint of the file of $seed: $(cat out)"
+    ! "$python" -c 'import onnx' 2>/dev/null || oracle file file.d || fail "ONNX on the file of $seed"
     # the figures of a run with another number of threads are the same
     plan --budget bits=5 -t 1 >one && plan --budget bits=5 -t 3 >three && cmp one three || fail "threads change the plan of $seed"
     for decibels in 13 18 22; do

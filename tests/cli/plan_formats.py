@@ -4,6 +4,7 @@
     plan_formats.py WRITER make SEED              write model.onnx and inputs.npz
     plan_formats.py WRITER judge PLAN BUDGET      compare plan.json with all 81 allocations
     plan_formats.py WRITER fewest PLAN DECIBELS   the same of the fewest bits for an SQNR
+    plan_formats.py WRITER file FOLDER            ONNX's checker accepts quantised.onnx, and its reference evaluator has the SQNR that plan.json says
 
 Values are stored in BF16. A factor's k values are cut into blocks of 16 (nvfp4: E2M1 elements, E4M3 scales, FP32 for the tensor) or 32 (mxfp8: E4M3, powers of two), the last one shorter, rounded, scaled back and rounded to BF16; a value's
 bits are its own and its part of its block's 8. Sums are of doubles: the program's differ in the last of FP32's bits, by which a result may round to another BF16 number. That is 2^-9 of it at most, where 4-bit elements err by 2^-4: of errors 0.3 % or
@@ -28,7 +29,7 @@ def make(seed):
     x = random.standard_normal((32, SIZES[0])).astype(np.float32)
     nodes = []
     for i in range(4):
-        nodes += [node("MatMul", f"x{i} w{i}", f"y{i}", f"product{i}"), node("Relu", f"y{i}", f"x{i + 1}", f"relu{i}")]
+        nodes += [node("MatMul", f"x{i} w{i}", f"y{i}", f"/blocks/blocks.{i}/MatMul"), node("Relu", f"y{i}", f"x{i + 1}", f"relu{i}")]
     write_model("model.onnx", nodes[:-1], {"x0": x.shape}, {"y3": (32, SIZES[-1])}, weights)
     np.savez("inputs.npz", x0=x)
     np.savez("weights.npz", **weights)
@@ -116,8 +117,28 @@ def judge(path, budget, decibels_asked=None):
     print(f"{budget} bits: {' '.join(found)}, {judged(found):.1f} dB; the best of all: {judged(best):.1f} dB")
 
 
+def read_file(folder):
+    import onnx  # needed here alone
+    from onnx.reference import ReferenceEvaluator
+
+    file, plan = onnx.load(folder + "/quantised.onnx"), json.load(open(folder + "/plan.json", encoding="utf-8"))
+    onnx.checker.check_model(file, full_check=True)
+    x = np.load("inputs.npz")["x0"]
+    exact, weights = np.float64(x), np.load("weights.npz")
+    for i in range(4):
+        truth = exact @ np.float64(weights[f"w{i}"])
+        exact = np.maximum(truth, 0)
+    got = ReferenceEvaluator(file).run(None, {"x0": x})[0]
+    own, said = 10 * np.log10(np.sum(truth**2) / np.sum((got - truth) ** 2)), -20 * np.log10(plan["declared_ratio"])
+    # both compute in FP32: an element near a tie of 4 bits may fall the other way, one of the thousands of a layer
+    assert abs(own - said) < 0.1, (own, said)
+    print(f"ONNX's reference evaluator: {own:.2f} dB, said {said:.2f}")
+
+
 if sys.argv[2] == "make":
     make(int(sys.argv[3]))
+elif sys.argv[2] == "file":
+    read_file(sys.argv[3])
 elif sys.argv[2] == "judge":
     judge(sys.argv[3], float(sys.argv[4]))
 else:

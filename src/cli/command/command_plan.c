@@ -53,7 +53,8 @@ static const struct argp_option option_list[] = {
     {"out", 'o', "FOLDER", OPTION_WRITES,
      "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and "
      "Casts, for TensorRT 11 and other runtimes; and the plan for trtexec and Polygraphy up to "
-     "TensorRT 10, and for AutoCast", 0},
+     "TensorRT 10, and for AutoCast. Of --formats plan.json, quantised.onnx, the model with QuantizeLinear and DequantizeLinear, "
+     "and modelopt.yaml for ModelOpt", 0},
     {"apply", OPTION_APPLY, "FILE", OPTION_READS,
      "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
      "written by hand) into --out, and check it with the inputs", 0},

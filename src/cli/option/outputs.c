@@ -236,7 +236,7 @@ static const struct {
     {"plan", "--apply", "mixed.onnx mixed.onnx.data"},
     {"plan", NULL,
      "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
-     "autocast.txt strongly_typed.txt"},
+     "autocast.txt strongly_typed.txt quantised.onnx quantised.onnx.data modelopt.yaml"},
     {"demo", NULL, "report.html report.json layers.csv summary.txt"},
     {"bits", NULL,
      "bits.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "

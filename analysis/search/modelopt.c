@@ -1,0 +1,104 @@
+/* An allocation of formats with scales as ModelOpt's configuration: what mtq.quantize takes. It has
+ * integers as keys, so that it is YAML, as ModelOpt's own. */
+#include <string.h>
+
+#include "analysis/search/search_text.h"
+#include "analysis/writing/json_value.h"
+#include "base/memory/alloc.h"
+#include "number/format/scaling.h"
+
+/* ---- modules ---- */
+
+/* "/encoder/layers.0/fc/MatMul": its module is encoder.layers.0.fc; exporters write a list's name
+ * once more in front of its members ("/features/features.0/Conv"). */
+static void add_scopes(struct ulp_text *out, const char *name)
+{
+    const char *before = "";
+    size_t length = 0;
+    for (const char *at = name, *end; *at == '/' && (end = strchr(at + 1, '/')); at = end) {
+        const size_t now = (size_t)(end - at - 1);
+        const bool again =
+            length && now > length && strncmp(at + 1, before, length) == 0 && at[1 + length] == '.';
+        if (again)
+            ulp_text_put(out, at + 1 + length, now - length);
+        else if (out->length)
+            ulp_text_put(out, ".", 1);
+        if (!again)
+            ulp_text_put(out, at + 1, now);
+        before = at + 1;
+        length = now;
+    }
+}
+
+void ulp_search_module(struct ulp_text *out, const char *node, const char *weight)
+{
+    static const char end[] = ".weight";
+    const size_t length = strlen(weight);
+    if (length > strlen(end) && strcmp(weight + length - strlen(end), end) == 0)
+        ulp_text_put(out, weight, length - strlen(end));
+    else
+        add_scopes(out, node);
+}
+
+/* ---- formats ---- */
+
+static void add_bits(struct ulp_text *out, const char *name, const struct ulp_format *format)
+{
+    const bool power = format->lacks == ULP_LACKS_ZERO_AND_SIGN;
+    ulp_text_add(out, "%s: [%d, %d]", name,
+                 power ? format->storage_bits : format->storage_bits - format->precision,
+                 power ? 0 : format->precision - 1);
+}
+
+/* Scales are of the values at hand, dynamic, as the plan's: of blocks along the last axis, of rows
+ * (a token, an output channel) or of the tensor. */
+static void add_quantizer(struct ulp_text *out, const char *module,
+                          const struct ulp_scaling *scaling, bool weight)
+{
+    const bool inside = ulp_scaling_is_inside(scaling), token = !scaling->k && scaling->lines;
+    struct ulp_text name = {0};
+    ulp_text_add(&name, "%s.%s", module, weight ? "weight_quantizer" : "input_quantizer");
+    out->failed |= name.failed;
+    ulp_text_add(out, "  - {quantizer_name: ");
+    if (!name.failed)
+        ulp_json_put_text(out, name.data, false); /* a string of JSON is one of YAML */
+    ulp_text_free(&name);
+    add_bits(out, ", cfg: {num_bits", &scaling->element);
+    if (!inside && !weight)
+        ulp_text_add(out, ", type: dynamic");
+    if (scaling->k)
+        ulp_text_add(out, ", block_sizes: {-1: %d", scaling->k);
+    else if (token && !weight)
+        ulp_text_add(out, ", block_sizes: {-1: null");
+    else
+        ulp_text_add(out, ", axis: %s", token ? "0" : "null");
+    if (scaling->lines > 1 && weight)
+        ulp_text_add(out, ", -2: %d", scaling->lines);
+    if (inside)
+        add_bits(out, ", type: dynamic, scale_bits", &scaling->scale);
+    ulp_text_add(out, scaling->k || (token && !weight) ? "}}}\n" : "}}\n");
+}
+
+bool ulp_modelopt_has_modules(const struct ulp_search *found)
+{
+    bool any = false;
+    for (size_t l = 0; l < found->layer_count; l++)
+        any |= found->layers[l].module != NULL;
+    return found->scaled && any;
+}
+
+enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
+                                   struct ulp_error *error)
+{
+    ulp_text_add(out,
+                 "# mtq.quantize(model, yaml.safe_load(open(\"modelopt.yaml\")), forward_loop)\n"
+                 "algorithm: max\nquant_cfg:\n  - {quantizer_name: \"*\", enable: false}\n");
+    for (size_t l = 0; l < found->layer_count; l++) {
+        const struct ulp_search_layer *layer = &found->layers[l];
+        struct ulp_scaling scaling;
+        for (int weight = 1; layer->module && weight >= 0; weight--)
+            if (ulp_scaling_find(found->formats[layer->format].name, &scaling))
+                add_quantizer(out, layer->module, &scaling, weight);
+    }
+    return out->failed ? ulp_out_of_memory(error) : ULP_OK;
+}

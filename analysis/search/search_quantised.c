@@ -1,0 +1,238 @@
+/* An allocation of formats with scales as quantised.onnx: the model with its factors quantised in
+ * front of their products by ONNX's operators, checked by a run. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/mixed/mixed.h"
+#include "analysis/search/searcher.h"
+#include "base/error.h"
+#include "base/machine/file.h"
+#include "graph/graph.h"
+#include "load/mixed/quantise_file.h"
+#include "number/function/math.h"
+#include "tensor/lower.h"
+
+#define FILE_NAME "quantised.onnx"
+static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
+enum { FILES = sizeof tops / sizeof *tops };
+
+struct quantised {
+    struct ulp_searcher *search;
+    struct ulp_search *out;
+    struct ulp_quantised *items;
+    struct ulp_tensor *constants; /* by item */
+    size_t count;
+    int64_t opset;
+    char paths[FILES][4096];
+};
+
+static enum ulp_status give_reason(const struct quantised *q, const char *reason,
+                                   struct ulp_error *error)
+{
+    return ulp_search_copy(q->out->memory, reason, &q->out->quantised_reason, error);
+}
+
+/* ---- factors ---- */
+
+/* As the plan stores it. */
+static enum ulp_status store_constant(struct quantised *q, const struct ulp_tensor *constant,
+                                      struct ulp_error *error)
+{
+    const struct ulp_arithmetic *plain = &q->search->choices[0].arithmetic;
+    struct ulp_budget *budget = ulp_model_budget(q->search->emulation.given.model);
+    struct ulp_tensor lowered = {0}, *stored = &q->constants[q->count];
+    enum ulp_status status = ulp_tensor_lower(&lowered, constant, &plain->storage, plain->constants,
+                                              NULL, budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_copy(stored, &lowered, budget, error);
+    if (status == ULP_OK)
+        status = ulp_tensor_convert(stored, &lowered, &plain->storage, ULP_ROUND_NEAREST_EVEN, 0,
+                                    NULL, error);
+    ulp_tensor_free(&lowered);
+    q->items[q->count].constant = stored;
+    return status;
+}
+
+static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_node *node,
+                                  size_t input, const struct ulp_scaling *scaling,
+                                  struct ulp_error *error)
+{
+    const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[input]];
+    const int axis = ulp_search_factor_axis(node, input);
+    enum ulp_status status = ULP_OK;
+    q->items[q->count] = (struct ulp_quantised){.node = node->step->bound.node,
+                                                .input = input,
+                                                .scaling = scaling,
+                                                .type = slot->shape.type,
+                                                .computed = slot->producer >= 0,
+                                                .rank = slot->shape.rank,
+                                                .axis = axis,
+                                                .k = (size_t)slot->shape.dims[axis]};
+    if (slot->constant)
+        status = store_constant(q, slot->constant, error);
+    q->opset = q->opset > ulp_quantise_opset(scaling) ? q->opset : ulp_quantise_opset(scaling);
+    q->count++;
+    return status;
+}
+
+/* *reason: why some product has no form in a file. */
+static enum ulp_status add_product(struct quantised *q, size_t n, char reason[256],
+                                   struct ulp_error *error)
+{
+    const struct ulp_searcher *search = q->search;
+    const struct ulp_search_choice *choice =
+        &search->choices[ulp_search_choice_of(search, search->best, n)];
+    const struct ulp_scaling *scaling = &choice->arithmetic.scaling[0];
+    const struct ulp_plan_node *node = &search->emulation.plan->nodes[n];
+    enum ulp_status status = ULP_OK;
+    if (!scaling->name[0])
+        return ULP_OK;
+    const bool patch = scaling->k == 0 && scaling->lines == 1 &&
+                       strcmp(node->step->bound.node->op_type, "Conv") == 0;
+    const char *why =
+        patch ? "what a convolution sums lies along no axis" : ulp_quantise_refuses(scaling);
+    if (why)
+        snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
+                 ulp_plan_node_name(search->emulation.plan, n), choice->name, why);
+    for (size_t input = 0; input < 2 && !why && status == ULP_OK; input++)
+        status = add_factor(q, node, input, scaling, error);
+    return status;
+}
+
+/* ---- the file ---- */
+
+static enum ulp_status judge_declared(const struct quantised *q, const char *path,
+                                      struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &q->search->emulation.given;
+    struct ulp_arithmetic declared;
+    struct ulp_model *model = NULL;
+    struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
+    const struct ulp_run_options options = {.thread_count = given->thread_count};
+    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
+    if (status == ULP_OK)
+        status = ulp_model_load(path, ulp_model_budget(given->model), &model, error);
+    plans.model = model;
+    q->out->declared_ratio = 0;
+    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
+        const struct ulp_tensor_set *inputs = given->samples[s].inputs;
+        struct ulp_tensor_set outputs = {0};
+        struct ulp_judgement judgement;
+        struct ulp_plan *plan;
+        status = ulp_plans_choose(&plans, inputs, &plan, error);
+        if (status == ULP_OK)
+            status = ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, error);
+        if (status == ULP_OK)
+            status = ulp_emulation_judge(&q->search->emulation, &outputs,
+                                         &q->search->emulation.truths[s], &judgement, error);
+        if (status == ULP_OK)
+            q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_plans_free(&plans);
+    ulp_model_free(model);
+    return status;
+}
+
+/* With what was put in as it is declared, FLOAT, and all else in the plan's format, the file has
+ * the plan's bits. */
+static enum ulp_status check(const struct quantised *q, const char *path, struct ulp_error *error)
+{
+    struct ulp_searcher *search = q->search;
+    const struct ulp_emulated *given = &search->emulation.given;
+    const struct ulp_arithmetic *base = &search->choices[search->base].arithmetic;
+    struct ulp_keep fp32 = {.pattern = ULP_QUANTISED_PREFIX "*"};
+    const struct ulp_keeps read = {.count = 1, .items = &fp32};
+    struct ulp_keeps keeps;
+    const struct ulp_mixed_options options = {.thread_count = given->thread_count,
+                                              .progress = given->progress};
+    struct ulp_mixed_job job = {.model = given->model,
+                                .options = &options,
+                                .samples = given->samples,
+                                .sample_count = given->sample_count,
+                                .plans = {.model = given->model,
+                                          .lanes = base,
+                                          .lane_count = 1,
+                                          .options = {.keeps = &keeps}}};
+    struct ulp_tensor_set first = {0};
+    enum ulp_status status = ulp_search_keeps(search, search->best, &keeps, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp32", &fp32.arithmetic, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_expect(&job, 0, NULL, &first, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_check(&job, path, base, &read, &first, error);
+    ulp_tensor_set_free(&first);
+    ulp_plans_free(&job.plans);
+    return status;
+}
+
+static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
+{
+    const struct ulp_model *model = q->search->emulation.given.model;
+    const char *path = q->paths[FILES - 1];
+    struct ulp_quantise_written written;
+    const bool begun = ulp_files_hold();
+    enum ulp_status status = ulp_quantise_file(model, q->items, q->count, q->opset, path,
+                                               q->search->emulation.pool, &written, error);
+    if (status == ULP_OK)
+        status = check(q, path, error);
+    if (status == ULP_OK)
+        status = judge_declared(q, path, error);
+    for (int f = 0; f < FILES && status != ULP_OK; f++)
+        ulp_files_drop(q->paths[f]);
+    status = ulp_files_release(begun, status, error);
+    if (status != ULP_OK)
+        return status;
+    q->out->quantised_constants = written.constants;
+    q->out->quantised_values = written.values;
+    q->out->quantised_opset = written.opset;
+    return ulp_search_copy(q->out->memory, path, &q->out->quantised, error);
+}
+
+static enum ulp_status set_paths(struct quantised *q, struct ulp_error *error)
+{
+    const char *folder = q->search->options->mixed_folder;
+    for (int f = 0; f < FILES; f++) {
+        if (snprintf(q->paths[f], sizeof q->paths[f], "%s/%s", folder, tops[f]) >=
+            (int)sizeof q->paths[f])
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
+        if (ulp_model_is_read_from(q->search->emulation.given.model, q->paths[f]))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s is the model, or its weights: give another folder", q->paths[f]);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
+                                           struct ulp_error *error)
+{
+    const size_t nodes = search->emulation.plan->node_count, room = 2 * nodes + 1;
+    struct ulp_arena *memory = search->emulation.memory;
+    struct quantised *q = ulp_arena_take(memory, 1, sizeof *q);
+    struct ulp_error problem = {0};
+    char reason[256] = "";
+    if (!q)
+        return ulp_out_of_memory(error);
+    *q = (struct quantised){.search = search,
+                            .out = out,
+                            .items = ulp_arena_take(memory, room, sizeof *q->items),
+                            .constants = ulp_arena_take(memory, room, sizeof *q->constants)};
+    enum ulp_status status =
+        q->items && q->constants ? set_paths(q, error) : ulp_out_of_memory(error);
+    for (size_t n = 0; n < nodes && status == ULP_OK && !*reason; n++)
+        status = add_product(q, n, reason, error);
+    if (status == ULP_OK && (*reason || !q->count)) {
+        status = give_reason(q, *reason ? reason : "no product takes a format with scales", error);
+    } else if (status == ULP_OK) {
+        status = write_file(q, &problem);
+        if (status == ULP_ERROR_UNSUPPORTED)
+            status = give_reason(q, problem.message, error);
+        else if (status != ULP_OK)
+            *error = problem;
+    }
+    for (size_t i = 0; q->constants && i < q->count; i++)
+        ulp_tensor_free(&q->constants[i]);
+    return status;
+}

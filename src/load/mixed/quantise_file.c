@@ -1,0 +1,287 @@
+#include "load/mixed/quantise_file.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "load/mixed/quantising.h"
+#include "ops/operator.h"
+
+/* ---- what can be written ---- */
+
+const char *ulp_quantise_refuses(const struct ulp_scaling *scaling)
+{
+    if (quantising_type(&scaling->element) == ULP_TYPE_UNDEFINED)
+        return "ONNX has no such element";
+    if (scaling->lines > 1)
+        return "ONNX has no blocks of several lines";
+    if (scaling->rule != ULP_SCALE_FLOOR && scaling->rule != ULP_SCALE_LARGEST)
+        return "only the scales' own rules are made of operators";
+    return NULL;
+}
+
+/* FLOAT4E2M1 is there from 23 on, FLOAT8E8M0 and its Cast from 24 on, blocks from 21 on. */
+int64_t ulp_quantise_opset(const struct ulp_scaling *scaling)
+{
+    return ulp_scaling_is_power(scaling) ? 24 : 23;
+}
+
+/* ---- values that run ---- */
+
+static const char *as_float(struct quantising *q, const struct ulp_quantised *item,
+                            const char *name)
+{
+    return item->type == ULP_TYPE_FLOAT ? name : quantising_cast(q, name, ULP_TYPE_FLOAT);
+}
+
+static void permute(struct quantising *q, const struct ulp_quantised *item, bool back)
+{
+    int64_t order[ULP_RANK_MAX];
+    size_t count = 0;
+    /* the axis becomes the last; or the last the axis again */
+    for (int d = 0; d < item->rank; d++)
+        if (back ? d == item->axis : d != item->axis)
+            order[count++] = back ? item->rank - 1 : d;
+        else if (back)
+            order[count++] = d > item->axis ? d - 1 : d;
+    if (!back)
+        order[count++] = item->axis;
+    quantising_ints(q, "perm", order, count);
+}
+
+/* The largest magnitude of each block, the blocks where the axis was; whole: of the tensor. */
+static const char *find_largest(struct quantising *q, const struct ulp_quantised *item,
+                                const char *magnitudes, bool whole)
+{
+    const size_t block = item->scaling->k ? (size_t)item->scaling->k : item->k,
+                 blocks = (item->k + block - 1) / block;
+    const bool last = item->axis == item->rank - 1;
+    int64_t shape[ULP_RANK_MAX + 1] = {0}, pads[2 * ULP_RANK_MAX] = {0};
+    const int64_t axis = item->rank;
+    const char *at = magnitudes;
+    if (whole) {
+        at = quantising_node(q, "ReduceMax", at, NULL, NULL, "largest");
+        quantising_int(q, "keepdims", 0);
+        return at;
+    }
+    if (!last) {
+        at = quantising_node(q, "Transpose", at, NULL, NULL, "turned");
+        permute(q, item, false);
+    }
+    if (blocks * block > item->k) {
+        pads[2 * item->rank - 1] = (int64_t)(blocks * block - item->k);
+        at = quantising_node(q, "Pad", at, quantising_list(q, pads, 2 * (size_t)item->rank), NULL,
+                             "padded");
+    }
+    shape[item->rank - 1] = (int64_t)blocks;
+    shape[item->rank] = (int64_t)block;
+    at = quantising_node(q, "Reshape", at, quantising_list(q, shape, (size_t)item->rank + 1), NULL,
+                         "blocks");
+    at = quantising_node(q, "ReduceMax", at, quantising_list(q, &axis, 1), NULL, "largest");
+    quantising_int(q, "keepdims", 0);
+    if (!last) {
+        at = quantising_node(q, "Transpose", at, NULL, NULL, "scaled");
+        permute(q, item, true);
+    }
+    return at;
+}
+
+/* The scales of a value, as FLOAT; *divisor: what it is divided by, which is never 0. */
+static const char *make_scales(struct quantising *q, const struct ulp_quantised *item,
+                               const char *value, const char **divisor)
+{
+    const struct ulp_scaling *scaling = item->scaling;
+    const double top = scaling->element.max_finite;
+    const bool whole = scaling->k == 0 && scaling->lines == 0;
+    const char *magnitudes = quantising_node(q, "Abs", value, NULL, NULL, "magnitudes"),
+               *largest = find_largest(q, item, magnitudes, whole), *scale;
+    if (ulp_scaling_is_power(scaling)) { /* 2^(floor(log2 m) - e) */
+        scale = quantising_node(q, "Mul", largest,
+                                quantising_float(q, ldexp(1, -scaling->element.emax)), NULL,
+                                "relative");
+        scale = quantising_cast(q, scale, ULP_TYPE_FLOAT8E8M0);
+        quantising_text(q, "round_mode", "down");
+        return *divisor = quantising_cast(q, scale, ULP_TYPE_FLOAT);
+    }
+    const char *least = quantising_float(q, 0x1p-126);
+    scale = quantising_node(q, "Div", largest, quantising_float(q, top), NULL, "relative");
+    if (!scaling->tensor_scale)
+        return *divisor = quantising_node(q, "Max", scale, least, NULL, "scale");
+    const char *tensor = find_largest(q, item, magnitudes, true);
+    tensor = quantising_node(q, "Div", tensor, quantising_float(q, top * 448), NULL, "of_tensor");
+    tensor = quantising_node(q, "Max", tensor, least, NULL, "of_tensor");
+    scale = quantising_node(q, "Div", scale, tensor, NULL, "of_block");
+    scale = quantising_cast(q, scale, ULP_TYPE_FLOAT8E4M3FN);
+    scale = quantising_node(q, "DequantizeLinear", scale, tensor, NULL, "scale");
+    *divisor = quantising_node(q, "Max", scale, least, NULL, "divisor");
+    return scale;
+}
+
+static void set_blocks(struct quantising *q, const struct ulp_quantised *item)
+{
+    const struct ulp_scaling *scaling = item->scaling;
+    if (scaling->k == 0 && scaling->lines == 0)
+        return;
+    quantising_int(q, "axis", item->axis);
+    quantising_int(q, "block_size", scaling->k ? scaling->k : (int64_t)item->k);
+}
+
+static const char *quantise_value(struct quantising *q, const struct ulp_quantised *item,
+                                  const char *name)
+{
+    const char *value = as_float(q, item, name), *divisor,
+               *scale = make_scales(q, item, value, &divisor),
+               *elements = quantising_node(q, "QuantizeLinear", value, divisor, NULL, "elements");
+    quantising_int(q, "output_dtype", quantising_type(&item->scaling->element));
+    set_blocks(q, item);
+    return quantising_node(q, "DequantizeLinear", elements, scale, NULL, "back");
+}
+
+/* ---- all factors ---- */
+
+static const char *quantise(struct quantising *q, const struct ulp_quantised *item,
+                            const char *name)
+{
+    const char *scale, *elements, *out;
+    if (!item->constant && !item->computed) {
+        quantising_begin(q, "stored/", name, item->scaling->name);
+        name = quantising_node(q, "Identity", name, NULL, NULL, "input");
+    }
+    quantising_begin(q, ULP_QUANTISED_PREFIX, name, item->scaling->name);
+    if (item->constant) {
+        quantising_constant(q, item, &elements, &scale);
+        out = quantising_node(q, "DequantizeLinear", elements, scale, NULL, "back");
+        if (ulp_scaling_is_power(item->scaling))
+            quantising_int(q, "output_dtype", ULP_TYPE_FLOAT);
+        q->written->constants++;
+    } else {
+        out = quantise_value(q, item, name);
+        q->written->values++;
+    }
+    set_blocks(q, item);
+    return item->type == ULP_TYPE_FLOAT ? out : quantising_cast(q, out, item->type);
+}
+
+/* The same value in the same format along the same axis. */
+static size_t find_twin(const struct quantising *q, size_t item)
+{
+    const struct ulp_quantised *all = q->items;
+    for (size_t i = 0; i < q->count; i++)
+        if (q->made[i] &&
+            all[i].node->inputs[all[i].input] == all[item].node->inputs[all[item].input] &&
+            all[i].axis == all[item].axis && all[i].scaling == all[item].scaling)
+            return i;
+    return item;
+}
+
+static enum ulp_status quantise_node(struct quantising *q, const struct ulp_graph *graph, size_t p,
+                                     struct ulp_error *error)
+{
+    Ulp__NodeProto *proto = q->mixed.proto->graph->node[p];
+    for (size_t i = 0; i < q->count && q->status == ULP_OK; i++) {
+        const struct ulp_quantised *item = &q->items[i];
+        if ((size_t)item->node->position != p)
+            continue;
+        if (!mixed_is_text(proto->op_type, item->node->op_type) || item->input >= proto->n_input)
+            return mixed_fail_changed(error);
+        const size_t twin = find_twin(q, i);
+        q->made[i] = twin == i
+                         ? quantise(q, item, graph->values[item->node->inputs[item->input]].name)
+                         : q->made[twin];
+        if (q->status == ULP_OK)
+            q->status = mixed_set_text(&q->mixed, &proto->input[item->input], q->made[i], q->error);
+    }
+    if (q->status == ULP_OK)
+        q->status = mixed_append(&q->mixed, &q->nodes, &q->node_count, proto, q->error);
+    return q->status;
+}
+
+/* Has every node the meaning in the new opset that it has in the model's? */
+static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
+                                   struct ulp_error *error)
+{
+    const struct ulp_graph *graph = model->graph;
+    const int64_t now = ulp_model_opset(model, "");
+    for (size_t n = 0; n < graph->node_count && now < opset; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        if (!*node->domain && ulp_operator_find("", node->op_type, now) !=
+                                  ulp_operator_find("", node->op_type, opset))
+            return ulp_fail(
+                error, ULP_ERROR_UNSUPPORTED,
+                "the formats need opset %lld, where %s is another operator than in %lld: "
+                "convert the model first (onnx.version_converter)",
+                (long long)opset, node->op_type, (long long)now);
+    }
+    return now < opset && model->function_count
+               ? ulp_fail(
+                     error, ULP_ERROR_UNSUPPORTED,
+                     "the formats need opset %lld, and functions of the model were written for "
+                     "%lld: convert the model first",
+                     (long long)opset, (long long)now)
+               : ULP_OK;
+}
+
+static void raise_opset(struct quantising *q)
+{
+    Ulp__ModelProto *proto = q->mixed.proto;
+    int64_t version = 0;
+    for (size_t i = 0; i < proto->n_opset_import; i++) {
+        Ulp__OpsetProto *import = proto->opset_import[i];
+        if (import->domain.len && !mixed_is_text(import->domain, "ai.onnx"))
+            continue;
+        if (import->version < q->opset)
+            import->version = q->opset;
+        import->has_version = true;
+        version = import->version;
+    }
+    q->written->opset = version;
+    /* IR 11 came with opset 23, 12 and 13 with 24 and 25 */
+    const int64_t least = version >= 25 ? 13 : version == 24 ? 12 : 11;
+    if (proto->ir_version < least)
+        proto->ir_version = least;
+    proto->has_ir_version = true;
+}
+
+static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
+{
+    struct quantising *q = (struct quantising *)mixed;
+    const struct ulp_graph *graph = mixed->request->model->graph;
+    Ulp__GraphProto *proto = mixed->proto->graph;
+    q->error = error;
+    q->made = ulp_arena_take(mixed->arena, q->count + 1, sizeof *q->made);
+    q->status = q->made ? mixed_collect_names(mixed, error) : ulp_out_of_memory(error);
+    for (size_t p = 0; p < proto->n_node && q->status == ULP_OK; p++)
+        q->status = quantise_node(q, graph, p, error);
+    if (q->status == ULP_OK) {
+        ulp_free(proto->node);
+        proto->node = q->nodes;
+        proto->n_node = q->node_count;
+        q->nodes = NULL;
+        raise_opset(q);
+        q->status = quantising_drop(q, graph);
+    }
+    ulp_free(q->nodes);
+    if (q->status == ULP_OK)
+        q->status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
+    const enum ulp_status closed =
+        mixed_close_data(mixed, q->status == ULP_OK, q->status == ULP_OK ? error : NULL);
+    return q->status == ULP_OK ? closed : q->status;
+}
+
+enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,
+                                  size_t count, int64_t opset, const char *path,
+                                  struct ulp_pool *pool, struct ulp_quantise_written *out,
+                                  struct ulp_error *error)
+{
+    struct ulp_mixed_written written = {0};
+    const struct ulp_mixed_request request = {.model = model, .path = path};
+    struct quantising q = {.mixed = {.request = &request, .written = &written},
+                           .items = items,
+                           .count = count,
+                           .opset = opset,
+                           .pool = pool,
+                           .written = out};
+    *out = (struct ulp_quantise_written){0};
+    const enum ulp_status status = check_opset(model, opset, error);
+    return status == ULP_OK ? mixed_rewrite(&q.mixed, change, error) : status;
+}

@@ -1,0 +1,45 @@
+/* A copy of a model's file in which factors of products are quantised to formats with scales in
+ * front of their nodes, by ONNX's own operators. */
+#ifndef ULP_LOAD_QUANTISE_FILE_H
+#define ULP_LOAD_QUANTISE_FILE_H
+
+#include "base/machine/thread.h"
+#include "graph/graph.h"
+#include "number/format/scaling.h"
+
+/* Names of all nodes that are put in begin so. */
+#define ULP_QUANTISED_PREFIX "quantise/"
+
+struct ulp_quantised {
+    const struct ulp_node *node; /* of the main graph */
+    size_t input;
+    const struct ulp_scaling *scaling;
+    enum ulp_type type; /* that the value has: FLOAT, FLOAT16, BFLOAT16 */
+    /* by a node; else an input of the model, which a node of its own stores first, as the plan's
+     * format does */
+    bool computed;
+    int rank, axis; /* the axis that is summed, and its length */
+    size_t k;
+    /* of a constant: the values as the plan stores them, which are rounded here once; NULL: scales
+     * are computed whenever the model runs */
+    const struct ulp_tensor *constant;
+};
+
+struct ulp_quantise_written {
+    size_t constants, values; /* that are quantised: each value once for its format and axis */
+    int64_t opset;            /* of the new file */
+};
+
+/* NULL; or why factors in the format have no form in a file: static storage. */
+const char *ulp_quantise_refuses(const struct ulp_scaling *scaling);
+/* The first opset that has the operators and types. */
+int64_t ulp_quantise_opset(const struct ulp_scaling *scaling);
+/* Write the copy; of the opset `opset` where the model has an older one, which all its nodes must
+ * mean the same in (ULP_ERROR_UNSUPPORTED, with the first that does not). Other errors as of
+ * ulp_mixed_write_file. */
+enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,
+                                  size_t count, int64_t opset, const char *path,
+                                  struct ulp_pool *pool, struct ulp_quantise_written *out,
+                                  struct ulp_error *error);
+
+#endif

@@ -1,0 +1,365 @@
+#include "load/mixed/quantising.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernels/operand/scaled.h"
+#include "number/round/round.h"
+
+/* AttributeProto.AttributeType */
+enum { ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7 };
+
+enum ulp_type quantising_type(const struct ulp_format *element)
+{
+    static const enum ulp_type types[] = {ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_FLOAT8E5M2,
+                                          ULP_TYPE_FLOAT4E2M1};
+    for (size_t t = 0; t < sizeof types / sizeof *types; t++)
+        if (strcmp(ulp_type_rows[types[t]].format, element->name) == 0)
+            return types[t];
+    return ULP_TYPE_UNDEFINED;
+}
+
+/* ---- names, nodes ---- */
+
+void quantising_begin(struct quantising *q, const char *prefix, const char *value,
+                      const char *format)
+{
+    const size_t size = strlen(prefix) + strlen(value) + strlen(format) + 2;
+    char *stem = q->status == ULP_OK ? ulp_arena_take(q->mixed.arena, size, 1) : NULL;
+    if (q->status == ULP_OK && !stem)
+        q->status = ulp_out_of_memory(q->error);
+    if (stem)
+        snprintf(stem, size, "%s%s/%s", prefix, value, format);
+    q->stem = stem;
+}
+
+static const char *name_new(struct quantising *q, const char *end)
+{
+    const char *name = "";
+    if (q->status == ULP_OK)
+        q->status = mixed_fresh(&q->mixed, q->stem, end, &name, q->error);
+    return name;
+}
+
+static void add_input(struct quantising *q, Ulp__NodeProto *node, const char *name)
+{
+    void *memory = NULL;
+    q->status = ulp_allocate_zero(&memory, node->n_input + 1, sizeof *node->input, q->mixed.budget,
+                                  "the model that is written", q->error);
+    if (q->status != ULP_OK)
+        return;
+    if (node->n_input)
+        memcpy(memory, node->input, node->n_input * sizeof *node->input);
+    ulp_free(node->input);
+    node->input = memory;
+    q->status = mixed_set_text(&q->mixed, &node->input[node->n_input++], name, q->error);
+}
+
+static void add_output(struct quantising *q, Ulp__NodeProto *node, const char *name)
+{
+    void *memory = NULL;
+    q->status = ulp_allocate_zero(&memory, 1, sizeof *node->output, q->mixed.budget,
+                                  "the model that is written", q->error);
+    if (q->status != ULP_OK)
+        return;
+    node->output = memory;
+    node->n_output = 1;
+    q->status = mixed_set_text(&q->mixed, node->output, name, q->error);
+}
+
+const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
+                            const char *c, const char *name)
+{
+    const char *const inputs[] = {a, b, c, NULL};
+    const char *out = name_new(q, name);
+    Ulp__NodeProto *node = NULL;
+    if (q->status == ULP_OK)
+        q->status = mixed_new(&q->mixed, &node, &ulp__node_proto__descriptor, q->error);
+    if (q->status != ULP_OK)
+        return "";
+    q->status = mixed_append(&q->mixed, &q->nodes, &q->node_count, node, q->error);
+    if (q->status != ULP_OK) {
+        ulp_unpack_free(&q->mixed.loader.unpacker, node);
+        return "";
+    }
+    q->last = node;
+    node->has_op_type = node->has_name = true;
+    q->status = mixed_set_text(&q->mixed, &node->op_type, op, q->error);
+    if (q->status == ULP_OK)
+        q->status = mixed_set_text(&q->mixed, &node->name, out, q->error);
+    for (size_t i = 0; inputs[i] && q->status == ULP_OK; i++)
+        add_input(q, node, inputs[i]);
+    if (q->status == ULP_OK)
+        add_output(q, node, out);
+    return out;
+}
+
+const char *quantising_cast(struct quantising *q, const char *value, enum ulp_type type)
+{
+    const char *out = quantising_node(q, "Cast", value, NULL, NULL, ulp_type_name(type));
+    quantising_int(q, "to", type);
+    return out;
+}
+
+/* ---- attributes ---- */
+
+static Ulp__AttributeProto *attribute(struct quantising *q, const char *name, int32_t type)
+{
+    Ulp__AttributeProto *out = NULL;
+    if (q->status == ULP_OK)
+        q->status = mixed_attribute(&q->mixed, q->last, name, type, &out, q->error);
+    return q->status == ULP_OK ? out : NULL;
+}
+
+void quantising_int(struct quantising *q, const char *name, int64_t value)
+{
+    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_INT);
+    if (!out)
+        return;
+    out->has_i = true;
+    out->i = value;
+}
+
+void quantising_ints(struct quantising *q, const char *name, const int64_t *values, size_t count)
+{
+    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_INTS);
+    void *memory = NULL;
+    if (!out)
+        return;
+    q->status = ulp_allocate(&memory, count, sizeof *values, q->mixed.budget,
+                             "the model that is written", q->error);
+    if (q->status != ULP_OK)
+        return;
+    memcpy(memory, values, count * sizeof *values);
+    out->ints = memory;
+    out->n_ints = count;
+}
+
+void quantising_text(struct quantising *q, const char *name, const char *value)
+{
+    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_STRING);
+    if (!out)
+        return;
+    out->has_s = true;
+    q->status = mixed_set_text(&q->mixed, &out->s, value, q->error);
+}
+
+/* ---- initializers ---- */
+
+/* raw: taken over. */
+static const char *add_tensor(struct quantising *q, enum ulp_type type, const int64_t *dims,
+                              size_t rank, void *raw, size_t bytes, const char *end)
+{
+    Ulp__GraphProto *graph = q->mixed.proto->graph;
+    Ulp__TensorProto *proto = NULL;
+    const char *name = name_new(q, end);
+    void *copy = NULL;
+    if (q->status == ULP_OK)
+        q->status = mixed_new(&q->mixed, &proto, &ulp__tensor_proto__descriptor, q->error);
+    if (q->status == ULP_OK && rank)
+        q->status = ulp_allocate(&copy, rank, sizeof *dims, q->mixed.budget,
+                                 "the model that is written", q->error);
+    if (q->status == ULP_OK)
+        q->status =
+            mixed_append(&q->mixed, &graph->initializer, &graph->n_initializer, proto, q->error);
+    if (q->status != ULP_OK) {
+        ulp_free(copy);
+        ulp_free(raw);
+        ulp_unpack_free(&q->mixed.loader.unpacker, proto);
+        return "";
+    }
+    if (rank)
+        memcpy(copy, dims, rank * sizeof *dims);
+    proto->dims = copy;
+    proto->n_dims = rank;
+    proto->has_name = proto->has_data_type = proto->has_raw_data = true;
+    proto->data_type = (int32_t)type;
+    proto->raw_data = (ProtobufCBinaryData){bytes, raw};
+    q->status = mixed_set_text(&q->mixed, &proto->name, name, q->error);
+    return name;
+}
+
+static void *take(struct quantising *q, size_t bytes)
+{
+    void *out = NULL;
+    if (q->status == ULP_OK)
+        q->status = ulp_allocate_zero(&out, bytes, 1, q->mixed.budget, "the model that is written",
+                                      q->error);
+    return out;
+}
+
+const char *quantising_list(struct quantising *q, const int64_t *values, size_t count)
+{
+    const int64_t dims[] = {(int64_t)count};
+    uint8_t *raw = take(q, count * sizeof *values);
+    for (size_t i = 0; raw && i < count; i++)
+        for (size_t b = 0; b < sizeof *values; b++)
+            raw[i * sizeof *values + b] = (uint8_t)((uint64_t)values[i] >> (8 * b));
+    return add_tensor(q, ULP_TYPE_INT64, dims, 1, raw, count * sizeof *values, "list");
+}
+
+const char *quantising_float(struct quantising *q, double value)
+{
+    const float single = (float)value;
+    uint32_t bits;
+    uint8_t *raw = take(q, sizeof bits);
+    memcpy(&bits, &single, sizeof bits);
+    for (size_t b = 0; raw && b < sizeof bits; b++)
+        raw[b] = (uint8_t)(bits >> (8 * b));
+    return add_tensor(q, ULP_TYPE_FLOAT, NULL, 0, raw, sizeof bits, "number");
+}
+
+/* A constant's lines along the axis, as a factor has them. */
+struct lines {
+    size_t before, behind; /* products of the dimensions on both sides of the axis */
+    int64_t *line_offset, *k_offset;
+    struct ulp_scaled scaled;
+};
+
+static void gather(struct quantising *q, const struct ulp_quantised *item, struct lines *out)
+{
+    const struct ulp_tensor *tensor = item->constant;
+    *out = (struct lines){.before = 1, .behind = 1};
+    for (int d = 0; d < tensor->rank; d++)
+        *(d < item->axis ? &out->before : &out->behind) *=
+            d == item->axis ? 1 : (size_t)tensor->dims[d];
+    const size_t lines = out->before * out->behind;
+    out->line_offset = ulp_arena_take(q->mixed.arena, lines + 1, sizeof *out->line_offset);
+    out->k_offset = ulp_arena_take(q->mixed.arena, item->k + 1, sizeof *out->k_offset);
+    if (!out->line_offset || !out->k_offset) {
+        q->status = ulp_out_of_memory(q->error);
+        return;
+    }
+    for (size_t l = 0; l < lines; l++)
+        out->line_offset[l] = (int64_t)(l / out->behind * item->k * out->behind + l % out->behind);
+    for (size_t k = 0; k < item->k; k++)
+        out->k_offset[k] = (int64_t)(k * out->behind);
+    const struct ulp_contraction problem = {.batch_count = 1,
+                                            .m = lines,
+                                            .k = item->k,
+                                            .a = {.tensor = tensor,
+                                                  .line_offset = out->line_offset,
+                                                  .k_offset = out->k_offset}};
+    q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, ULP_ROUND_NEAREST_EVEN,
+                                q->pool, q->error);
+}
+
+static void put(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
+                float value)
+{
+    const uint32_t bits = ulp_format_encode(format, (double)value);
+    const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
+    if (!bytes)
+        raw[i / 2] |= (uint8_t)(bits << (4 * (i & 1)));
+    for (size_t b = 0; b < bytes; b++)
+        raw[i * bytes + b] = (uint8_t)(bits >> (8 * b));
+}
+
+static const char *put_elements(struct quantising *q, const struct ulp_quantised *item,
+                                const struct lines *lines)
+{
+    const enum ulp_type type = quantising_type(&item->scaling->element);
+    const struct ulp_tensor *tensor = item->constant;
+    const size_t bytes = (tensor->count * (size_t)ulp_type_rows[type].file_bits + 7) / 8;
+    const float *elements = lines->scaled.elements.data;
+    struct ulp_format format;
+    uint8_t *raw = take(q, bytes);
+    if (q->status == ULP_OK)
+        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
+    for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
+        for (size_t k = 0; k < item->k; k++)
+            put(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
+                elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
+    return add_tensor(q, type, tensor->dims, (size_t)tensor->rank, raw, bytes, "elements");
+}
+
+/* Of FLOAT scales with one for the tensor E4M3 numbers and a node that multiplies them. */
+static const char *put_scales(struct quantising *q, const struct ulp_quantised *item,
+                              const struct lines *lines)
+{
+    const struct ulp_scaling *scaling = item->scaling;
+    const bool whole = scaling->k == 0 && scaling->lines == 0,
+               inside = ulp_scaling_is_inside(scaling);
+    const enum ulp_type type = ulp_scaling_is_power(scaling) ? ULP_TYPE_FLOAT8E8M0
+                               : inside                      ? ULP_TYPE_FLOAT8E4M3FN
+                                                             : ULP_TYPE_FLOAT;
+    const size_t blocks = lines->scaled.block_count, count = lines->before * lines->behind * blocks;
+    int64_t dims[ULP_RANK_MAX];
+    struct ulp_format format;
+    if (whole)
+        return quantising_float(q, lines->scaled.scale[0]);
+    const size_t bytes = count * (inside ? 1 : sizeof(float));
+    uint8_t *raw = take(q, bytes);
+    if (q->status == ULP_OK)
+        q->status = ulp_format_find(ulp_type_rows[type].format, &format, q->error);
+    for (size_t l = 0; q->status == ULP_OK && l < lines->before * lines->behind; l++)
+        for (size_t b = 0; b < blocks; b++) {
+            const size_t at = (l / lines->behind * blocks + b) * lines->behind + l % lines->behind;
+            const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
+            put(raw, type, &format, at, scale);
+        }
+    for (int d = 0; d < item->rank; d++)
+        dims[d] = d == item->axis ? (int64_t)blocks : item->constant->dims[d];
+    const char *out = add_tensor(q, type, dims, (size_t)item->rank, raw, bytes, "scales");
+    return scaling->tensor_scale
+               ? quantising_node(q, "DequantizeLinear", out,
+                                 quantising_float(q, lines->scaled.tensor_scale), NULL, "scale")
+               : out;
+}
+
+void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
+                         const char **elements, const char **scales)
+{
+    struct lines lines = {0};
+    *elements = *scales = "";
+    if (q->status == ULP_OK)
+        gather(q, item, &lines);
+    if (q->status == ULP_OK)
+        *elements = put_elements(q, item, &lines);
+    if (q->status == ULP_OK)
+        *scales = put_scales(q, item, &lines);
+    ulp_scaled_free(&lines.scaled);
+}
+
+/* ---- what is read no more ---- */
+
+static size_t count_reads(const struct ulp_graph *graph, int value)
+{
+    size_t reads = 0;
+    for (size_t n = 0; n < graph->node_count; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        for (size_t i = 0; i < node->input_count; i++)
+            reads += node->inputs[i] == value;
+        for (size_t a = 0; a < node->attribute_count; a++)
+            for (size_t v = 0;
+                 node->attributes[a].graph && v < node->attributes[a].graph->value_count; v++)
+                reads += node->attributes[a].graph->values[v].outer == value;
+    }
+    for (size_t o = 0; o < graph->output_count; o++)
+        reads += graph->outputs[o] == value;
+    for (size_t i = 0; i < graph->input_count; i++)
+        reads += graph->inputs[i] == value; /* before IR 4 an initializer is an input, too */
+    return reads;
+}
+
+enum ulp_status quantising_drop(struct quantising *q, const struct ulp_graph *graph)
+{
+    Ulp__GraphProto *proto = q->mixed.proto->graph;
+    for (size_t i = 0; i < q->count; i++) {
+        const int value = q->items[i].node->inputs[q->items[i].input];
+        size_t replaced = 0, kept = 0;
+        for (size_t k = 0; k < q->count; k++)
+            replaced += q->items[k].node->inputs[q->items[k].input] == value;
+        if (!q->items[i].constant || !graph->values[value].initializer ||
+            count_reads(graph, value) > replaced)
+            continue;
+        for (size_t t = 0; t < proto->n_initializer; t++)
+            if (mixed_is_text(proto->initializer[t]->name, graph->values[value].name))
+                ulp_unpack_free(&q->mixed.loader.unpacker, proto->initializer[t]);
+            else
+                proto->initializer[kept++] = proto->initializer[t];
+        proto->n_initializer = kept;
+    }
+    return ULP_OK;
+}

@@ -1,0 +1,47 @@
+/* What quantise_file.c is made of: nodes and constants that are put into a file. A failure is
+ * remembered in `status`, and what follows does nothing. */
+#ifndef ULP_LOAD_QUANTISING_H
+#define ULP_LOAD_QUANTISING_H
+
+#include "load/mixed/quantise_file.h"
+#include "load/mixed/writer.h"
+
+struct quantising {
+    struct mixed mixed; /* first: it is what the change is given */
+    const struct ulp_quantised *items;
+    size_t count;
+    int64_t opset;
+    struct ulp_pool *pool;
+    struct ulp_quantise_written *written;
+    const char **made;             /* by item: the name that its node reads now */
+    Ulp__NodeProto **nodes, *last; /* of the new file; the one put in last */
+    size_t node_count;
+    const char *stem; /* of names */
+    enum ulp_status status;
+    struct ulp_error *error;
+};
+
+/* The type of ONNX with these elements; UNDEFINED: there is none. */
+enum ulp_type quantising_type(const struct ulp_format *element);
+/* What follows is named PREFIX, the value and the format. */
+void quantising_begin(struct quantising *q, const char *prefix, const char *value,
+                      const char *format);
+/* A node of ai.onnx; inputs end with NULL. Returns the name of its output, and "" after a failure.
+ */
+const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
+                            const char *c, const char *name);
+const char *quantising_cast(struct quantising *q, const char *value, enum ulp_type type);
+/* Attributes of the last node. */
+void quantising_int(struct quantising *q, const char *name, int64_t value);
+void quantising_ints(struct quantising *q, const char *name, const int64_t *values, size_t count);
+void quantising_text(struct quantising *q, const char *name, const char *value);
+/* Initializers: a list of integers, a FLOAT; a constant's elements and scales, as DequantizeLinear
+ * reads them. */
+const char *quantising_list(struct quantising *q, const int64_t *values, size_t count);
+const char *quantising_float(struct quantising *q, double value);
+void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
+                         const char **elements, const char **scales);
+/* Initializers that nothing reads any more. */
+enum ulp_status quantising_drop(struct quantising *q, const struct ulp_graph *graph);
+
+#endif
