@@ -3,10 +3,11 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/audit/audit_shares.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "base/memory/budget.h"
 #include "run/pass/backward.h"
+#include "run/pass/weigh.h"
 
 static const char no_error[] = "the outputs equal the reference's",
                   no_memory[] =
@@ -59,37 +60,12 @@ static enum ulp_status show_introduced(void *context, const struct ulp_step *ste
     return status;
 }
 
-/* Both shares of what was introduced, and the square of the condition, in one pass: each sum waits
- * for itself alone. */
-static void weigh(const double *cotangents, const float *introduced, const float *values,
-                  size_t count, double *shares, double *condition)
-{
-    double share = 0, gain = 0, squares = *condition;
-    const float *gained = introduced ? introduced + count : NULL;
-    for (size_t i = 0; i < count && introduced && values; i++) {
-        const double c = cotangents[i], product = c * (double)values[i];
-        share += c * (double)introduced[i];
-        gain += c * (double)gained[i];
-        squares += isfinite(product) ? product * product : 0;
-    }
-    for (size_t i = 0; i < count && introduced && !values; i++) {
-        share += cotangents[i] * (double)introduced[i];
-        gain += cotangents[i] * (double)gained[i];
-    }
-    for (size_t i = 0; i < count && !introduced && values; i++) {
-        const double product = cotangents[i] * (double)values[i];
-        squares += isfinite(product) ? product * product : 0;
-    }
-    shares[0] = share;
-    shares[1] = gain;
-    *condition = squares;
-}
-
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
                                 const double *cotangents, size_t count, double *part,
                                 struct ulp_error *error)
 {
     struct ulp_course *course = context;
+    struct ulp_pool *pool = course->attributor->pool;
     const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
@@ -97,25 +73,24 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
     const struct ulp_tensor *value = where->block == course->attributor->plan->main
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;
-    const float *values = value && value->element == ULP_ELEMENT_F32 ? value->data : NULL;
-    double shares[2];
-    if (!item || item->count != count) {
-        weigh(cotangents, NULL, values, count, shares, &course->condition[node]);
+    if (value && value->element == ULP_ELEMENT_F32)
+        course->condition[node] += ulp_weigh_squares(pool, cotangents, value->data, count);
+    if (!item || item->count != count)
         return ULP_OK;
-    }
     const enum ulp_status status = ulp_attribution_fetch(course->attributor, &item->kept, error);
     if (status != ULP_OK)
         return status;
-    weigh(cotangents, item->kept.data, values, count, shares, &course->condition[node]);
-    const float *graph =
-        course->attributor->beside ? (const float *)item->kept.data + 2 * count : NULL;
-    for (size_t i = 0; graph && i < count; i++)
-        course->causes[node][ULP_SHARE_GRAPH] += cotangents[i] * (double)graph[i];
-    course->share[node] += shares[0];
-    course->gain[node] += shares[1];
-    *part += shares[0];
+    const float *introduced = item->kept.data;
+    const double share = ulp_weigh_errors(pool, cotangents, introduced, count),
+                 gain = ulp_weigh_errors(pool, cotangents, introduced + count, count);
+    course->share[node] += share;
+    course->gain[node] += gain;
+    *part += share;
+    if (course->attributor->beside)
+        course->causes[node][ULP_SHARE_GRAPH] +=
+            ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
     ulp_attribution_release(&item->kept);
-    return ulp_causes_keep(course, node, item, cotangents, shares[0], shares[1], error);
+    return ulp_causes_keep(course, node, item, cotangents, share, gain, error);
 }
 
 /* <e, e> of a target; its own error of a single element. */
@@ -292,45 +267,108 @@ static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
     return course->causes && course->stopped && course->passed;
 }
 
-static enum ulp_status sweep_course(struct ulp_course *course, struct ulp_arena *arena,
-                                    struct ulp_error *error)
+static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *arena,
+                                  struct ulp_reverse *sweep, struct ulp_error *error)
 {
-    struct ulp_attributor *attributor = course->attributor;
+    const struct ulp_attributor *attributor = course->attributor;
     const struct ulp_plan *plan = attributor->plan;
-    struct ulp_reverse sweep = {.plan = plan,
-                                .values = course->lane->values,
-                                .errors = course->lane->differences,
-                                .budget = attributor->budget,
-                                .pool = attributor->pool,
-                                .node = add_node,
-                                .introduced = show_introduced,
-                                .open = open_step,
-                                .close = close_step,
-                                .context = course};
     if (!take_course(course, arena))
         return ulp_out_of_memory(error);
-    sweep.stopped = course->stopped;
-    sweep.passed = course->passed;
-    sweep.cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof *sweep.cotangents);
-    sweep.remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof *sweep.remainders);
-    if (!sweep.cotangents || !sweep.remainders)
-        return ulp_out_of_memory(error);
-    enum ulp_status status = seed_targets(course, &sweep, error);
-    if (status == ULP_OK && course->any)
-        status = ulp_reverse_run(&sweep, error);
-    if (status == ULP_OK && course->any)
-        status =
-            ulp_attribution_decisions(attributor, course->lane, sweep.stopped, sweep.remainders,
-                                      course->decision, course->missing, error);
-    course->inputs = sum_inputs(attributor, course->lane, sweep.cotangents);
-    free_cotangents(&sweep);
+    *sweep = (struct ulp_reverse){.plan = plan,
+                                  .values = course->lane->values,
+                                  .errors = course->lane->differences,
+                                  .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
+                                                               sizeof *sweep->cotangents),
+                                  .stopped = course->stopped,
+                                  .passed = course->passed,
+                                  .remainders = ulp_arena_take(arena, plan->node_count + 1,
+                                                               sizeof *sweep->remainders),
+                                  .budget = ulp_pool_scratch(attributor->pool),
+                                  .pool = attributor->pool,
+                                  .node = add_node,
+                                  .introduced = show_introduced,
+                                  .open = open_step,
+                                  .close = close_step,
+                                  .context = course};
+    return sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
+                                                  : ulp_out_of_memory(error);
+}
+
+/* Courses of a lane, side by side. */
+static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
+                                     struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_attributor *attributor = courses->attributor;
+    struct ulp_reverse *sweeps = ulp_arena_take(arena, count, sizeof *sweeps);
+    size_t swept = 0;
+    enum ulp_status status = sweeps ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t c = 0; c < count && status == ULP_OK; c++) {
+        status = open_sweep(&courses[c], arena, &sweeps[swept], error);
+        swept += courses[c].any;
+    }
+    if (status == ULP_OK && swept)
+        status = ulp_reverse_run(sweeps, swept, error);
+    for (size_t s = 0; s < swept; s++) {
+        struct ulp_course *course = sweeps[s].context;
+        if (status == ULP_OK)
+            status = ulp_attribution_decisions(attributor, course->lane, sweeps[s].stopped,
+                                               sweeps[s].remainders, course->decision,
+                                               course->missing, error);
+        course->inputs = sum_inputs(attributor, course->lane, sweeps[s].cotangents);
+        free_cotangents(&sweeps[s]);
+    }
     return status;
+}
+
+/* Bytes for each element of a step: of a sweep (names, numbers, what a gate reads, cotangents) and
+ * of one more course in it (cotangents of some values). */
+#define SWEEP_BYTES 64
+#define COURSE_BYTES 32
+
+/* How many sweeps or courses of the lane may have memory at a time: one where it is limited and
+ * they are not sure to find it. */
+static size_t count_together(const struct ulp_attributor *attributor,
+                             const struct ulp_attributed *lane, size_t bytes)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    const double limit = (double)ulp_budget_limit(attributor->budget);
+    size_t most = 1;
+    if (limit != 0 && (double)ulp_budget_used(attributor->budget) + ULP_TUNE_SWEPT_BYTES +
+                              ulp_plan_peak(plan, true, NULL) >
+                          limit)
+        return 1;
+    for (size_t s = 0; s < plan->main->step_count; s++) {
+        const struct ulp_step *step = &plan->main->steps[s];
+        size_t elements = 0;
+        for (size_t i = 0; i < step->input_count; i++)
+            elements += step->inputs[i] >= 0 ? lane->values[step->inputs[i]].count : 0;
+        for (size_t o = 0; o < step->output_count; o++)
+            elements += step->outputs[o] >= 0 ? lane->values[step->outputs[o]].count : 0;
+        most = elements > most ? elements : most;
+    }
+    return ULP_TUNE_SWEPT_BYTES / bytes / most + 1;
+}
+
+/* Lanes may be swept in a thread each where none writes to the file. */
+static size_t find_grain(const struct ulp_attributor *attributor)
+{
+    const size_t threads = ulp_size_min((size_t)ulp_pool_thread_count(attributor->pool),
+                                        attributor->lane_count),
+                 bytes = SWEEP_BYTES + ulp_attribution_groups(attributor) * COURSE_BYTES;
+    size_t first = 0;
+    while (first < attributor->lane_count && attributor->lanes[first].reason)
+        first++;
+    return first == attributor->lane_count || attributor->folder || attributor->verify_count ||
+                   count_together(attributor, &attributor->lanes[first], bytes) < threads
+               ? attributor->lane_count + 1
+               : 1;
 }
 
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                   struct ulp_error *error)
 {
-    const size_t groups = ulp_attribution_groups(attributor);
+    const size_t groups = ulp_attribution_groups(attributor),
+                 together = count_together(attributor, lane, COURSE_BYTES);
     struct ulp_arena *arena;
     size_t worst = 0;
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
@@ -339,12 +377,13 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses);
     if (!courses)
         status = ulp_out_of_memory(error);
-    for (size_t g = 0; g < groups && status == ULP_OK; g++) {
+    for (size_t g = 0; g < groups && status == ULP_OK; g++)
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
-        status = sweep_course(&courses[g], arena, error);
+    for (size_t g = 0; g < groups && status == ULP_OK; g += together)
+        status = sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error);
+    for (size_t g = 0; g < groups && status == ULP_OK; g++)
         if (courses[g].scale > courses[worst].scale)
             worst = g;
-    }
     if (status == ULP_OK && !lane->reason)
         status =
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error);
@@ -356,97 +395,36 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     return status;
 }
 
+static enum ulp_status sweep_lanes(void *context, size_t begin, size_t end, int worker,
+                                   struct ulp_error *error)
+{
+    struct ulp_attributor *attributor = context;
+    enum ulp_status status = ULP_OK;
+    (void)worker;
+    for (size_t l = begin; l < end && status == ULP_OK; l++) {
+        struct ulp_attributed *lane = &attributor->lanes[l];
+        if (lane->reason)
+            continue;
+        const size_t refusals = ulp_budget_refusals(attributor->budget);
+        status = sweep_lane(attributor, lane, error);
+        if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
+            lane->reason = no_memory;
+            status = ULP_OK;
+        }
+        ulp_attribution_drop(attributor, lane);
+    }
+    return status;
+}
+
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
-        if (!attributor->lanes[l].reason) {
-            const size_t refusals = ulp_budget_refusals(attributor->budget);
-            status = sweep_lane(attributor, &attributor->lanes[l], error);
-            if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
-                attributor->lanes[l].reason = no_memory;
-                status = ULP_OK;
-            }
-            ulp_attribution_drop(attributor, &attributor->lanes[l]);
-        }
+    for (size_t l = 0; l < attributor->lane_count; l++) /* alike however many run at a time */
+        attributor->lanes[l].room = attributor->room / attributor->lane_count;
+    const enum ulp_status status =
+        ulp_parallel_for(attributor->pool, attributor->lane_count, find_grain(attributor),
+                         sweep_lanes, attributor, error);
     attributor->verify_count = 0;
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
-}
-
-/* Means of what is summed, under the output's name. */
-static enum ulp_status finish_group(const struct ulp_attributor *attributor,
-                                    const struct ulp_output_shares *sums, size_t group,
-                                    const struct ulp_audit *audit, struct ulp_output_shares *out,
-                                    struct ulp_error *error)
-{
-    const struct ulp_plan *plan = attributor->plan;
-    const char *name = ulp_attribution_output(attributor, group);
-    *out = *sums;
-    out->output = ulp_arena_text(audit->memory, name, strlen(name));
-    out->node_count = plan->node_count;
-    out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
-    if (!out->output || !out->nodes)
-        return ulp_out_of_memory(error);
-    memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
-    ulp_shares_divide(out, plan->node_count);
-    return ULP_OK;
-}
-
-static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
-                                       const struct ulp_attributed *from,
-                                       const struct ulp_audit *audit, struct ulp_attribution *to,
-                                       struct ulp_error *error)
-{
-    to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
-    if (!to->verified)
-        return ulp_out_of_memory(error);
-    to->verified_count = from->verified_count;
-    if (from->verified_count)
-        memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
-    if (!attributor->each || !from->verified_count)
-        return ULP_OK;
-    const char *name = ulp_attribution_output(attributor, from->verified_group);
-    to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
-    return to->verified_output ? ULP_OK : ulp_out_of_memory(error);
-}
-
-static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size_t l,
-                                   struct ulp_audit *audit, struct ulp_error *error)
-{
-    const struct ulp_attributed *from = &attributor->lanes[l];
-    struct ulp_audit_lane *lane = &audit->lanes[l];
-    struct ulp_attribution *to = &lane->attribution;
-    const size_t groups = ulp_attribution_groups(attributor);
-    *to = (struct ulp_attribution){.reason = from->reason};
-    if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
-                                                            strlen(attributor->output))))
-        return ulp_out_of_memory(error);
-    enum ulp_status status = finish_verified(attributor, from, audit, to, error);
-    struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
-    for (size_t g = 0; g < groups && status == ULP_OK; g++)
-        status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
-    if (status != ULP_OK)
-        return status;
-    to->outputs = outputs;
-    to->output_count = attributor->each ? groups : 0;
-    if (attributor->each)
-        ulp_shares_name(lane);
-    else
-        ulp_shares_take(lane, outputs);
-    return ULP_OK;
-}
-
-enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
-                                      struct ulp_error *error)
-{
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
-        status = finish_lane(attributor, l, audit, error);
-    return status;
 }

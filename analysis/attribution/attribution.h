@@ -61,6 +61,7 @@ struct ulp_attributed {
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
     bool *decided;      /* by node: an integer is not the reference's */
+    size_t room;        /* bytes that a sweep of this lane may keep in memory */
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
     struct ulp_output_shares *sums; /* over samples, by group */
@@ -113,9 +114,9 @@ struct ulp_attributor {
     bool *amounts;   /* by slot: integers that are amounts (run/pass/amounts.h), kept as floats */
     struct ulp_attributed *lanes;
     size_t lane_count;
-    size_t kept_bytes, kept_max; /* in memory */
-    char *folder;                /* of the file; NULL: none is to be made */
-    int file;                    /* -1: none yet */
+    size_t kept_max, room; /* bytes in memory: at most, and what is left in this sample */
+    char *folder;          /* of the file; NULL: none is to be made */
+    int file;              /* -1: none yet */
     uint64_t file_end;
     const struct ulp_tensor_set *inputs; /* of the sample */
     size_t verify_count;                 /* in the next sweep; 0: nothing is verified */
@@ -151,11 +152,12 @@ void ulp_attribution_limit(struct ulp_attributor *attributor);
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                      size_t count, size_t bytes, void *out,
                                      struct ulp_error *error);
-/* kept->data is complete: it stays, or goes to the file; where that fails the lane has a reason. */
+/* kept->data is complete: it stays, which lessens *room, or goes to the file; where that fails the
+ * lane has a reason. */
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane,
                                        struct ulp_attributed_bytes *kept, size_t bytes,
-                                       struct ulp_error *error);
+                                       size_t *room, struct ulp_error *error);
 /* Back into memory until it is released; nothing to do for what stayed. */
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error);

@@ -1,8 +1,10 @@
-/* An attributor's life: what it is asked for, and a sample's beginning. */
+/* An attributor's life: what it is asked for, a sample's beginning, and what it gives in the end.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/audit/audit_shares.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/memory/budget.h"
@@ -78,7 +80,7 @@ enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
             attributor->target_count ? NULL : "no float output of the graph is computed";
         attributor->lanes[l].nonfinite = false;
     }
-    attributor->kept_bytes = 0;
+    attributor->room = attributor->kept_max;
     attributor->file_end = 0;
     attributor->inputs = inputs;
     return ulp_attribution_inputs(attributor, inputs, error);
@@ -126,4 +128,82 @@ void ulp_attributor_causes(struct ulp_attributor *attributor)
     attributor->causes = true;
     attributor->each =
         !attributor->output && !attributor->difference && attributor->target_count > 1;
+}
+
+/* ---- in the end ---- */
+
+/* Means of what is summed, under the output's name. */
+static enum ulp_status finish_group(const struct ulp_attributor *attributor,
+                                    const struct ulp_output_shares *sums, size_t group,
+                                    const struct ulp_audit *audit, struct ulp_output_shares *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    const char *name = ulp_attribution_output(attributor, group);
+    *out = *sums;
+    out->output = ulp_arena_text(audit->memory, name, strlen(name));
+    out->node_count = plan->node_count;
+    out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
+    if (!out->output || !out->nodes)
+        return ulp_out_of_memory(error);
+    memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
+    ulp_shares_divide(out, plan->node_count);
+    return ULP_OK;
+}
+
+static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
+                                       const struct ulp_attributed *from,
+                                       const struct ulp_audit *audit, struct ulp_attribution *to,
+                                       struct ulp_error *error)
+{
+    to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
+    if (!to->verified)
+        return ulp_out_of_memory(error);
+    to->verified_count = from->verified_count;
+    if (from->verified_count)
+        memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
+    if (!attributor->each || !from->verified_count)
+        return ULP_OK;
+    const char *name = ulp_attribution_output(attributor, from->verified_group);
+    to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
+    return to->verified_output ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size_t l,
+                                   struct ulp_audit *audit, struct ulp_error *error)
+{
+    const struct ulp_attributed *from = &attributor->lanes[l];
+    struct ulp_audit_lane *lane = &audit->lanes[l];
+    struct ulp_attribution *to = &lane->attribution;
+    const size_t groups = ulp_attribution_groups(attributor);
+    *to = (struct ulp_attribution){.reason = from->reason};
+    if (attributor->output && !(to->output = ulp_arena_text(audit->memory, attributor->output,
+                                                            strlen(attributor->output))))
+        return ulp_out_of_memory(error);
+    enum ulp_status status = finish_verified(attributor, from, audit, to, error);
+    struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
+    if (!outputs)
+        return ulp_out_of_memory(error);
+    for (size_t g = 0; g < groups && status == ULP_OK; g++)
+        status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
+    if (status != ULP_OK)
+        return status;
+    to->outputs = outputs;
+    to->output_count = attributor->each ? groups : 0;
+    if (attributor->each)
+        ulp_shares_name(lane);
+    else
+        ulp_shares_take(lane, outputs);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
+        status = finish_lane(attributor, l, audit, error);
+    return status;
 }

@@ -130,7 +130,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
                  : ulp_out_of_memory(error);
     if (status == ULP_OK) {
         seeds[element] = 1;
-        status = ulp_reverse_run(&sweep, error);
+        status = ulp_reverse_run(&sweep, 1, error);
     }
     if (status == ULP_OK)
         add_inputs(&course, sweep.cotangents);

@@ -10,6 +10,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/pass/stages.h"
+#include "run/pass/weigh.h"
 
 /* What happens inside a node is taken apart from this part of the error on; the rest of a share is
  * the rounding of the result. */
@@ -30,7 +31,7 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
         (where->block == attributor->plan->main &&
          attributor->amounts[where->step->outputs[introduced->position]]) ||
-        (!attributor->folder && attributor->kept_bytes + bytes > attributor->kept_max))
+        (!attributor->folder && bytes > lane->room))
         return ULP_OK;
     enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed),
                                                attributor->budget, "causes of errors", error);
@@ -51,7 +52,7 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     if (status != ULP_OK)
         return status;
     memcpy(owed->kept.data, cotangents, bytes);
-    return ulp_attribution_settle(attributor, lane, &owed->kept, bytes, error);
+    return ulp_attribution_settle(attributor, lane, &owed->kept, bytes, &lane->room, error);
 }
 
 void ulp_causes_drop(struct ulp_attributed *lane, size_t node)
@@ -89,22 +90,36 @@ static const struct ulp_tensor *find_result(const struct ulp_event *event, int p
 }
 
 /* <cotangents, value less what was there before>, which value then is. */
-static double weigh_change(struct ulp_owed *owed, const struct ulp_tensor *value)
+struct change {
+    struct ulp_owed *owed;
+    const struct ulp_tensor *value;
+};
+
+static double weigh_part(const void *context, size_t begin, size_t end)
 {
-    const double *cotangents = owed->kept.data;
-    double strip[ULP_METRICS_STRIP], sum = 0;
-    for (size_t first = 0, count; first < owed->count; first += count) {
-        count = ulp_size_min(owed->count - first, ULP_METRICS_STRIP);
-        ulp_side_read(strip, value, first, count);
+    const struct change *change = context;
+    const double *cotangents = change->owed->kept.data;
+    double strip[ULP_METRICS_STRIP], sums[8] = {0};
+    for (size_t first = begin, count; first < end; first += count) {
+        double *before = change->owed->before + first;
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        ulp_side_read(strip, change->value, first, count);
         for (size_t i = 0; i < count; i++) {
-            const double x = strip[i], before = owed->before[first + i];
-            sum += x == before || (isnan(x) && isnan(before))
-                       ? 0
-                       : cotangents[first + i] * (x - before);
-            owed->before[first + i] = x;
+            const double x = strip[i];
+            sums[i % 8] += x == before[i] || (isnan(x) && isnan(before[i]))
+                               ? 0
+                               : cotangents[first + i] * (x - before[i]);
+            before[i] = x;
         }
     }
-    return sum;
+    return ulp_weigh_eight(sums);
+}
+
+static double weigh_change(const struct visit *visit, struct ulp_owed *owed,
+                           const struct ulp_tensor *value)
+{
+    const struct change change = {owed, value};
+    return ulp_weigh(visit->second->attributor->pool, owed->count, weigh_part, &change);
 }
 
 static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
@@ -118,7 +133,7 @@ static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
     (void)error;
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next)
         if (owed->before && outputs[owed->position].count == owed->count) {
-            const double change = weigh_change(owed, &outputs[owed->position]);
+            const double change = weigh_change(visit, owed, &outputs[owed->position]);
             owed->causes[causes[stage]] = stage == ULP_STAGE_EXACT ? 0 : change;
         }
     return ULP_OK;
@@ -166,7 +181,7 @@ static void close_visit(const struct visit *visit, bool results_first)
         if (!owed->before)
             continue;
         double *total = visit->second->courses[owed->group].causes[visit->event->index];
-        const double last = weigh_change(owed, find_result(visit->event, owed->position)),
+        const double last = weigh_change(visit, owed, find_result(visit->event, owed->position)),
                      steps = owed->causes[ULP_SHARE_STEPS];
         owed->causes[ULP_SHARE_STEPS] = results_first ? last : steps;
         owed->causes[ULP_SHARE_RESULT] = results_first ? steps : last;

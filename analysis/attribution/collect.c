@@ -153,7 +153,8 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     else if (value->count && !known)
         memcpy(kept->data, reference->data, value->count * value->element_bytes);
     if (status == ULP_OK && !lane->reason && !wanted && !known)
-        status = ulp_attribution_settle(attributor, lane, kept, value->count * bytes, error);
+        status = ulp_attribution_settle(attributor, lane, kept, value->count * bytes,
+                                        &attributor->room, error);
     if (settled)
         ulp_attribution_share(&lane->kept[slot], kept);
     ulp_attribution_show(lane, slot);
@@ -258,7 +259,8 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = ulp_attribution_settle(attributor, lane, kept, count * bytes, error);
+        status =
+            ulp_attribution_settle(attributor, lane, kept, count * bytes, &attributor->room, error);
     if (settled)
         ulp_attribution_share(&item->kept, kept);
     return status;

@@ -32,7 +32,7 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     const size_t refusals = ulp_budget_refusals(attributor->budget);
     void *memory = NULL;
     enum ulp_status status = ULP_OK;
-    if (!attributor->folder && attributor->kept_bytes + count * bytes > attributor->kept_max)
+    if (!attributor->folder && count * bytes > attributor->room)
         lane->reason = too_large;
     else
         status = ulp_allocate(&memory, count, bytes, attributor->budget, "values of an attribution",
@@ -134,15 +134,15 @@ static enum ulp_status unpack_kept(const struct ulp_attributor *attributor,
 enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane,
                                        struct ulp_attributed_bytes *kept, size_t bytes,
-                                       struct ulp_error *error)
+                                       size_t *room, struct ulp_error *error)
 {
     kept->bytes = bytes;
     enum ulp_status status = pack_kept(attributor, kept, error);
     if (status != ULP_OK)
         return status;
     const size_t stored = kept->packed_bytes ? kept->packed_bytes : bytes;
-    if (attributor->kept_bytes + stored <= attributor->kept_max) {
-        attributor->kept_bytes += stored;
+    if (stored <= *room) {
+        *room -= stored;
         return ULP_OK;
     }
     if (attributor->file < 0)

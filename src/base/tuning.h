@@ -165,6 +165,8 @@
 #define ULP_TUNE_MOVE_GRAIN 32768
 /* Elements looked at for NaN and infinities in a task. */
 #define ULP_TUNE_SPECIAL_GRAIN 4096
+/* Lanes and outputs are swept back for shares side by side while a step takes no more than this. */
+#define ULP_TUNE_SWEPT_BYTES ((size_t)256 << 20)
 /* Elements of temporary cotangents at a time. */
 #define ULP_TUNE_REVERSE_ELEMENTS ((size_t)1 << 21)
 

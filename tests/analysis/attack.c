@@ -342,7 +342,7 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
     ck_ulp_ok(ulp_reverse_cotangents(&sweep, target, value->count, &seeded, &error), error);
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
     seeded[element] = ulp_tensor_get(value, element) < 0 ? -1 : 1;
-    const bool swept = is_done(subject, ulp_reverse_run(&sweep, &error), &error);
+    const bool swept = is_done(subject, ulp_reverse_run(&sweep, 1, &error), &error);
     for (size_t i = 0; i < inputs->count && swept; i++) {
         const int slot = slot_named(block, inputs->items[i].name);
         const double *gradient = slot >= 0 ? cotangents[slot] : NULL;

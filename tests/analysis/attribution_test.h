@@ -35,6 +35,7 @@ static const struct text_graph looped = {
  */
 static size_t kept_max = SIZE_MAX;
 static bool spills;
+static int thread_count = 1;
 /* By lane; NULL: nothing is kept. And whether lanes that overflow are attributed without that. */
 static const struct ulp_keeps *keeps;
 static bool fixes;
@@ -56,7 +57,7 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
         arithmetics[l] = test_arithmetic(lanes[l]);
     ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
-    enum ulp_status status = ulp_attributor_create(plan, output, 1, &attributor, error);
+    enum ulp_status status = ulp_attributor_create(plan, output, thread_count, &attributor, error);
     if (status == ULP_OK && spills)
         status = ulp_attributor_spill(attributor, ".", error);
     if (status == ULP_OK)

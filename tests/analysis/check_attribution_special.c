@@ -106,6 +106,41 @@ START_TEST(kept_nodes_leave_the_inputs)
 }
 END_TEST
 
+static void expect_equal(const struct ulp_audit *one, const struct ulp_audit *other)
+{
+    for (size_t l = 0; l < one->lane_count; l++) {
+        const struct ulp_audit_lane *a = &one->lanes[l], *b = &other->lanes[l];
+        ck_assert(a->attribution.given && b->attribution.given);
+        ck_assert(a->attribution.sum == b->attribution.sum &&
+                  a->attribution.inputs == b->attribution.inputs);
+        for (size_t n = 0; n < a->node_count; n++)
+            ck_assert(
+                a->nodes[n].share == b->nodes[n].share && a->nodes[n].gain == b->nodes[n].gain &&
+                memcmp(a->nodes[n].causes, b->nodes[n].causes, sizeof a->nodes[n].causes) == 0 &&
+                a->nodes[n].condition == b->nodes[n].condition);
+        for (size_t v = 0; v < a->attribution.verified_count; v++)
+            ck_assert(a->attribution.verified[v].held == b->attribution.verified[v].held);
+    }
+}
+
+/* Lanes that are swept in threads of their own, beside one after the other. */
+START_TEST(threads_change_nothing)
+{
+    struct ulp_audit one, several;
+    struct ulp_error error;
+    static const struct text_graph *const graphs[] = {&text_chain, &looped};
+    for (size_t i = 0; i < 2; i++) {
+        ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &one, &error), error);
+        thread_count = 3;
+        ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &several, &error), error);
+        thread_count = 1;
+        expect_equal(&one, &several);
+        ulp_audit_free(&one);
+        ulp_audit_free(&several);
+    }
+}
+END_TEST
+
 /* What was in a file comes back with the same bits: every figure is equal, wherever values were. */
 START_TEST(a_file_changes_nothing)
 {
@@ -120,20 +155,7 @@ START_TEST(a_file_changes_nothing)
         kept_max = limits[i % 2];
         spills = true;
         ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &file, &error), error);
-        for (size_t l = 0; l < memory.lane_count; l++) {
-            const struct ulp_audit_lane *a = &memory.lanes[l], *b = &file.lanes[l];
-            ck_assert(a->attribution.given && b->attribution.given);
-            ck_assert(a->attribution.sum == b->attribution.sum &&
-                      a->attribution.inputs == b->attribution.inputs);
-            for (size_t n = 0; n < a->node_count; n++)
-                ck_assert(a->nodes[n].share == b->nodes[n].share &&
-                          a->nodes[n].gain == b->nodes[n].gain &&
-                          memcmp(a->nodes[n].causes, b->nodes[n].causes,
-                                 sizeof a->nodes[n].causes) == 0 &&
-                          a->nodes[n].condition == b->nodes[n].condition);
-            for (size_t v = 0; v < a->attribution.verified_count; v++)
-                ck_assert(a->attribution.verified[v].held == b->attribution.verified[v].held);
-        }
+        expect_equal(&memory, &file);
         ulp_audit_free(&memory);
         ulp_audit_free(&file);
     }
@@ -206,6 +228,7 @@ int main(void)
     tcase_add_test(tcase, overflows_are_fixed);
     tcase_add_test(tcase, kept_nodes_leave_the_inputs);
     tcase_add_test(tcase, a_file_changes_nothing);
+    tcase_add_test(tcase, threads_change_nothing);
     tcase_add_test(tcase, decisions_are_named);
     tcase_add_test(tcase, unknown_outputs_are_refused);
     suite_add_tcase(suite, tcase);

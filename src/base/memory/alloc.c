@@ -178,7 +178,7 @@ static struct arena_block *add_block(struct ulp_arena *arena, size_t bytes)
     return arena->first = block;
 }
 
-void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes)
+void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes)
 {
     size_t wanted, bytes;
     if (!ulp_size_mul(count, element_bytes, &wanted) ||
@@ -193,7 +193,13 @@ void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes
     void *taken = block->data + block->used;
     ALLOW(taken, wanted);
     block->used += bytes;
-    return memset(taken, 0, wanted);
+    return taken;
+}
+
+void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes)
+{
+    void *taken = ulp_arena_room(arena, count, element_bytes);
+    return taken ? memset(taken, 0, count * element_bytes) : NULL;
 }
 
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length)

@@ -68,6 +68,8 @@ void ulp_arena_clear(struct ulp_arena *arena);
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena);
 /* NULL on failure (out of memory or overflow of count * element_bytes). */
 void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes);
+/* The same, not cleared: for what is written whole. */
+void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes);
 /* A copy of length bytes of text with a final zero byte, or of a whole text; NULL on failure. */
 char *ulp_arena_text(struct ulp_arena *arena, const char *text, size_t length);
 static inline char *ulp_arena_copy(struct ulp_arena *arena, const char *text)

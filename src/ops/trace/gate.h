@@ -100,10 +100,16 @@ struct ulp_trace {
     bool passes_steps;
 };
 
-/* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed. */
+/* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed, or
+ * (room) for what is written whole. */
 enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error);
 enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error);
+enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
+                               struct ulp_error *error);
+/* The number that the first of `count` elements is a name of, where the next ones name those after
+ * it; or ULP_NO_NUMBER. */
+size_t ulp_names_in_order(const double *names, size_t count);
 /* Elements low to high of a tensor. */
 enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,
@@ -120,6 +126,24 @@ static inline void ulp_trace_owe(struct ulp_trace *trace, const struct ulp_trace
     const size_t number = part->numbers ? part->numbers[e] : part->start + (size_t)e;
     if (number != ULP_NO_NUMBER)
         trace->cotangents[number] += owed;
+}
+
+/* What `count` elements are owed, from e on, `stride` apart. */
+static inline void ulp_trace_owe_line(struct ulp_trace *trace, const struct ulp_trace_part *part,
+                                      int64_t e, int64_t stride, const double *owed, size_t count)
+{
+    if (part->numbers || (stride != 0 && stride != 1)) {
+        for (size_t i = 0; i < count; i++)
+            ulp_trace_owe(trace, part, e + (int64_t)i * stride, owed[i]);
+        return;
+    }
+    double *to = trace->cotangents + part->start + e, sum = *to;
+    for (size_t i = 0; stride && i < count; i++)
+        to[i] += owed[i];
+    for (size_t i = 0; !stride && i < count; i++)
+        sum += owed[i];
+    if (!stride)
+        *to = sum;
 }
 
 /* Between two turns ulp_trace_take takes from the other arena: what a gate needs for itself must

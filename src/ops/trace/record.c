@@ -125,6 +125,13 @@ static void name_element(struct ulp_trace *trace, double *element, size_t number
         *element = ulp_name_of(number);
 }
 
+/* Rows of so many elements each follow one another. */
+static bool lie_in_order(const struct ulp_operand *output, size_t per_row)
+{
+    return !output->row_offset && !output->position_offset &&
+           output->row_stride == (int64_t)per_row && (per_row == 1 || output->position_stride == 1);
+}
+
 /* by_row: the formula gives one value a row. One that it gives at every position may be written to
  * one place, which is then the first's. */
 static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
@@ -139,6 +146,13 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     result->per_row = one ? 1 : length;
     result->start = trace->count;
     enum ulp_status status = ulp_trace_reserve(trace, rows * result->per_row, error);
+    if (status == ULP_OK && !gate->rows.window && lie_in_order(output, result->per_row)) {
+        memcpy(trace->values + trace->count, elements, rows * result->per_row * sizeof *elements);
+        for (size_t i = 0; i < rows * result->per_row; i++)
+            elements[i] = ulp_name_of(trace->count + i);
+        trace->count += rows * result->per_row;
+        return ULP_OK;
+    }
     if (status == ULP_OK && gate->rows.window)
         status = ulp_trace_take(trace, length, sizeof *positions, &positions, error);
     if (status != ULP_OK)

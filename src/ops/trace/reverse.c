@@ -20,7 +20,12 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents)
 {
     const double *names = named->data;
-    for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
+    if (named->element != ULP_ELEMENT_F64)
+        return;
+    const size_t first = ulp_names_in_order(names, named->count);
+    for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
+        trace->cotangents[first + i] += cotangents[i];
+    for (size_t i = 0; first == ULP_NO_NUMBER && i < named->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             trace->cotangents[ulp_number_of(names[i])] += cotangents[i];
 }
@@ -29,7 +34,12 @@ void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor
                           double weight, double *out)
 {
     const double *names = named->data;
-    for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
+    if (named->element != ULP_ELEMENT_F64)
+        return;
+    const size_t first = ulp_names_in_order(names, named->count);
+    for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
+        out[i] += weight * trace->cotangents[first + i];
+    for (size_t i = 0; first == ULP_NO_NUMBER && i < named->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             out[i] += weight * trace->cotangents[ulp_number_of(names[i])];
 }
@@ -111,8 +121,20 @@ static void hand_on(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
 {
     const struct ulp_operand *operand = &gate->operands[i];
     const struct ulp_trace_part *part = &gate->parts[i];
-    const size_t length = span->rows.row_length;
-    for (size_t r = 0; r < span->rows.row_count; r++) {
+    size_t length = span->rows.row_length, rows = span->rows.row_count;
+    if (!span->rows.window && !operand->position_offset) {
+        if (!operand->row_offset && operand->position_stride == 1 &&
+            operand->row_stride == (int64_t)length) {
+            length *= rows;
+            rows = 1;
+        }
+        const size_t first = span->first;
+        for (size_t r = 0; r < rows; r++)
+            ulp_trace_owe_line(trace, part, place_of(operand, first + r, 0),
+                               operand->position_stride, owed + r * length, length);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++) {
         const size_t count = span->rows.window
                                  ? span->rows.window(span->rows.window_context, r, span->positions)
                                  : length;
@@ -206,6 +228,7 @@ struct side {
     int64_t *line, *other_line; /* of the sums' numbers */
     int64_t *rows, *columns, *batches;
     double *owed;
+    bool adjacent; /* a line's elements are */
 };
 
 /* Lines that lie side by side, as the columns of a matrix, no number in two places. */
@@ -230,6 +253,13 @@ static void owe_lines(struct ulp_trace *trace, const struct side *side, size_t k
     const struct ulp_factor *own = side->own;
     const int64_t start = own->batch_offset ? own->batch_offset[batch] : 0;
     const size_t step = side->beside ? AT_ONCE : k;
+    if (side->adjacent && !own->padding) {
+        for (size_t i = 0; i < lines; i++)
+            ulp_trace_owe_line(trace, side->part,
+                               start + own->line_offset[first + i] + own->k_offset[0], 1,
+                               owed + i * k, k);
+        return;
+    }
     for (size_t begin = 0; begin < k; begin += step)
         for (size_t i = 0; i < lines; i++) {
             const int64_t at = start + own->line_offset[first + i];
@@ -318,6 +348,9 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
                                           trace->budget, "cotangents of a contraction", error);
     side.owed = memory;
     side.beside = are_beside(&side, p->k);
+    side.adjacent = true;
+    for (size_t k = 1; k < p->k; k++)
+        side.adjacent = side.adjacent && side.own->k_offset[k] == side.own->k_offset[k - 1] + 1;
     for (size_t g = 0; g < p->batch_count && status == ULP_OK; g += batches)
         for (size_t i = 0; i < side.lines && status == ULP_OK; i += lines)
             status = reverse_lines(trace, gate, &side, g, ulp_size_min(batches, p->batch_count - g),

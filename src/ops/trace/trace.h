@@ -21,9 +21,12 @@ void ulp_trace_free(struct ulp_trace *trace);
 /* Forget all numbers and gates; adjoints of formulas stay for the next call. */
 void ulp_trace_clear(struct ulp_trace *trace);
 
-/* Describe, allocate and fill *out: names for the elements of a float tensor, which is F64. */
+/* Describe, allocate and fill *out: names for the elements of a float tensor, in FP64. */
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
                                const struct ulp_tensor *values, struct ulp_error *error);
+/* Each of the numbers that were just named, more by so much of another. */
+void ulp_trace_shift(struct ulp_trace *trace, const struct ulp_tensor *named, double part,
+                     const float *of);
 /* Names back to numbers, in place. */
 void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor);
 /* Is any element a name? */

@@ -66,7 +66,7 @@ enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct 
     return ULP_OK;
 }
 
-enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
+enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error)
 {
     if (!trace->arena) {
@@ -74,9 +74,37 @@ enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t byt
         if (status != ULP_OK)
             return status;
     }
-    void *memory = ulp_arena_take(trace->arena, count ? count : 1, bytes);
+    void *memory = ulp_arena_room(trace->arena, count ? count : 1, bytes);
     memcpy(out, &memory, sizeof memory);
     return memory ? ULP_OK : ulp_trace_fail(error);
+}
+
+enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
+                               struct ulp_error *error)
+{
+    void *memory = NULL;
+    const enum ulp_status status = ulp_trace_room(trace, count, bytes, &memory, error);
+    if (status == ULP_OK)
+        memset(memory, 0, (count ? count : 1) * bytes);
+    memcpy(out, &memory, sizeof memory);
+    return status;
+}
+
+/* Elements compared before it is looked whether all were in order. */
+#define COMPARED 512
+
+size_t ulp_names_in_order(const double *names, size_t count)
+{
+    const size_t first = count ? ulp_number_of(names[0]) : ULP_NO_NUMBER;
+    for (size_t begin = 0, end; first != ULP_NO_NUMBER && begin < count; begin = end) {
+        uint64_t others = 0;
+        end = ulp_size_min(count, begin + COMPARED);
+        for (size_t i = begin; i < end; i++)
+            others |= ulp_double_bits(names[i]) ^ ulp_double_bits(ulp_name_of(first + i));
+        if (others)
+            return ULP_NO_NUMBER;
+    }
+    return first;
 }
 
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
@@ -86,14 +114,27 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
                                                  values->rank, values->dims, error);
     if (status == ULP_OK)
         status = ulp_trace_reserve(trace, values->count, error);
+    if (status != ULP_OK)
+        return status;
+    out->data = trace->values + trace->count;
+    status = ulp_tensor_convert(out, values, NULL, ULP_ROUND_NEAREST_EVEN, 0, trace->pool, error);
+    out->data = NULL;
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, trace->budget, error);
-    const double *from = values->data;
-    for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
-        trace->values[trace->count] = from[i];
-        ((double *)out->data)[i] = ulp_name_of(trace->count++);
-    }
+    double *names = out->data;
+    for (size_t i = 0; status == ULP_OK && i < out->count; i++)
+        names[i] = ulp_name_of(trace->count + i);
+    if (status == ULP_OK)
+        trace->count += out->count;
     return status;
+}
+
+void ulp_trace_shift(struct ulp_trace *trace, const struct ulp_tensor *named, double part,
+                     const float *of)
+{
+    double *values = trace->values + trace->count - named->count;
+    for (size_t i = 0; i < named->count; i++)
+        values[i] += part * (double)of[i];
 }
 
 enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int position,
@@ -173,27 +214,19 @@ static enum ulp_status read_names(struct ulp_trace *trace, struct ulp_trace_part
                                   struct ulp_error *error)
 {
     double *values = part->tensor.data;
-    const size_t count = part->tensor.count,
-                 first = count ? ulp_number_of(values[0]) : ULP_NO_NUMBER;
-    bool in_order = first != ULP_NO_NUMBER;
-    for (size_t i = 0; i < count; i++) {
-        const size_t number = ulp_number_of(values[i]);
-        part->named |= number != ULP_NO_NUMBER;
-        in_order = in_order && number == first + i;
+    const size_t count = part->tensor.count;
+    for (size_t i = 0; i < count && !part->named; i++)
+        part->named = ulp_number_of(values[i]) != ULP_NO_NUMBER;
+    if (!part->named)
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_trace_room(trace, count, sizeof *part->numbers, &part->numbers, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+        part->numbers[i] = ulp_number_of(values[i]);
+        if (part->numbers[i] != ULP_NO_NUMBER)
+            values[i] = trace->values[part->numbers[i]];
     }
-    part->start = first;
-    if (part->named && !in_order) {
-        const enum ulp_status status =
-            ulp_trace_take(trace, count, sizeof *part->numbers, &part->numbers, error);
-        if (status != ULP_OK)
-            return status;
-        for (size_t i = 0; i < count; i++)
-            part->numbers[i] = ulp_number_of(values[i]);
-    }
-    for (size_t i = 0; part->named && i < count; i++)
-        if (ulp_number_of(values[i]) != ULP_NO_NUMBER)
-            values[i] = trace->values[ulp_number_of(values[i])];
-    return ULP_OK;
+    return status;
 }
 
 enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
@@ -204,14 +237,19 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
     out->tensor.rank = 1;
     out->tensor.dims[0] = high - low + 1;
     out->tensor.count = (size_t)(high - low + 1);
+    const void *from = (const char *)tensor->data + (size_t)low * tensor->element_bytes;
+    const bool wide = tensor->element == ULP_ELEMENT_F64;
     const enum ulp_status status =
-        ulp_trace_take(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error);
+        ulp_trace_room(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error);
     if (status != ULP_OK)
         return status;
+    out->start = wide ? ulp_names_in_order(from, out->tensor.count) : ULP_NO_NUMBER;
+    out->named = out->start != ULP_NO_NUMBER;
+    if (out->named)
+        from = trace->values + out->start;
     if (out->tensor.count)
-        memcpy(out->tensor.data, (const char *)tensor->data + (size_t)low * tensor->element_bytes,
-               out->tensor.count * tensor->element_bytes);
-    return tensor->element == ULP_ELEMENT_F64 ? read_names(trace, out, error) : ULP_OK;
+        memcpy(out->tensor.data, from, out->tensor.count * tensor->element_bytes);
+    return wide && !out->named ? read_names(trace, out, error) : ULP_OK;
 }
 
 /* ---- names in order ---- */

@@ -45,6 +45,9 @@ struct ulp_reverse {
 /* The cotangents of a slot of `count` elements, zero when they are new. */
 enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
                                        double **out, struct ulp_error *error);
-enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweep, struct ulp_error *error);
+/* Sweeps of one plan side by side, which differ in what they are seeded with: `values`, `errors`,
+ * memory, `open` and `close` are the first one's. */
+enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
+                                struct ulp_error *error);
 
 #endif

@@ -1,0 +1,92 @@
+#include "run/pass/weigh.h"
+
+#include <float.h>
+#include <math.h>
+
+#include "base/memory/alloc.h"
+
+/* The least number that lets many threads work; their sums are added one after the other. */
+#define PARTS 64
+
+struct weighing {
+    ulp_weigh_fn *part;
+    const void *context;
+    size_t count, length;
+    double sums[PARTS];
+};
+
+static enum ulp_status weigh_parts(void *context, size_t begin, size_t end, int worker,
+                                   struct ulp_error *error)
+{
+    struct weighing *job = context;
+    (void)worker;
+    (void)error;
+    for (size_t p = begin; p < end; p++)
+        job->sums[p] = job->part(job->context, p * job->length,
+                                 ulp_size_min((p + 1) * job->length, job->count));
+    return ULP_OK;
+}
+
+double ulp_weigh(struct ulp_pool *pool, size_t count, ulp_weigh_fn *part, const void *context)
+{
+    const size_t length =
+        ulp_size_round_up(ulp_size_divide_up(count ? count : 1, PARTS), ULP_WEIGH_STEP);
+    struct weighing job = {.part = part, .context = context, .count = count, .length = length};
+    struct ulp_error error; /* none fails */
+    const size_t parts = ulp_size_divide_up(count, length);
+    double sum = 0;
+    ulp_parallel_for(pool, parts, ulp_grain((double)length), weigh_parts, &job, &error);
+    for (size_t p = 0; p < parts; p++)
+        sum += job.sums[p];
+    return sum;
+}
+
+struct factors {
+    const double *a;
+    const float *b;
+};
+
+static double add_products(const void *context, size_t first, size_t last)
+{
+    const struct factors *f = context;
+    double sums[8] = {0};
+    size_t i = first;
+    for (; i + 8 <= last; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            sums[j] += f->a[i + j] * (double)f->b[i + j];
+    for (size_t j = 0; i < last; i++, j++)
+        sums[j] += f->a[i] * (double)f->b[i];
+    return ulp_weigh_eight(sums);
+}
+
+static double square_finite(double product)
+{
+    return fabs(product) <= DBL_MAX ? product * product : 0;
+}
+
+static double add_squares(const void *context, size_t first, size_t last)
+{
+    const struct factors *f = context;
+    double sums[8] = {0};
+    size_t i = first;
+    for (; i + 8 <= last; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            sums[j] += square_finite(f->a[i + j] * (double)f->b[i + j]);
+    for (size_t j = 0; i < last; i++, j++)
+        sums[j] += square_finite(f->a[i] * (double)f->b[i]);
+    return ulp_weigh_eight(sums);
+}
+
+double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const float *errors,
+                        size_t count)
+{
+    const struct factors factors = {cotangents, errors};
+    return cotangents && errors ? ulp_weigh(pool, count, add_products, &factors) : 0;
+}
+
+double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,
+                         size_t count)
+{
+    const struct factors factors = {cotangents, values};
+    return cotangents && values ? ulp_weigh(pool, count, add_squares, &factors) : 0;
+}
