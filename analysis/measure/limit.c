@@ -284,10 +284,10 @@ static enum ulp_status fail_limit(const char *limit, const char *word, struct ul
                                               : " or ",
                      ulp_view_names[v]);
     ulp_fail(error, ULP_ERROR_USAGE,
-             "limit '%s': expected METRIC=NUMBER, perhaps after ARITH:, OUTPUT: or ARITH:OUTPUT:, "
-             "with METRIC one of %s%s",
-             limit, text.failed ? "those of ulpscope audit --help" : text.data,
-             near.length ? near.data : "");
+             "limit '%s': expected METRIC=NUMBER, as sqnr_db=60 or max_abs=1e-3%s, perhaps after "
+             "ARITH:, OUTPUT: or ARITH:OUTPUT:, with METRIC one of %s",
+             limit, near.length ? near.data : "",
+             text.failed ? "those of ulpscope audit --help" : text.data);
     ulp_text_free(&text);
     ulp_text_free(&near);
     return ULP_ERROR_USAGE;

@@ -175,6 +175,12 @@ int main(int argc, char **argv)
     if (code != ULP_OK)
         return code;
     setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
+    static char help[] = "--help";
+    if (argc > 2 && strcmp(argv[1], "help") == 0) { /* help COMMAND */
+        argv[1] = argv[2];
+        argv[2] = help;
+        argc = 3;
+    }
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "-?") == 0 ||
         strcmp(name, "help") == 0) {
@@ -196,6 +202,14 @@ int main(int argc, char **argv)
             argv[1] = title;
             return run_command(commands[c].run, argc - 1, argv + 1);
         }
+    const size_t length = strlen(name);
+    if (length > 5 && strcmp(name + length - 5, ".onnx") == 0) {
+        say(stderr,
+            "ulpscope: %s is no command: say what to do with the model, as ulpscope doctor %s "
+            "(ulpscope --help lists the commands)\n",
+            name, name);
+        return ULP_ERROR_USAGE;
+    }
     struct ulp_text near = {0};
     ulp_suggest_names(&near, name, sizeof commands / sizeof *commands, name_command, NULL);
     say(stderr, "ulpscope: there is no command '%s'%s; commands are", name,

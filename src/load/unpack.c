@@ -62,6 +62,11 @@ enum ulp_status ulp_unpack(struct ulp_unpacker *unpacker, void **out,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the %s would take more than %zu bytes of memory: not a real model", what,
                         unpacker->limit_bytes);
+    if (count > 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "the %s is a zip archive: an .npz holds inputs (--inputs), and what "
+                        "torch.save wrote is exported with torch.onnx.export first",
+                        what);
     return ulp_fail(
         error, ULP_ERROR_INPUT,
         "the %s is not valid ONNX protobuf: truncated, damaged, or another kind of file", what);

@@ -29,6 +29,7 @@ START_TEST(wrong_names)
         {"fp16@h2000",
          {"unknown GPU \"h2000\"", "did you mean \"h200\"",
           "v100, t4, a100, a2, ada, l40s, h100, h200, b200, rtx5090"}},
+        {"fp16@4090", {"unknown GPU \"4090\"", "did you mean \"rtx4090\""}},
         {"fp16@", {"unknown GPU"}},
         {"fp32@h200", {"h200 has no matrix unit for products of fp32", "tf32"}},
         {"e5m7@h200", {"no matrix unit for products of e5m7"}},

@@ -34,7 +34,7 @@ int ulp_word_distance(const char *a, const char *b)
 static long measure(const char *word, const char *name)
 {
     const int distance = ulp_word_distance(word, name);
-    if (strstr(name, word))
+    if (strstr(name, word + strspn(word, "-")))
         return (long)strlen(name) - WORD_MAX * 16L;
     return distance <= 1 + (int)strlen(word) / 3 ? distance : LONG_MAX;
 }

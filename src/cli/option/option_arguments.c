@@ -131,6 +131,21 @@ static const char *name_option(const void *dashed, size_t i)
     return ((const struct dashed *)dashed)[i].name;
 }
 
+/* What other programs call it. */
+static const char *called_here(const char *name)
+{
+    static const char *const words[][2] = {{"--precision", "--arith"}, {"--dtype", "--arith"},
+                                           {"--type", "--arith"},      {"--fp16", "--arith"},
+                                           {"--bf16", "--arith"},      {"--half", "--arith"},
+                                           {"--fp8", "--arith"},       {"--data", "--inputs"},
+                                           {"--atol", "--tolerance"},  {"--rtol", "--tolerance"},
+                                           {"--gpu", "--arith"},       {"--target", "--for"}};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++)
+        if (strcmp(name, words[w][0]) == 0)
+            return words[w][1];
+    return name;
+}
+
 void refuse_unknown(const struct argp *argp, int argc, char **argv)
 {
     /* argp's own, of which it has no table to read */
@@ -156,7 +171,7 @@ void refuse_unknown(const struct argp *argp, int argc, char **argv)
             begins |= strncmp(dashed[o].name, name, strlen(name)) == 0;
         struct ulp_text near = {0};
         if (!begins)
-            ulp_suggest_names(&near, name, table.count, name_option, dashed);
+            ulp_suggest_names(&near, called_here(name), table.count, name_option, dashed);
         if (!begins)
             refuse(&state, "there is no option '%s'%s", name, near.length ? near.data : "");
         ulp_text_free(&near);

@@ -173,7 +173,8 @@ const char *ulp_suggest(char text[64], const char *word, const char *const *word
     int best = 1 + (int)strlen(word) / 3;
     text[0] = 0;
     for (; *words; words++) {
-        const int distance = ulp_word_distance(word, *words);
+        const bool holds = strlen(word) > 2 && strstr(*words, word); /* "4090" */
+        const int distance = holds ? 1 : ulp_word_distance(word, *words);
         if (distance > best || distance == (int)strlen(*words))
             continue;
         if (distance < best || !text[0])

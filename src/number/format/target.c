@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "base/text/suggest.h"
 #include "number/format/request.h"
 
 #define TARGET(...)
@@ -69,8 +70,15 @@ const struct ulp_target *ulp_target_find(const char *name)
     return find_target(name, strcspn(name, "@"));
 }
 
+static const char *name_target(const void *context, size_t t)
+{
+    (void)context;
+    return targets[t].name;
+}
+
 enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
 {
+    struct ulp_text near = {0};
     char known[400] = "";
     for (size_t t = 0; t < TARGET_COUNT; t++) {
         const size_t used = strlen(known);
@@ -78,9 +86,13 @@ enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
                  targets[t].alias ? " (" : "", targets[t].alias ? targets[t].alias : "",
                  targets[t].alias ? ")" : "");
     }
-    return ulp_fail(error, ULP_ERROR_USAGE,
-                    "%s: no target is called so; known: %s; @GPU may follow (trt10@a100)", name,
-                    known);
+    ulp_suggest_names(&near, strcasecmp(name, "tensorrt") == 0 ? "trt" : name, TARGET_COUNT,
+                      name_target, NULL);
+    ulp_fail(error, ULP_ERROR_USAGE,
+             "%s: no target is called so%s; known: %s; @GPU may follow (trt10@a100)", name,
+             near.length ? near.data : "", known);
+    ulp_text_free(&near);
+    return ULP_ERROR_USAGE;
 }
 
 const struct ulp_runtime *ulp_arithmetic_runtime(size_t index)

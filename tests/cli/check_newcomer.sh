@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Mistakes that people make in their first ten minutes, and what they are told: what was wrong, and what to do. Each row: the exit code, words of
+# the sentence (the last line but argp's reference to --help), and the command line after `ulpscope`.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+cp "$model" model.onnx
+cp "$inputs" inputs.npz
+printf 'PK\003\004not much' >model.pt
+echo "no model" >notes.txt
+mkdir models && cp "$model" models
+rows=0
+while IFS='|' read -r code words line; do
+    [ -n "$code" ] || continue
+    rows=$((rows + 1))
+    eval "set -- $line"
+    "$program" "$@" >out 2>&1 </dev/null
+    status=$?
+    said=$(grep -v "^Try \`ulpscope\|^ulpscope: no --inputs\|^ulpscope: set open" out | head -1)
+    [ $status = "$code" ] || fail "ulpscope $line: exit code $status, expected $code: $said"
+    case $said in *"$words"*) ;; *) fail "ulpscope $line: '$said' does not say '$words'" ;; esac
+    [ ${#said} -le 700 ] || fail "ulpscope $line: ${#said} characters"
+done <<'END_ROWS'
+2|model.onnx is no command: say what to do with the model, as ulpscope doctor model.onnx|model.onnx
+2|there is no command 'adit' (did you mean "audit"|adit model.onnx
+2|which model? Give the path of an .onnx file|audit
+0|Usage: ulpscope audit|help audit
+3|modle.onnx: cannot open: No such file|audit modle.onnx
+3|models: a folder, expected an ONNX file (models/model.onnx?)|audit models
+3|is a zip archive: an .npz holds inputs (--inputs)|audit inputs.npz
+3|what torch.save wrote is exported with torch.onnx.export first|audit model.pt
+3|is not valid ONNX protobuf|audit notes.txt
+2|unknown base "float16" (did you mean "fp16"?)|audit model.onnx -a float16
+2|"int8" is no arithmetic: it takes scales|audit model.onnx -a int8
+2|(did you mean "fp8-e4m3"?)|audit model.onnx -a fp8
+2|unknown GPU "4090" after @ (did you mean "rtx4090"?)|audit model.onnx -a fp16@4090
+2|there is no option '--precision' (did you mean "--arith"?)|audit model.onnx --precision fp16
+2|there is no option '--fp16' (did you mean "--arith"?)|audit model.onnx --fp16
+2|"--input-range"|prove model.onnx --range patches=0,1
+3|missing.npz: cannot be read|audit model.onnx -i missing.npz
+3|expected an .npz, as numpy.savez(path, NAME=array) makes|audit model.onnx -i model.onnx
+2|no input has a dimension named 'N'; named ones: batch|audit model.onnx --dim N=4
+2|no node is called 'Softmax' (did you mean "block/attention/Softmax"?)|audit model.onnx -a fp16 --keep Softmax=fp32
+2|the model has no operator 'Softmx' (did you mean "Softmax"?)|audit model.onnx -a fp16 --keep op:Softmx=fp32
+2|give a --tolerance, as --tolerance sqnr_db=60|plan model.onnx -i inputs.npz
+2|expected METRIC=NUMBER, as sqnr_db=60 or max_abs=1e-3|plan model.onnx -i inputs.npz --tolerance 60
+2|no recording: give the paths of one or more after the model|compare model.onnx -i inputs.npz
+2|give the path of its layer information (trtexec --exportLayerInfo=FILE)|engine model.onnx
+2|no target is called so (did you mean "trt8"|doctor model.onnx --for tensorrt
+2|expected 1 to 1024|audit model.onnx -t 0
+3|no file can be made in model.onnx/|audit model.onnx -o model.onnx
+END_ROWS
+[ $rows -ge 20 ] || fail "only $rows rows were read"
+[ $failed = 0 ] && echo "$rows mistakes"
+exit $failed
