@@ -1,6 +1,7 @@
 /* Mending what rules find without inputs: a copy of the model's file in which nodes are replaced by
  * the operator that they are, and constants by such as FP16 holds. Main graph only. */
 #include <math.h>
+#include <stdio.h>
 
 #include "analysis/lint/proposal.h"
 #include "base/error.h"
@@ -53,35 +54,59 @@ static int find_value(const struct ulp_lint *lint, const struct ulp_block *block
 }
 
 /* Scale and bias of a normalisation are of the normalised axes alone. */
-static bool fits(const struct ulp_block *block, const struct ulp_idiom *idiom, int hole)
+static bool fits(const struct ulp_lint *lint, const struct ulp_block *block,
+                 const struct ulp_idiom *idiom, int hole)
 {
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
     if (idiom->holes[hole] < 0)
         return true;
-    const struct ulp_tensor *parameter = block->slots[idiom->holes[hole]].constant;
+    const struct ulp_tensor *parameter =
+        ulp_lint_constant(&lint->graphs[0],
+                          find_value(lint, block, idiom->holes[hole])); /* also behind Identity */
     return parameter && parameter->rank <= x->rank - idiom->axis && parameter->type == x->type;
 }
 
-static bool normalises_last(const struct ulp_block *block, const struct ulp_idiom *idiom)
+static bool normalises_last(const struct ulp_lint *lint, const struct ulp_block *block,
+                            const struct ulp_idiom *idiom)
 {
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
     const uint32_t all = (UINT32_C(1) << x->rank) - 1, before = (UINT32_C(1) << idiom->axis) - 1;
     return idiom->axes == (all & ~before) && idiom->holes[ULP_IDIOM_GAMMA] >= 0 &&
-           fits(block, idiom, ULP_IDIOM_GAMMA) && fits(block, idiom, ULP_IDIOM_BETA);
+           fits(lint, block, idiom, ULP_IDIOM_GAMMA) && fits(lint, block, idiom, ULP_IDIOM_BETA);
 }
 
-/* The operators that idioms are, and what the graph must have for them. */
+/* May the model have that opset, and mean the same? Where every operator has the row that it has
+ * now, or one that only adds inputs, outputs or attributes which no older model has. */
+static bool may_be(const struct ulp_lint *lint, int64_t opset)
+{
+    static const char *const grown[] = {"Reshape", "Shape",           "LSTM",      "GRU",
+                                        "RNN",     "ScatterElements", "ScatterND", NULL};
+    bool may = !lint->model->function_count;
+    for (size_t n = 0; n < lint->node_count && may; n++) {
+        const struct ulp_lint_place place = lint->places[n];
+        const char *domain = place.node->domain, *op = place.node->op_type;
+        const struct ulp_operator *row = ulp_operator_find("", op, ulp_lint_opset(place));
+        may =
+            *domain ||
+            (row && (row == ulp_operator_find("", op, opset) || ulp_lint_is_any(place, grown) ||
+                     (ulp_lint_is(place, "BatchNormalization") && place.node->output_count == 1)));
+    }
+    return may;
+}
+
+/* The operators that idioms are, and what the graph must have for them; from which opset on fix may
+ * raise it (13: reductions and the like are still what they are at 17; 0: it may not). */
 static const struct operator_row {
     enum ulp_idiom_kind kind;
     const char *rule, *op, *approximate;
-    int opset;
+    int opset, from;
     bool normalises, axis;
 } operator_rows[] = {
-    {ULP_IDIOM_LAYER_NORM, "decomposed-layernorm", "LayerNormalization", NULL, 17, true, true},
-    {ULP_IDIOM_RMS_NORM, "decomposed-rmsnorm", "RMSNormalization", NULL, 23, true, true},
-    {ULP_IDIOM_GELU_ERF, "decomposed-gelu", "Gelu", NULL, 20, false, false},
-    {ULP_IDIOM_GELU_TANH, "decomposed-gelu", "Gelu", "tanh", 20, false, false},
-    {ULP_IDIOM_SOFTMAX, "decomposed-softmax", "Softmax", NULL, 13, false, true},
+    {ULP_IDIOM_LAYER_NORM, "decomposed-layernorm", "LayerNormalization", NULL, 17, 13, true, true},
+    {ULP_IDIOM_RMS_NORM, "decomposed-rmsnorm", "RMSNormalization", NULL, 23, 0, true, true},
+    {ULP_IDIOM_GELU_ERF, "decomposed-gelu", "Gelu", NULL, 20, 0, false, false},
+    {ULP_IDIOM_GELU_TANH, "decomposed-gelu", "Gelu", "tanh", 20, 0, false, false},
+    {ULP_IDIOM_SOFTMAX, "decomposed-softmax", "Softmax", NULL, 13, 0, false, true},
 };
 
 static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *block,
@@ -93,10 +118,13 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
                             *y = &block->slots[root->outputs[0]].shape;
     int inputs[3];
     size_t count = 0;
-    if (root->call || ulp_model_opset(p->lint.model, "") < row->opset ||
+    const int64_t opset = ulp_model_opset(p->lint.model, "");
+    const bool raises = opset < row->opset;
+    if (root->call ||
+        (raises && !(row->from && opset >= row->from && may_be(&p->lint, row->opset))) ||
         x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
         idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
-        (row->normalises && !normalises_last(block, idiom)) ||
+        (row->normalises && !normalises_last(&p->lint, block, idiom)) ||
         (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
         return;
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
@@ -113,13 +141,19 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
         ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->epsilon;
     if (row->approximate)
         ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = row->approximate;
-    const struct ulp_edit edit = {.node = root->node, .parts = part, .part_count = 1};
+    const struct ulp_edit edit = {.node = root->node,
+                                  .parts = part,
+                                  .part_count = 1,
+                                  .opset = raises ? row->opset : 0};
+    char older[40] = "";
+    if (raises)
+        snprintf(older, sizeof older, "; the opset is %d instead of %d", row->opset, (int)opset);
     for (size_t i = 0; i < idiom->step_count; i++)
         if (!block->steps[idiom->steps[i]].call)
             p->covered[block->steps[idiom->steps[i]].node->index] = true;
     const struct ulp_lint_place place = {&p->lint.graphs[0], root->node};
-    ulp_lint_propose_edit(p, &edit, row->rule, place, true, false, "%zu nodes are one %s",
-                          idiom->step_count, row->op);
+    ulp_lint_propose_edit(p, &edit, row->rule, place, true, raises, "%zu nodes are one %s%s",
+                          idiom->step_count, row->op, older);
 }
 
 static void replace_idioms(struct ulp_lint_proposals *p)

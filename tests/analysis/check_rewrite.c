@@ -132,6 +132,18 @@ static const struct rewrite_case cases[] = {
      "(float[2,5] x) => (float[2,1] y) <int64[1] a = {1}, float k = {4}> { e = Exp(x) s = "
      "ReduceSum(e, a) m = Min(k, s) y = Log(m) }",
      "ReduceMax"},
+    {"decomposed-layernorm", 14, NULL,
+     XY("2,5") "<float e = {1e-5}, float two = {2}, float[5] g = {1, 2, 3, 4, 5}, int64[2] f = {2, "
+               "5}> { r = Reshape(x, f) "
+               "m = ReduceMean <axes = [1]> (r) d = Sub(r, m) q = Pow(d, two) v = ReduceMean <axes "
+               "= [1]> (q) s = Add(v, e) t = Sqrt(s) "
+               "n = Div(d, t) y = Mul(n, g) }",
+     XY("2,5") "<float e = {1e-5}, float two = {2}, float[5] g = {1, 2, 3, 4, 5}, float[1,1,2,5] "
+               "a = {1...}, float[1,4] b = {0, 0, 1, 1}, int64[1] c = {0}> { "
+               "m = ReduceMean <axes = [1]> (x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean <axes "
+               "= [1]> (q) s = Add(v, e) t = Sqrt(s) "
+               "n = Div(d, t) y = Mul(n, g) [grid] u = RoiAlign(a, b, c) }",
+     "LayerNormalization"},
     {"length-in-float", 13, NULL,
      "(int64[9] n) => (int64[9] y) <float one = {1}, float two = {2}> { f = Cast <to = 1> (n) a = "
      "Sub(f, one) b = Div(a, two) "

@@ -38,6 +38,7 @@ gate() {
     tolerance) "$program" tolerance "$model" -i "$inputs" -a fp16 -q --check atol=1 "$@" ;;
     overflow) "$program" overflow "$model" -i "$inputs" -q --fail-on overflows "$@" ;;
     doctor) "$program" doctor "$model" -i "$inputs" -q "$@" ;;
+    fix) "$program" fix "$model" -i "$inputs" -q -o gate.onnx "$@" ;;
     scan) # the second sample is seen in FP32 alone
         rm -rf folder
         mkdir folder && cp "${first:-good.npz}" folder/a.npz && cp "$inputs" folder/b.npz &&
@@ -50,7 +51,7 @@ gate() {
         ;;
     esac
 }
-GATES="audit nonfinite junit plan bits compare diff tolerance overflow doctor"
+GATES="audit nonfinite junit plan bits compare diff tolerance overflow doctor fix"
 HELD="plan-held bits-held scan"
 
 for command in $GATES $HELD; do
@@ -68,7 +69,7 @@ for command in $GATES; do
     shut "$command: one of two outputs is empty" "e'?[ :(].*" "has no element to compare" gate $command part.onnx part_empty.npz
     expect 0 "$command: decided alike" gate $command decided.onnx far.npz
 done
-for command in audit nonfinite junit plan bits diff tolerance overflow doctor; do
+for command in audit nonfinite junit plan bits diff tolerance overflow doctor fix; do
     shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
     shut "$command: nothing computes the output" "" "no node computes one" gate $command given.onnx good.npz
 done
@@ -99,7 +100,7 @@ for bad in empty undefined; do
         cp zero.npz several/b.npz
         reason="has no finite element to compare" graph=ratio.onnx
     fi
-    for command in audit nonfinite junit plan bits overflow diff doctor; do
+    for command in audit nonfinite junit plan bits overflow diff doctor fix; do
         shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
     done
     for command in plan-held bits-held; do
@@ -108,7 +109,7 @@ for bad in empty undefined; do
     "$program" audit $graph -i several -a fp16 -q >out
     tr -s "\n " " " <out | grep -q "in 1 of 3 samples" || fail "the verdict: $bad among samples"
     rm several/b.npz
-    for command in audit nonfinite junit plan bits overflow diff doctor; do
+    for command in audit nonfinite junit plan bits overflow diff doctor fix; do
         expect 0 "$command: $bad among samples, without it" gate $command $graph several
     done
 done

@@ -7,7 +7,7 @@ echo "$work/outside/model.onnx" >root/list.txt
 ln -s ../outside/model.onnx root/link.onnx
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a bf16 --all-values -o root/recorded.npz -q
 cat >drive.py <<'EOF'
-import json, subprocess, sys
+import json, os, subprocess, sys
 failed = []
 def check(right, what):
     if not right: failed.append(what)
@@ -44,7 +44,7 @@ for asked, given in (("2024-11-05", "2024-11-05"), ("2025-06-18", "2025-06-18"),
 s.write(json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}))
 check(s.ask("ping")["result"] == {}, "ping")
 tools = {tool["name"]: tool for tool in s.ask("tools/list")["result"]["tools"]}
-check(set(tools) == {"doctor", "audit", "plan", "overflow", "lint", "compare", "show", "explain"}, f"tools: {set(tools)}")
+check(set(tools) == {"doctor", "fix", "audit", "plan", "overflow", "lint", "compare", "show", "explain"}, f"tools: {set(tools)}")
 for tool in tools.values():
     schema = tool["inputSchema"]
     check(schema["type"] == "object" and schema["additionalProperties"] is False and set(schema["required"]) <= set(schema["properties"]), f"schema of {tool['name']}")
@@ -61,6 +61,8 @@ check(planned["met"], f"audit of the plan: {text[:400]}")
 overflow, text = s.good("overflow", **given, format="fp16,bf16")
 check("block/norm1/Sum" in text and overflow["result"], f"overflow: {text[:300]}")
 doctor, text = s.good("doctor", model="model.onnx", inputs=["inputs.npz"], target="torch")
+fix, text = s.good("fix", model="model.onnx", inputs=["inputs.npz"], target="torch")
+check(fix["met"] and fix["result"]["edits"] and os.path.getsize(fix["result"]["path"]), f"fix: {text[:300]}")
 check("overflow" == doctor["result"]["causes"][0]["reason"] and doctor["exit_code"] == 1, f"doctor: {text[:300]}")
 lint, text = s.good("lint", model="model.onnx")
 check("decomposed-layernorm" in json.dumps(lint["result"]), f"lint: {text[:300]}")

@@ -298,6 +298,11 @@ static void add_limits(const struct mcp_server *server, const struct tool *tool,
         ulp_text_add(&path, "%s/%s", folder, tool->file);
         add_word(words, "--json", path.failed ? folder : path.data);
         ulp_text_free(&path);
+        if (strcmp(tool->name, "fix") == 0) {
+            ulp_text_add(&path, "%s/fixed.onnx", folder);
+            add_word(words, "--out", path.failed ? folder : path.data);
+            ulp_text_free(&path);
+        }
     }
     if (tool->file)
         add_word(words, NULL, "--quiet");

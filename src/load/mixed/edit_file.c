@@ -358,6 +358,18 @@ static enum ulp_status edit_constant(struct mixed *mixed, const struct ulp_graph
                               error);
 }
 
+/* To what the edits need. */
+static void raise_opset(struct editing *e)
+{
+    Ulp__ModelProto *proto = e->mixed.proto;
+    for (size_t i = 0; i < e->count; i++)
+        for (size_t o = 0; o < proto->n_opset_import; o++)
+            if ((mixed_is_text(proto->opset_import[o]->domain, "") ||
+                 mixed_is_text(proto->opset_import[o]->domain, "ai.onnx")) &&
+                proto->opset_import[o]->version < e->edits[i].opset)
+                proto->opset_import[o]->version = e->edits[i].opset;
+}
+
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 {
     struct editing *e = (struct editing *)mixed;
@@ -370,6 +382,7 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
         status = e->edits[i].node ? edit_node(e, &e->edits[i], error)
                                   : edit_constant(mixed, graph, &e->edits[i], error);
     drop_declarations(e, graph);
+    raise_opset(e);
     if (status == ULP_OK)
         status = drop_nodes(e, graph, error);
     if (status == ULP_OK)

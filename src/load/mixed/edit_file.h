@@ -29,6 +29,7 @@ struct ulp_edit {
     const struct ulp_node *node;
     const struct ulp_edit_part *parts;
     size_t part_count;
+    int64_t opset; /* of ai.onnx, that the model has at least from now on; 0: as it is */
     /* a constant of the main graph, and its elements from now on, in the type that it has */
     int value;
     const struct ulp_tensor *tensor;
