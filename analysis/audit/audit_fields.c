@@ -343,6 +343,7 @@ static const struct ulp_field qdq_pair[] = {
     {.name = "clipped", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_qdq_pair, clipped)},
     {.name = "step_rms", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, step_rms)},
     {.name = "gained_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, gained_db)},
+    {.name = "channels_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, channels_db)},
 };
 const struct ulp_struct ulp_struct_qdq_pair = {
     "ulp_qdq_pair", sizeof(struct ulp_qdq_pair), qdq_pair, sizeof qdq_pair / sizeof *qdq_pair};

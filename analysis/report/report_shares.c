@@ -278,13 +278,14 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
         return;
     ulp_text_add(page->out,
                  "  %sQ/DQ: what the worst output gains when the floats pass by a pair%s\n"
-                 "  %s%10s%10s%10s%10s  %s%s\n",
-                 page->bold, page->off, page->dim, "gains dB", "clipped", "of", "steps", "read as",
-                 page->off);
+                 "  %s%10s%10s%10s%10s%10s  %s%s\n",
+                 page->bold, page->off, page->dim, "gains dB", "channels", "clipped", "of", "steps",
+                 "read as", page->off);
     for (size_t p = 0; p < lane->qdq_pair_count && p < PAIRS_SHOWN; p++) {
         const struct ulp_qdq_pair *pair = &lane->qdq_pairs[p];
-        ulp_text_add(page->out, "  %10s%10zu%10zu%10s  ", ULP_FIGURE("%.1f", pair->gained_db),
-                     pair->clipped, pair->elements, ULP_FIGURE("%.2f", pair->step_rms));
+        ulp_text_add(page->out, "  %10s%10s%10zu%10zu%10s  ", ULP_FIGURE("%.1f", pair->gained_db),
+                     ULP_FIGURE("%.1f", pair->channels_db), pair->clipped, pair->elements,
+                     ULP_FIGURE("%.2f", pair->step_rms));
         ulp_page_name(page, pair->value, 44);
         ulp_text_add(page->out, pair->quantizer < 0 ? " (weights)\n" : "\n");
     }

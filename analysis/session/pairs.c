@@ -7,6 +7,7 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
 #include "analysis/session/advise.h"
+#include "analysis/session/rescale.h"
 #include "analysis/session/twin.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -214,6 +215,24 @@ static enum ulp_status plan_without_integers(const struct pairing *pairing, stru
     return plan->node_count == pairing->plan->node_count ? ULP_OK : ULP_ERROR_UNSUPPORTED;
 }
 
+/* What a scale for each channel would gain where one for all costs that much. */
+#define WORTH_CHANNELS_DB 1
+
+static enum ulp_status try_channels(struct pairing *pairing, const struct ulp_alone *alone,
+                                    const struct paired *pair, double before, double *gained,
+                                    struct ulp_error *error)
+{
+    struct paired rescaled = *pair;
+    double after = NAN;
+    enum ulp_status status = ulp_rescale_channels(pairing->plan, pair->dequantizer, &pair->floats,
+                                                  &rescaled.floats, error);
+    if (status == ULP_OK && rescaled.floats.type != ULP_TYPE_UNDEFINED)
+        status = run_once(pairing, alone, &rescaled, NULL, &after, error);
+    *gained = after - before;
+    ulp_tensor_free(&rescaled.floats);
+    return status;
+}
+
 static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_error *error)
 {
     const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
@@ -229,11 +248,14 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
     if (status == ULP_OK)
         status = run_once(pairing, &alone, NULL, &looking, &before, error);
     for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {
-        pairing->lane->qdq_pairs[p].gained_db = NAN;
+        pairing->lane->qdq_pairs[p].gained_db = pairing->lane->qdq_pairs[p].channels_db = NAN;
         if (!pairing->items[p].there)
             continue;
         status = run_once(pairing, &alone, &pairing->items[p], NULL, &after, error);
         pairing->lane->qdq_pairs[p].gained_db = after - before;
+        if (status == ULP_OK && !pairing->items[p].quantizer && after - before >= WORTH_CHANNELS_DB)
+            status = try_channels(pairing, &alone, &pairing->items[p], before,
+                                  &pairing->lane->qdq_pairs[p].channels_db, error);
     }
     if (status == ULP_OK)
         qsort(pairing->lane->qdq_pairs, pairing->count, sizeof *pairing->lane->qdq_pairs, by_gain);

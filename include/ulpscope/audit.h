@@ -344,6 +344,9 @@ struct ulp_audit_lane {
         double step_rms;          /* its error in steps; NaN: of floats, or scales in blocks */
         /* sqnr_db of the worst output that a run gains in which its readers read the floats */
         double gained_db;
+        /* the same of weights with one scale, where those are worth a decibel: when they are
+         * rounded by a scale for each output channel instead; NaN: not tried */
+        double channels_db;
     } * qdq_pairs; /* [whole] */
     /* the first node that is `born` and whose overflow is not absorbed; -1: none [node] [whole] */
     ptrdiff_t first_born;
