@@ -123,6 +123,8 @@ def cases():
     four = f32(3, 32).astype(FP4)
     scales = np.abs(f32(3, 2))
     yield "DequantizeLinear", "trt", [four, scales], dict(axis=-1, block_size=16), [four.astype(np.float32) * spread(scales, 16, axis=1)]
+    # as ModelOpt writes FP8: the zero point, which names the type, has one element
+    yield "QuantizeLinear", "trt", [finite, scale, np.zeros(1, FP8)], dict(saturate=1), [to_fp8(finite / scale)]
 
 
 def refused():

@@ -9,7 +9,7 @@ code=$?
 echo "$said"
 cases=$(find "$folder" -name model.onnx | wc -l)
 passed=$(echo "$said" | awk '$1 == "total" { print $2 }')
-[ "$code" -eq 0 ] && [ "$cases" -ge 15 ] && [ "$passed" -eq "$cases" ] || exit 1
+[ "$code" -eq 0 ] && [ "$cases" -ge 16 ] && [ "$passed" -eq "$cases" ] || exit 1
 
 refused=0
 for text in "$folder"_refused/*.txt; do

@@ -34,7 +34,7 @@ enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fal
                           (long long)type);
 }
 
-static enum ulp_status infer_quantize(struct ulp_call *call, struct ulp_error *error)
+enum ulp_status ulp_quantize_infer(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0], *zero = ulp_call_in(call, 2);
     enum ulp_type type;
@@ -364,7 +364,7 @@ static enum ulp_status run_qlinear_conv(struct ulp_call *call, struct ulp_error 
     return multiply_integers(call, 0, 2, 3, 5, ULP_PRODUCT_CONV, "-b--c-bbc", error);
 }
 
-#define QUANTIZE ULP_QUANTIZE, .infer = infer_quantize
+#define QUANTIZE ULP_QUANTIZE, .infer = ulp_quantize_infer
 #define DEQUANTIZE ULP_DEQUANTIZE, .infer = ulp_dequantize_infer
 #define GEOMETRY                                                                          \
     "auto_pad:string=NOTSET; dilations:ints; group:int=1; kernel_shape:ints; pads:ints; " \

@@ -152,6 +152,8 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
 const struct ulp_operator ulp_ops_tensorrt[] = {
     {.name = "DequantizeLinear", .domain = "trt", .since = 1, ULP_DEQUANTIZE,
      .infer = ulp_dequantize_infer, .attributes = "axis:int=1; block_size:int=0"},
+    {.name = "QuantizeLinear", .domain = "trt", .since = 1, ULP_QUANTIZE, .infer = ulp_quantize_infer,
+     .attributes = "axis:int=1; block_size:int=0; saturate:int=1"},
     {.name = "TRT_FP4DynamicQuantize", .domain = "trt", .since = 1, .quantizes = true,
      .inputs = "x scale:p", .outputs = "y y_scale",
      .attributes = "axis:int=-1; block_size:int=16; scale_type:int=17",

@@ -14,6 +14,8 @@ enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *erro
 /* The type that output_dtype names; 0 or absent: `fallback`. */
 enum ulp_status ulp_quantize_type(const struct ulp_call *call, enum ulp_type fallback,
                                   enum ulp_type *out, struct ulp_error *error);
+/* The result has the zero point's type, or the one that output_dtype names. */
+enum ulp_status ulp_quantize_infer(struct ulp_call *call, struct ulp_error *error);
 /* The result has the type of the scale, unless output_dtype names one. */
 enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error);
 

@@ -88,6 +88,7 @@ const struct hint hints[] = {
     {"ms.DequantizeLinear", 0, Q("u[2,3](0,255)")},
     {"ms.QuantizeLinear", 0, Q("f[2,3]")},
     {"trt.DequantizeLinear", 0, "n[2,3](-8,7) f[]{0.0625}"},
+    {"trt.QuantizeLinear", 0, "f[2,3] f[]{0.0625} e[1]{0}"},
     {"trt.TRT_FP4DynamicQuantize", 0, "g[2,32] f[]{0.0078125}"},
     {"trt.TRT_FP8DequantizeLinear", 0, "e[2,3](-0.9375,0.9375) f[]{0.5}"},
     {"trt.TRT_FP8QuantizeLinear", 0, "f[2,3] f[]{0.0625}"},
