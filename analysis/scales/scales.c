@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
+#include "ops/call.h"
 #include "ops/probe.h"
 #include "run/pass/forward.h"
 #include "run/plan/plan.h"
@@ -122,6 +123,8 @@ static enum ulp_status look_at_factors(void *context, size_t node,
         if (inputs[side] >= 0 && ulp_is_weight(&looking->step->bound, (size_t)inputs[side]) &&
             looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].constant)
             own.weights |= 1U << side;
+    if (!ulp_product_is_scaled(arithmetic, looking->step->bound.op->name, looking->inputs, &own))
+        return ULP_OK;
     for (int side = 0; side < 2 && status == ULP_OK; side++) {
         const struct ulp_scaling *scaling = ulp_scaled_choose(arithmetic, &own, side);
         const bool weight = own.weights >> side & 1;

@@ -206,6 +206,9 @@ struct ulp_arithmetic {
      * fake quantisation does */
     struct ulp_scaling scaling[2];
     struct ulp_scaling weights; /* of constant weights alone, which are scaled back to storage */
+    /* only products that ModelOpt quantises for TensorRT have scales, the others' factors are as
+     * stored (doc/scales.md); false: all have */
+    bool scaled_modelopt;
     /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
     /* of sums of rows (ReduceSum, Softmax, normalisations): compute, or the accumulator where that

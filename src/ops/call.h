@@ -115,6 +115,13 @@ enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_ten
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error);
 
+/* Have the factors of a product scales? problem->weights is set; inputs: of the operator. With
+ * scaled=modelopt those that ModelOpt 0.47 quantises: in FP8 as its ONNX quantisation chooses, in
+ * formats with blocks as its configurations for PyTorch do (doc/scales.md). */
+bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *op,
+                           const struct ulp_tensor *const *inputs,
+                           const struct ulp_contraction *problem);
+
 /* The same of an operator that takes its weight in blocks, with call->lowering: the weight is all
  * of the second factor. */
 enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,

@@ -262,6 +262,12 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
     const struct ulp_schedule *s = &a->schedule;
     if (a->weights.name[0])
         put_scaling(page, "weights", "Weights of products", &a->weights);
+    if (a->scaled_modelopt)
+        put_paragraph(
+            page, "scaled",
+            "Only products that ModelOpt quantises for TensorRT have scales: in FP8 "
+            "MatMul, Gemm and attention of more than one row and column, and Conv of more "
+            "than 16 channels; in formats with blocks MatMul and Gemm of a weight.");
     if (a->scaling[0].name[0])
         put_scaled_factors(page, a);
     else if (ulp_format_holds(&a->factor, &a->storage) ||

@@ -49,6 +49,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_OVERFLOW] = a->storage.overflow;
     choice[ULP_PART_OPERANDS] = a->schedule.operand_rounding;
     choice[ULP_PART_SCALE] = a->scaling[0].name[0] ? a->scaling[0].rule : a->weights.rule;
+    choice[ULP_PART_SCALED] = a->scaled_modelopt;
     choice[ULP_PART_ORDER] = a->order;
     choice[ULP_PART_REDUCE] = a->reduce;
     choice[ULP_PART_FUSED] = a->schedule.fused;
@@ -75,6 +76,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_WEIGHTS] = a->weights.name[0];
     request.given[ULP_PART_SCALE] = a->weights.name[0] || a->scaling[0].name[0];
     request.given[ULP_PART_FACTOR_B] = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
+    request.given[ULP_PART_SCALED] = a->scaled_modelopt;
     request.given[ULP_PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
     request.given[ULP_PART_OVERFLOW] = a->storage.overflow != plain.overflow;
     request.given[ULP_PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);

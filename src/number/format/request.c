@@ -30,6 +30,7 @@ static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
 static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
 static const char *const conv_names[] = {"plain", "torch", NULL};
 static const char *const norms_names[] = {"plain", "torch", NULL};
+static const char *const scaled_names[] = {"all", "modelopt", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
@@ -81,6 +82,9 @@ static const struct part_row {
                                      "in and read from"},
     [ULP_PART_SCALE] = {"scale=", ulp_scale_rule_names,
                         .meaning = "how the scale of a block is chosen (doc/scales.md)"},
+    [ULP_PART_SCALED] = {"scaled=", scaled_names,
+                         .meaning = "which products have scales: all, or those that ModelOpt "
+                                    "quantises for TensorRT (doc/scales.md)"},
     [ULP_PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
                               .place = offsetof(struct ulp_request, accumulator),
                               .meaning = "the format that products are summed in"},

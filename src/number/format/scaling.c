@@ -113,10 +113,14 @@ static enum ulp_status resolve_rule(struct ulp_arithmetic *out, const struct ulp
     const bool used = ulp_scaling_is_used(out), known = is_named(&out->storage, "fp16") ||
                                                         is_named(&out->storage, "bf16") ||
                                                         is_named(&out->storage, "fp32");
-    if (request->given[ULP_PART_SCALE] && !used)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "scale= has no meaning without scales; factor=nvfp4 or weights=mxfp4 have "
-                        "them");
+    const enum ulp_part parts[] = {ULP_PART_SCALE, ULP_PART_SCALED};
+    for (int i = 0; i < 2; i++)
+        if (request->given[parts[i]] && !used)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s has no meaning without scales; factor=nvfp4 or weights=mxfp4 have "
+                            "them",
+                            i ? "scaled=" : "scale=");
+    out->scaled_modelopt = request->given[ULP_PART_SCALED] && request->choice[ULP_PART_SCALED];
     if (used &&
         (!known || out->rounding != ULP_ROUND_NEAREST_EVEN || !is_named(&out->accumulator, "fp32")))
         return ulp_fail(error, ULP_ERROR_USAGE,

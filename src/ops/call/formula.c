@@ -57,6 +57,48 @@ static enum ulp_status contract(struct ulp_call *call, struct ulp_contraction *p
                : ulp_contract(call->arithmetic, problem, call->pool, error);
 }
 
+bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *op,
+                           const struct ulp_tensor *const *inputs,
+                           const struct ulp_contraction *problem)
+{
+    enum { CHANNELS = 16, PLACES = 32 };
+    static const char *const matrices[] = {"MatMul",    "Gemm",      "FusedMatMul",
+                                           "FusedGemm", "Attention", "MultiHeadAttention"};
+    const bool blocks = ulp_scaling_is_inside(&arithmetic->scaling[0]) ||
+                        ulp_scaling_is_inside(&arithmetic->weights);
+    if (!ulp_scaling_is_used(arithmetic) || !arithmetic->scaled_modelopt)
+        return ulp_scaling_is_used(arithmetic);
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
+        if (strcmp(op, matrices[i]) == 0)
+            return blocks ? problem->weights != 0 : problem->m > 1 && problem->n > 1;
+    if (blocks || (strcmp(op, "Conv") != 0 && strcmp(op, "FusedConv") != 0))
+        return false;
+    int64_t places = 1;
+    for (int d = 2; d < inputs[1]->rank; d++)
+        places *= inputs[1]->dims[d];
+    return inputs[1]->dims[0] > CHANNELS && inputs[1]->dims[1] > CHANNELS && places <= PLACES;
+}
+
+/* Factors as they are stored. FP32 has no unit. */
+static enum ulp_status contract_unscaled(struct ulp_call *call, struct ulp_contraction *problem,
+                                         struct ulp_error *error)
+{
+    const struct ulp_arithmetic *const named = call->arithmetic;
+    struct ulp_arithmetic plain = *named;
+    plain.factor = plain.storage;
+    plain.schedule.promote = 0;
+    if (strcmp(plain.storage.name, "fp32") == 0) {
+        plain.schedule.gpu[0] = plain.schedule.unit_class[0] = 0;
+        plain.schedule.fused = true;
+    }
+    memset(plain.scaling, 0, sizeof plain.scaling);
+    memset(&plain.weights, 0, sizeof plain.weights);
+    call->arithmetic = &plain;
+    const enum ulp_status status = contract(call, problem, error);
+    call->arithmetic = named;
+    return status;
+}
+
 /* In the slices that the library takes for the shape. */
 static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contraction *problem,
                                     struct ulp_error *error)
@@ -86,6 +128,9 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     problem->packed = call->packed;
+    if (call->arithmetic->scaled_modelopt &&
+        !ulp_product_is_scaled(call->arithmetic, call->bound->op->name, call->in, problem))
+        return contract_unscaled(call, problem, error);
     return call->arithmetic->schedule.split_k == ULP_SPLIT_CUBLAS
                ? contract_cut(call, problem, error)
                : contract(call, problem, error);
