@@ -73,14 +73,21 @@ static enum ulp_status find_plain(const struct ulp_search_options *options, cons
 /* Factors are scaled back to storage and multiplied there, by that format's unit, as a graph says
  * it and runs need least time for. */
 static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *name,
-                                  const char *plain, struct ulp_error *error)
+                                  const char *plain, bool tensorrt, struct ulp_error *error)
 {
     char text[128];
-    snprintf(text, sizeof text, "%s,factor=%s,unit=%s",
+    struct ulp_scaling row;
+    if (tensorrt && strcmp(name, "mxfp8") != 0 && strcmp(name, "nvfp4") != 0 &&
+        strcmp(name, "fp8-tensor") != 0)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: TensorRT's operators have nvfp4, mxfp8 and fp8-tensor", name);
+    ulp_scaling_find(name, &row);
+    snprintf(text, sizeof text, "%s,factor=%s,unit=%s%s",
              strcmp(plain, "fp32") == 0   ? "fp32"
              : strcmp(plain, "fp16") == 0 ? "fp16@h200"
                                           : "bf16@h200",
-             name, strcmp(plain, "fp32") == 0 ? "none" : "mma");
+             name, strcmp(plain, "fp32") == 0 ? "none" : "mma",
+             tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
     enum ulp_status status = set_choice(out, text, NULL, false, error);
     const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
     if (status == ULP_OK && !ulp_scaling_is_fake(&out->arithmetic))
@@ -141,7 +148,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
         status = search->scaled && ulp_scaling_find(options->formats[f], &scaling)
-                     ? set_scaled(choice, options->formats[f], plain, error)
+                     ? set_scaled(choice, options->formats[f], plain, options->tensorrt, error)
                      : set_choice(choice, options->formats[f], NULL, options->by_node, error);
         for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)

@@ -23,8 +23,27 @@ static size_t find_dim(const struct ulp_plan_node *node, size_t input, int axis)
     return at >= 0 && at < shape->rank && shape->rank > 1 ? (size_t)shape->dims[at] : 0;
 }
 
-bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
-                           size_t *k, size_t *run)
+/* What TensorRT's operators quantise: blocks fill the last axis of a value, and what it is
+ * multiplied with is a constant. */
+static bool is_for_tensorrt(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                            size_t run)
+{
+    const int slot = node->step->inputs[1];
+    const char *op = node->step->bound.node->op_type;
+    bool blocks = false, whole = true;
+    for (size_t c = 0; c < search->choice_count; c++) {
+        const int block = search->choices[c].arithmetic.scaling[0].k;
+        blocks |= block > 0;
+        whole &= !block || run % (size_t)block == 0;
+    }
+    return node->block->slots[slot].constant &&
+           (!blocks || (whole && strcmp(op, "Conv") != 0 &&
+                        ulp_search_factor_axis(node, 0) ==
+                            node->block->slots[node->step->inputs[0]].shape.rank - 1));
+}
+
+static bool is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                       size_t *k, size_t *run)
 {
     const struct ulp_node *from = node->step->bound.node;
     const char *op = from->op_type;
@@ -51,6 +70,13 @@ bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_p
         }
     }
     return *k > 0;
+}
+
+bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+                           size_t *k, size_t *run)
+{
+    return is_product(search, node, k, run) &&
+           (!search->options->tensorrt || is_for_tensorrt(search, node, *run));
 }
 
 int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input)

@@ -229,6 +229,7 @@ static const struct ulp_field search[] = {
     {.name = "quantised", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, quantised)},
     {.name = "quantised_reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, quantised_reason)},
     {.name = "quantised_opset", .kind = ULP_FIELD_INT64, .offset = offsetof(struct ulp_search, quantised_opset)},
+    {.name = "tensorrt", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, tensorrt)},
     {.name = "quantised_constants", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, quantised_constants)},
     {.name = "quantised_values", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, quantised_values)},
     {.name = "declared_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, declared_ratio)},

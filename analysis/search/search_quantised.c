@@ -11,6 +11,7 @@
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 #include "tensor/lower.h"
 
 #define FILE_NAME "quantised.onnx"
@@ -71,7 +72,8 @@ static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_nod
                                                 .k = (size_t)slot->shape.dims[axis]};
     if (slot->constant)
         status = store_constant(q, slot->constant, error);
-    q->opset = q->opset > ulp_quantise_opset(scaling) ? q->opset : ulp_quantise_opset(scaling);
+    const int64_t opset = ulp_quantise_opset(scaling, q->search->options->tensorrt);
+    q->opset = q->opset > opset ? q->opset : opset;
     q->count++;
     return status;
 }
@@ -90,13 +92,70 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
         return ULP_OK;
     const bool patch = scaling->k == 0 && scaling->lines == 1 &&
                        strcmp(node->step->bound.node->op_type, "Conv") == 0;
-    const char *why =
-        patch ? "what a convolution sums lies along no axis" : ulp_quantise_refuses(scaling);
+    const char *why = patch ? "what a convolution sums lies along no axis"
+                            : ulp_quantise_refuses(scaling, search->options->tensorrt);
     if (why)
         snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
                  ulp_plan_node_name(search->emulation.plan, n), choice->name, why);
     for (size_t input = 0; input < 2 && !why && status == ULP_OK; input++)
         status = add_factor(q, node, input, scaling, error);
+    return status;
+}
+
+/* ---- scales that are constants ---- */
+
+static void measure(struct quantised *q, const char *name, const struct ulp_tensor *tensor)
+{
+    const struct ulp_graph *graph = q->search->emulation.given.model->graph;
+    const struct ulp_format *storage = &q->search->choices[0].arithmetic.storage;
+    for (size_t i = 0; i < q->count && tensor; i++) {
+        struct ulp_quantised *item = &q->items[i];
+        if (item->constant ||
+            strcmp(graph->values[item->node->inputs[item->input]].name, name) != 0)
+            continue;
+        for (size_t e = 0; e < tensor->count; e++) {
+            const double x = ulp_format_round(storage, ULP_ROUND_NEAREST_EVEN,
+                                              fabs(ulp_tensor_get(tensor, e)), 0, 0);
+            item->largest = isfinite(x) && x > (double)item->largest ? (float)x : item->largest;
+        }
+    }
+}
+
+static enum ulp_status note_values(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    (void)error;
+    for (size_t o = 0; o < event->output_count; o++)
+        measure(context, event->output_names[o], event->values[o].entire);
+    return ULP_OK;
+}
+
+/* Of the samples' values, as the plan has them. */
+static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error)
+{
+    struct ulp_searcher *search = q->search;
+    const struct ulp_emulated *given = &search->emulation.given;
+    const struct ulp_observer notes = {.context = q, .node_done = note_values};
+    const struct ulp_run_options options = {.thread_count = given->thread_count};
+    struct ulp_keeps keeps;
+    struct ulp_plans plans = {.model = given->model,
+                              .lanes = &search->choices[search->base].arithmetic,
+                              .lane_count = 1,
+                              .options = {.keeps = &keeps}};
+    enum ulp_status status = ulp_search_keeps(search, search->best, &keeps, error);
+    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
+        const struct ulp_tensor_set *inputs = given->samples[s].inputs;
+        struct ulp_tensor_set outputs = {0};
+        struct ulp_plan *plan;
+        for (size_t i = 0; i < inputs->count; i++)
+            if (ulp_element_is_float(inputs->items[i].tensor.element))
+                measure(q, inputs->items[i].name, &inputs->items[i].tensor);
+        status = ulp_plans_choose(&plans, inputs, &plan, error);
+        if (status == ULP_OK)
+            status = ulp_plan_run(plan, inputs, &options, &notes, 1, &outputs, NULL, error);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_plans_free(&plans);
     return status;
 }
 
@@ -173,10 +232,12 @@ static enum ulp_status write_file(struct quantised *q, struct ulp_error *error)
     const struct ulp_model *model = q->search->emulation.given.model;
     const char *path = q->paths[FILES - 1];
     struct ulp_quantise_written written;
+    const bool tensorrt = q->search->options->tensorrt;
+    q->out->tensorrt = tensorrt;
     const bool begun = ulp_files_hold();
-    enum ulp_status status = ulp_quantise_file(model, q->items, q->count, q->opset, path,
+    enum ulp_status status = ulp_quantise_file(model, q->items, q->count, tensorrt, q->opset, path,
                                                q->search->emulation.pool, &written, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && !tensorrt)
         status = check(q, path, error);
     if (status == ULP_OK)
         status = judge_declared(q, path, error);
@@ -226,7 +287,9 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
     if (status == ULP_OK && (*reason || !q->count)) {
         status = give_reason(q, *reason ? reason : "no product takes a format with scales", error);
     } else if (status == ULP_OK) {
-        status = write_file(q, &problem);
+        status = search->options->tensorrt ? find_largest(q, &problem) : ULP_OK;
+        if (status == ULP_OK)
+            status = write_file(q, &problem);
         if (status == ULP_ERROR_UNSUPPORTED)
             status = give_reason(q, problem.message, error);
         else if (status != ULP_OK)

@@ -53,11 +53,16 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_show(out, "No quantised.onnx: %s.\n", found->quantised_reason);
     if (!found->quantised)
         return;
-    ulp_text_show(out,
-                  "%s (opset %lld) quantises %zu constants and %zu values; with -a %s --keep "
-                  "'quantise/*=fp32' it has the plan's bits, in its declared types ",
-                  found->quantised, (long long)found->quantised_opset, found->quantised_constants,
-                  found->quantised_values, found->base);
+    ulp_text_show(out, "%s (opset %lld) quantises %zu constants and %zu values", found->quantised,
+                  (long long)found->quantised_opset, found->quantised_constants,
+                  found->quantised_values);
+    if (found->tensorrt)
+        ulp_text_add(out,
+                     " by TensorRT's operators, with scales of tensors that are the samples'; ");
+    else
+        ulp_text_show(out, "; with -a %s --keep 'quantise/*=fp32' it has the plan's bits, ",
+                      found->base);
+    ulp_text_add(out, "in its declared types ");
     add_error(out, found, found->declared_ratio);
     ulp_text_add(out, ".\n");
 }

@@ -20,8 +20,9 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
         *keep = lane.keeps.items[k];
         if (!keep->arithmetic.scaling[0].name[0])
             continue;
-        snprintf(text, sizeof text, "%s,factor=%s", keep->arithmetic.storage.name,
-                 keep->arithmetic.scaling[0].name);
+        snprintf(text, sizeof text, "%s,factor=%s%s", keep->arithmetic.storage.name,
+                 keep->arithmetic.scaling[0].name,
+                 keep->arithmetic.scaling[0].rule == ULP_SCALE_UP ? ",scale=up" : "");
         status = ulp_arithmetic_find(text, &keep->arithmetic, error);
         if (status == ULP_OK && !out->unit)
             status = ulp_search_copy(out->memory, keep->arithmetic.schedule.gpu, &out->unit, error);

@@ -87,6 +87,10 @@ struct ulp_search_options {
     bool allow_nonfinite_inputs; /* else NaN or infinity in a sample: ULP_ERROR_LIMIT */
     int thread_count;
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
+    /* Of formats with scales: for TensorRT, which takes nvfp4, mxfp8 with scales rounded up and
+     * fp8-tensor along the last axis of what is multiplied with weights. quantised.onnx then has
+     * its operators, and scales of tensors that are constants, of the samples */
+    bool tensorrt;
 };
 
 struct ulp_search_format {
@@ -260,6 +264,7 @@ struct ulp_search {
      * it runs in its declared types; NaN: it is not there */
     char *quantised, *quantised_reason;
     int64_t quantised_opset;
+    bool tensorrt; /* its operators are TensorRT's */
     size_t quantised_constants, quantised_values;
     double declared_ratio;
     size_t runs,

@@ -20,6 +20,8 @@ the fewest that these formats have|--formats nvfp4,bf16 --budget bits=4
 it takes no --arith|--formats nvfp4,bf16 --budget bits=5 -a fp16
 give bf16, fp16 or fp32 beside them, here there are several|--formats nvfp4,bf16,fp32 --budget bits=5
 here fp8-e4m3|--formats nvfp4,fp8-e4m3 --budget bits=5
+it takes no --for but trt|--formats nvfp4,bf16 --budget bits=5 --for torch
+mxfp4: TensorRT's operators have nvfp4|--formats mxfp4,bf16 --budget bits=5 --for trt
 is there twice|--formats nvfp4,nvfp4 --budget bits=5
 give a --tolerance|--formats nvfp4,bf16
 a budget of bits is a mean|--formats nvfp4,bf16 --budget bits=5 --cost bytes
@@ -51,6 +53,13 @@ for seed in 0 1 2; do
     "$python" -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "the file of $seed has other bits"
     "$program" lint file.d/quantised.onnx >out || fail "lint of the file of $seed: $(cat out)"
     ! "$python" -c 'import onnx' 2>/dev/null || oracle file file.d || fail "ONNX on the file of $seed"
+    # TensorRT's operators: of one sample constant scales are those of the values, so the bits are the plan's, too. Two of the products fill their blocks
+    plan --budget bits=7 --for trt -o trt.d >out || fail "TensorRT's file of $seed: $(cat out)"
+    shows out "Of 2 products" "TensorRT's file of $seed"
+    grep -aq TRT_FP4DynamicQuantize trt.d/quantised.onnx && grep -aq TRT_MXFP8DynamicQuantize trt.d/quantised.onnx || fail "TensorRT's operators are not in the file of $seed: $(head -1 out)"
+    "$program" run model.onnx -i inputs.npz --plan trt.d/plan.json -o plan.npz -q || fail "TensorRT's plan of $seed"
+    "$program" run trt.d/quantised.onnx -i inputs.npz -a bf16 --keep 'quantise/*=fp32' -o file.npz -q || fail "TensorRT's file of $seed is read"
+    "$python" -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "TensorRT's file of $seed has other bits"
     # the figures of a run with another number of threads are the same
     plan --budget bits=5 -t 1 >one && plan --budget bits=5 -t 3 >three && cmp one three || fail "threads change the plan of $seed"
     for decibels in 13 18 22; do

@@ -34,7 +34,8 @@ static const struct argp_option option_list[] = {
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
     {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
      "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
-     "follow), fused kernels and all. Of several, with commas between, the plan must hold in each", 0},
+     "follow), fused kernels and all. Of several, with commas between, the plan must hold in each. With --formats: trt, "
+     "for what TensorRT quantises, by its own operators in quantised.onnx", 0},
     {"formats", OPTION_FORMATS, "FORMAT,FORMAT...", 0,
      "Instead of --arith and --keep-in: give the factors of each MatMul, Gemm and Conv one of these, as nvfp4,mxfp8,bf16 "
      "(ulpscope arith bf16,factor=nvfp4 explains one); all else is computed in the one that has no scales (default bf16)", 0},
@@ -112,15 +113,23 @@ static void refuse_beside_apply(const struct argp_state *state, const struct pla
         refuse(state, "--apply writes mixed.onnx: give --out");
 }
 
+static bool is_trt(const struct plan_options *options)
+{
+    return options->target_count == 1 && strncmp(options->targets[0], "trt", 3) == 0;
+}
+
 /* What is of two arithmetics says nothing of a list, and the other way. */
 static void check_formats(const struct argp_state *state, const struct plan_options *options)
 {
     const struct {
         bool given;
         const char *name;
-    } rows[] = {{options->arithmetic, "--arith"},         {options->keep_in, "--keep-in"},
-                {options->target_count, "--for"},         {options->confidence > 0, "--confidence"},
-                {options->search.lower_io, "--lower-io"}, {options->apply, "--apply"}};
+    } rows[] = {{options->arithmetic, "--arith"},
+                {options->keep_in, "--keep-in"},
+                {options->target_count && !is_trt(options), "--for but trt"},
+                {options->confidence > 0, "--confidence"},
+                {options->search.lower_io, "--lower-io"},
+                {options->apply, "--apply"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows && options->search.formats.count; i++)
         if (rows[i].given)
             refuse(state, "--formats gives each product one of a list: it takes no %s",
@@ -272,6 +281,8 @@ static int run_plan(const struct plan_options *options)
         search.by_node = false;
         search.budget = options->bits;
         search.expected = 1;
+        search.tensorrt = is_trt(options);
+        search.target_count = 0;
     }
     return options->apply ? run_apply(options)
                           : run_search(&options->common, &options->search, &search);

@@ -9,8 +9,10 @@
 
 /* ---- what can be written ---- */
 
-const char *ulp_quantise_refuses(const struct ulp_scaling *scaling)
+const char *ulp_quantise_refuses(const struct ulp_scaling *scaling, bool tensorrt)
 {
+    if (tensorrt)
+        return NULL; /* a search for it has no others */
     if (quantising_type(&scaling->element) == ULP_TYPE_UNDEFINED)
         return "ONNX has no such element";
     if (scaling->lines > 1)
@@ -21,8 +23,10 @@ const char *ulp_quantise_refuses(const struct ulp_scaling *scaling)
 }
 
 /* FLOAT4E2M1 is there from 23 on, FLOAT8E8M0 and its Cast from 24 on, blocks from 21 on. */
-int64_t ulp_quantise_opset(const struct ulp_scaling *scaling)
+int64_t ulp_quantise_opset(const struct ulp_scaling *scaling, bool tensorrt)
 {
+    if (tensorrt && !scaling->tensor_scale)
+        return 0;
     return ulp_scaling_is_power(scaling) ? 24 : 23;
 }
 
@@ -137,6 +141,56 @@ static const char *quantise_value(struct quantising *q, const struct ulp_quantis
     return quantising_node(q, "DequantizeLinear", elements, scale, NULL, "back");
 }
 
+/* ---- TensorRT's operators ---- */
+
+static void set_trt(struct quantising *q, const struct ulp_quantised *item, const char *type,
+                    enum ulp_type value)
+{
+    quantising_domain(q, "trt");
+    if (!item->scaling->k)
+        return;
+    quantising_int(q, "axis", item->axis);
+    quantising_int(q, "block_size", item->scaling->k);
+    quantising_int(q, type, value);
+}
+
+static const char *trt_back(struct quantising *q, const struct ulp_quantised *item,
+                            const char *elements, const char *scale)
+{
+    const bool power = ulp_scaling_is_power(item->scaling);
+    const char *out =
+        quantising_node(q, power ? "TRT_MXFP8DequantizeLinear" : "TRT_FP8DequantizeLinear",
+                        elements, scale, NULL, "back");
+    set_trt(q, item, "output_dtype", ULP_TYPE_FLOAT);
+    return out;
+}
+
+static const char *trt_value(struct quantising *q, const struct ulp_quantised *item,
+                             const char *name)
+{
+    const struct ulp_scaling *scaling = item->scaling;
+    const char *value = as_float(q, item, name), *elements, *scale, *tensor;
+    const double top = scaling->element.max_finite * (scaling->tensor_scale ? 448 : 1);
+    if (ulp_scaling_is_power(scaling)) {
+        elements = quantising_node(q, "TRT_MXFP8DynamicQuantize", value, NULL, NULL, "elements");
+        set_trt(q, item, "output_dtype", ULP_TYPE_FLOAT8E4M3FN);
+        return trt_back(q, item, elements, quantising_second(q, "scales"));
+    }
+    tensor = quantising_float(q, item->largest > 0 ? (float)((double)item->largest / top) : 1);
+    if (!scaling->tensor_scale) {
+        elements = quantising_node(q, "TRT_FP8QuantizeLinear", value, tensor, NULL, "elements");
+        set_trt(q, item, NULL, ULP_TYPE_UNDEFINED);
+        return trt_back(q, item, elements, tensor);
+    }
+    elements = quantising_node(q, "TRT_FP4DynamicQuantize", value, tensor, NULL, "elements");
+    set_trt(q, item, "scale_type", ULP_TYPE_FLOAT8E4M3FN);
+    scale = quantising_second(q, "scales");
+    scale = quantising_node(q, "DequantizeLinear", scale, tensor, NULL, "scale");
+    elements = quantising_node(q, "DequantizeLinear", elements, scale, NULL, "back");
+    set_blocks(q, item);
+    return elements;
+}
+
 /* ---- all factors ---- */
 
 static const char *quantise(struct quantising *q, const struct ulp_quantised *item,
@@ -148,17 +202,25 @@ static const char *quantise(struct quantising *q, const struct ulp_quantised *it
         name = quantising_node(q, "Identity", name, NULL, NULL, "input");
     }
     quantising_begin(q, ULP_QUANTISED_PREFIX, name, item->scaling->name);
-    if (item->constant) {
+    if (q->tensorrt && item->constant && !item->scaling->tensor_scale) {
+        quantising_constant(q, item, &elements, &scale);
+        out = trt_back(q, item, elements, scale);
+        q->written->constants++;
+    } else if (q->tensorrt && !item->constant) {
+        out = trt_value(q, item, name);
+        q->written->values++;
+    } else if (item->constant) {
         quantising_constant(q, item, &elements, &scale);
         out = quantising_node(q, "DequantizeLinear", elements, scale, NULL, "back");
         if (ulp_scaling_is_power(item->scaling))
             quantising_int(q, "output_dtype", ULP_TYPE_FLOAT);
+        set_blocks(q, item);
         q->written->constants++;
     } else {
         out = quantise_value(q, item, name);
+        set_blocks(q, item);
         q->written->values++;
     }
-    set_blocks(q, item);
     return item->type == ULP_TYPE_FLOAT ? out : quantising_cast(q, out, item->type);
 }
 
@@ -242,6 +304,27 @@ static void raise_opset(struct quantising *q)
     proto->has_ir_version = true;
 }
 
+static enum ulp_status import_trt(struct quantising *q)
+{
+    Ulp__ModelProto *proto = q->mixed.proto;
+    Ulp__OpsetProto *import = NULL;
+    for (size_t i = 0; i < proto->n_opset_import; i++)
+        if (mixed_is_text(proto->opset_import[i]->domain, "trt"))
+            return ULP_OK;
+    enum ulp_status status = mixed_new(&q->mixed, &import, &ulp__opset_proto__descriptor, q->error);
+    if (status != ULP_OK)
+        return status;
+    status =
+        mixed_append(&q->mixed, &proto->opset_import, &proto->n_opset_import, import, q->error);
+    if (status != ULP_OK) {
+        ulp_unpack_free(&q->mixed.loader.unpacker, import);
+        return status;
+    }
+    import->has_domain = import->has_version = true;
+    import->version = 1;
+    return mixed_set_text(&q->mixed, &import->domain, "trt", q->error);
+}
+
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 {
     struct quantising *q = (struct quantising *)mixed;
@@ -258,6 +341,9 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
         proto->n_node = q->node_count;
         q->nodes = NULL;
         raise_opset(q);
+        q->status = q->tensorrt ? import_trt(q) : ULP_OK;
+    }
+    if (q->status == ULP_OK) {
         q->status = quantising_drop(q, graph);
     }
     ulp_free(q->nodes);
@@ -269,7 +355,7 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 }
 
 enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,
-                                  size_t count, int64_t opset, const char *path,
+                                  size_t count, bool tensorrt, int64_t opset, const char *path,
                                   struct ulp_pool *pool, struct ulp_quantise_written *out,
                                   struct ulp_error *error)
 {
@@ -279,6 +365,7 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                            .items = items,
                            .count = count,
                            .opset = opset,
+                           .tensorrt = tensorrt,
                            .pool = pool,
                            .written = out};
     *out = (struct ulp_quantise_written){0};

@@ -20,6 +20,8 @@ struct ulp_quantised {
     bool computed;
     int rank, axis; /* the axis that is summed, and its length */
     size_t k;
+    /* the largest magnitude of a value, where scales of tensors are constants */
+    float largest;
     /* of a constant: the values as the plan stores them, which are rounded here once; NULL: scales
      * are computed whenever the model runs */
     const struct ulp_tensor *constant;
@@ -31,14 +33,14 @@ struct ulp_quantise_written {
 };
 
 /* NULL; or why factors in the format have no form in a file: static storage. */
-const char *ulp_quantise_refuses(const struct ulp_scaling *scaling);
+const char *ulp_quantise_refuses(const struct ulp_scaling *scaling, bool tensorrt);
 /* The first opset that has the operators and types. */
-int64_t ulp_quantise_opset(const struct ulp_scaling *scaling);
-/* Write the copy; of the opset `opset` where the model has an older one, which all its nodes must
- * mean the same in (ULP_ERROR_UNSUPPORTED, with the first that does not). Other errors as of
- * ulp_mixed_write_file. */
+int64_t ulp_quantise_opset(const struct ulp_scaling *scaling, bool tensorrt);
+/* tensorrt: by operators of TensorRT's. Write the copy; of the opset `opset` where the model has an
+ * older one, which all its nodes must mean the same in (ULP_ERROR_UNSUPPORTED, with the first that
+ * does not). Other errors as of ulp_mixed_write_file. */
 enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,
-                                  size_t count, int64_t opset, const char *path,
+                                  size_t count, bool tensorrt, int64_t opset, const char *path,
                                   struct ulp_pool *pool, struct ulp_quantise_written *out,
                                   struct ulp_error *error);
 

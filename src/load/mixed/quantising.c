@@ -59,13 +59,31 @@ static void add_input(struct quantising *q, Ulp__NodeProto *node, const char *na
 static void add_output(struct quantising *q, Ulp__NodeProto *node, const char *name)
 {
     void *memory = NULL;
-    q->status = ulp_allocate_zero(&memory, 1, sizeof *node->output, q->mixed.budget,
-                                  "the model that is written", q->error);
+    q->status = ulp_allocate_zero(&memory, node->n_output + 1, sizeof *node->output,
+                                  q->mixed.budget, "the model that is written", q->error);
     if (q->status != ULP_OK)
         return;
+    if (node->n_output)
+        memcpy(memory, node->output, node->n_output * sizeof *node->output);
+    ulp_free(node->output);
     node->output = memory;
-    node->n_output = 1;
-    q->status = mixed_set_text(&q->mixed, node->output, name, q->error);
+    q->status = mixed_set_text(&q->mixed, &node->output[node->n_output++], name, q->error);
+}
+
+void quantising_domain(struct quantising *q, const char *domain)
+{
+    if (q->status != ULP_OK)
+        return;
+    q->last->has_domain = true;
+    q->status = mixed_set_text(&q->mixed, &q->last->domain, domain, q->error);
+}
+
+const char *quantising_second(struct quantising *q, const char *name)
+{
+    const char *out = name_new(q, name);
+    if (q->status == ULP_OK)
+        add_output(q, q->last, out);
+    return out;
 }
 
 const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
@@ -283,7 +301,9 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
                inside = ulp_scaling_is_inside(scaling);
     const enum ulp_type type = ulp_scaling_is_power(scaling) ? ULP_TYPE_FLOAT8E8M0
                                : inside                      ? ULP_TYPE_FLOAT8E4M3FN
-                                                             : ULP_TYPE_FLOAT;
+                                                             : ULP_TYPE_FLOAT,
+                        /* TensorRT's are the same bytes */
+        written = q->tensorrt && ulp_scaling_is_power(scaling) ? ULP_TYPE_UINT8 : type;
     const size_t blocks = lines->scaled.block_count, count = lines->before * lines->behind * blocks;
     int64_t dims[ULP_RANK_MAX];
     struct ulp_format format;
@@ -301,7 +321,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
         }
     for (int d = 0; d < item->rank; d++)
         dims[d] = d == item->axis ? (int64_t)blocks : item->constant->dims[d];
-    const char *out = add_tensor(q, type, dims, (size_t)item->rank, raw, bytes, "scales");
+    const char *out = add_tensor(q, written, dims, (size_t)item->rank, raw, bytes, "scales");
     return scaling->tensor_scale
                ? quantising_node(q, "DequantizeLinear", out,
                                  quantising_float(q, lines->scaled.tensor_scale), NULL, "scale")

@@ -11,6 +11,7 @@ struct quantising {
     const struct ulp_quantised *items;
     size_t count;
     int64_t opset;
+    bool tensorrt;
     struct ulp_pool *pool;
     struct ulp_quantise_written *written;
     const char **made;             /* by item: the name that its node reads now */
@@ -31,6 +32,9 @@ void quantising_begin(struct quantising *q, const char *prefix, const char *valu
 const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
                             const char *c, const char *name);
 const char *quantising_cast(struct quantising *q, const char *value, enum ulp_type type);
+/* The last node is of that domain; its second output, whose name is returned. */
+void quantising_domain(struct quantising *q, const char *domain);
+const char *quantising_second(struct quantising *q, const char *name);
 /* Attributes of the last node. */
 void quantising_int(struct quantising *q, const char *name, int64_t value);
 void quantising_ints(struct quantising *q, const char *name, const int64_t *values, size_t count);
