@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
+#include "kernels/cublas.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -19,8 +20,31 @@ enum { COUNTS_AT_ONCE = 8 };
 
 /* A product, in one recording: by count of slices, how many elements have the recorded bits. */
 struct tried {
-    size_t elements, equal[ULP_SLICES_TRIED_MAX];
+    size_t elements, equal[2 * ULP_SLICES_TRIED_MAX];
 };
+
+/* A way to cut k: counts of slices as they come, then from 2 on of slices that are whole tiles of
+ * cuBLAS; 0 slices: the end. */
+struct cut {
+    int slices, tile;
+};
+
+static struct cut cut_at(size_t index)
+{
+    size_t count = 0;
+    while (ulp_slices_tried(count))
+        count++;
+    return index < count ? (struct cut){ulp_slices_tried(index), 0}
+                         : (struct cut){ulp_slices_tried(index - count + 1), ULP_CUBLAS_TILE};
+}
+
+static enum ulp_status cut_arithmetic(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
+                                      struct cut cut, struct ulp_error *error)
+{
+    const enum ulp_status status = ulp_slices_arithmetic(out, base, cut.slices, error);
+    out->schedule.slice_tile = cut.tile;
+    return status;
+}
 
 struct searching {
     struct ulp_slices_found *found;
@@ -149,10 +173,10 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
     searching->comparing = &comparing;
     enum ulp_status status = ulp_comparing_prepare(&comparing, error);
     for (; count <= COUNTS_AT_ONCE && status == ULP_OK; count++) {
-        const int slices = ulp_slices_tried(searching->first_count + count - 1);
-        if (!slices)
+        const struct cut cut = cut_at(searching->first_count + count - 1);
+        if (!cut.slices)
             break;
-        status = ulp_slices_arithmetic(&lanes[count], base, slices, error);
+        status = cut_arithmetic(&lanes[count], base, cut, error);
     }
     if (status == ULP_OK)
         status =
@@ -174,7 +198,7 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
 static size_t find_best(const struct tried *tried)
 {
     size_t best = 0;
-    for (size_t c = 0; ulp_slices_tried(c); c++)
+    for (size_t c = 0; cut_at(c).slices; c++)
         if (tried->equal[c] > tried->equal[best])
             best = c;
     return best;
@@ -198,16 +222,19 @@ static size_t find_file(const struct searching *searching, size_t node)
     return file;
 }
 
-/* "9, 10": the counts that give the same bits; "any other" for all of them. */
+/* "9, 10": the counts of such slices that give the same bits; "any other" for all of them. */
 static const char *list_others(struct searching *searching, const struct tried *tried, size_t best)
 {
     struct ulp_text text = {0};
     size_t alike = 0, count = 0;
-    for (; ulp_slices_tried(count); count++)
-        if (count != best && tried->equal[count] == tried->equal[best]) {
-            ulp_text_add(&text, "%s%d", alike ? ", " : "", ulp_slices_tried(count));
-            alike++;
-        }
+    for (size_t c = 0; cut_at(c).slices; c++) {
+        const struct cut cut = cut_at(c);
+        if (cut.tile != cut_at(best).tile)
+            continue;
+        count++;
+        if (c != best && tried->equal[c] == tried->equal[best])
+            ulp_text_add(&text, "%s%d", alike++ ? ", " : "", cut.slices);
+    }
     const char *list = alike + 1 == count ? "any other" : alike ? text.data : "";
     char *out = text.failed ? NULL
                             : ulp_arena_text(searching->found->memory, list ? list : "",
@@ -225,19 +252,25 @@ static enum ulp_status add_found(struct searching *searching, size_t arithmetic,
     const size_t best = find_best(tried);
     struct ulp_compared_slices *out = &found->items[found->count++];
     size_t next = 0;
-    for (size_t c = 0; ulp_slices_tried(c); c++)
+    for (size_t c = 0; cut_at(c).slices; c++)
         if (tried->equal[c] < tried->equal[best] && tried->equal[c] > next)
             next = tried->equal[c];
     *out = (struct ulp_compared_slices){.index = node,
                                         .arithmetic = arithmetic,
                                         .file = file,
-                                        .slices = ulp_slices_tried(best),
+                                        .slices = cut_at(best).slices,
+                                        .tile = cut_at(best).tile,
                                         .elements = tried->elements,
                                         .equal = tried->elements ? tried->equal[best] : 0,
                                         .next = next};
     out->found = tried->elements && out->equal == out->elements;
     out->others = list_others(searching, tried, best);
     return out->others ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static struct cut cut_of(const struct ulp_compared_slices *item)
+{
+    return (struct cut){item->slices, item->tile};
 }
 
 /* The arithmetic of the comparison: one count for all, or the base with nodes kept in others. */
@@ -250,12 +283,12 @@ static enum ulp_status settle(struct searching *searching, const struct ulp_comp
     const size_t count = found->count - first, before = given ? given->count : 0;
     bool alike = count > 0;
     for (size_t i = first; i < found->count; i++)
-        alike &= found->items[i].found && found->items[i].slices == found->items[first].slices;
+        alike &= found->items[i].found && found->items[i].slices == found->items[first].slices &&
+                 found->items[i].tile == found->items[first].tile;
     found->arithmetics[a] = *base;
     found->keeps[a] = given ? *given : (struct ulp_keeps){0};
     if (alike)
-        return ulp_slices_arithmetic(&found->arithmetics[a], base, found->items[first].slices,
-                                     error);
+        return cut_arithmetic(&found->arithmetics[a], base, cut_of(&found->items[first]), error);
     struct ulp_keep *keeps = ulp_arena_take(found->memory, before + count + 1, sizeof *keeps);
     if (!keeps)
         return ulp_out_of_memory(error);
@@ -271,7 +304,7 @@ static enum ulp_status settle(struct searching *searching, const struct ulp_comp
             continue;
         struct ulp_keep *keep = &keeps[found->keeps[a].count++];
         *keep = (struct ulp_keep){.nodes = &item->index, .node_count = 1};
-        status = ulp_slices_arithmetic(&keep->arithmetic, base, item->slices, error);
+        status = cut_arithmetic(&keep->arithmetic, base, cut_of(item), error);
     }
     return status;
 }
@@ -283,7 +316,7 @@ static enum ulp_status search_one(struct ulp_slices_found *found, const struct u
     struct ulp_arithmetic base;
     enum ulp_status status =
         ulp_slices_arithmetic(&base, &outer->options->arithmetics[a], 1, error);
-    for (; ulp_slices_tried(searching.first_count) && status == ULP_OK;
+    for (; cut_at(searching.first_count).slices && status == ULP_OK;
          searching.first_count += COUNTS_AT_ONCE)
         status = try_counts(&searching, outer, &base, error);
     size_t products = 0;

@@ -107,6 +107,7 @@ static const struct ulp_field compared_slices[] = {
     {.name = "arithmetic", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_slices, arithmetic), .list = "arithmetics"},
     {.name = "file", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_slices, file), .list = "files"},
     {.name = "slices", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_compared_slices, slices)},
+    {.name = "tile", .kind = ULP_FIELD_INT, .offset = offsetof(struct ulp_compared_slices, tile)},
     {.name = "found", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_compared_slices, found)},
     {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_slices, elements)},
     {.name = "equal", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_compared_slices, equal)},

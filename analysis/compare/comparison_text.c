@@ -353,9 +353,11 @@ static void say_slices(struct ulp_text *text, const struct ulp_comparison *compa
     if (!item->elements) {
         ulp_text_add(text, "is taken as one sum: its result was not recorded.");
     } else if (item->found) {
-        ulp_text_add(text, "%s %d slice%s: all %zu elements have the recorded bits",
-                     item->slices == 1 ? "is in" : "is cut in", item->slices,
-                     item->slices == 1 ? "" : "s", item->elements);
+        ulp_text_add(text, "%s %d slice%s", item->slices == 1 ? "is in" : "is cut in", item->slices,
+                     item->slices == 1 ? "" : "s");
+        if (item->tile)
+            ulp_text_add(text, " of whole %d products, as cuBLAS's are", item->tile);
+        ulp_text_add(text, ": all %zu elements have the recorded bits", item->elements);
         if (*item->others)
             ulp_text_add(text, "; so they have in %s", item->others);
         if (item->next)

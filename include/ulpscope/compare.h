@@ -132,6 +132,8 @@ struct ulp_compared_slices {
     /* the fewest that give every recorded bit; not found: those that give most bits. 1 is used then
      */
     int slices;
+    int tile; /* 0: slices are as the matrix unit's blocks make them; else so many k make a whole
+                 one, as 64 in cuBLAS */
     bool found;
     size_t elements;    /* that were recorded; 0: none, so that nothing can be found */
     size_t equal;       /* of them, how many have the recorded bits */

@@ -13,7 +13,7 @@ from ._fit import fit
 from ._library import decode as _decode, lib as _lib
 from ._model import Model, Value
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Audit, Comparison, Doctor, Fit, Fix, LintResult, Overflow, Probe, Proof, Scales, Search, Study, Tolerance
+from ._results import Audit, Comparison, Doctor, Fit, Fix, LintResult, Overflow, Probe, Proof, Scales, Search, Study, StudyRows, Tolerance
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -40,6 +40,7 @@ __all__ = [
     "Scales",
     "Search",
     "Study",
+    "StudyRows",
     "Tolerance",
     "Unit",
     "UnsupportedError",

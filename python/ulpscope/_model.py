@@ -15,7 +15,7 @@ from ._errors import InputError, UsageError
 from ._library import Owner, Watch, call, decode, lib
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress, ProgressOption, make_progress
-from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Study, Tolerance
+from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Study, StudyRows, Tolerance
 from ._shared import models, output
 
 Inputs = Mapping[str, Any]
@@ -598,6 +598,21 @@ class Model:
             )
             call("ulp_study_run", self._model, _sample_items(names, sets), len(sets), byref(options), byref(result.value))
         return Study.take(result)
+
+    def study_rows(
+        self, samples: Samples, rows: str | Sequence[int] = "1..512", arithmetic: ArithmeticName = "fp16@h100", *, threads: int = 0, progress: ProgressOption = None
+    ) -> StudyRows:
+        """Which outputs change with the number of rows beside them ("1..512", or each as a number), since the library of products
+        cuts sums by the shape, and at which products that begins. doc/study.md has the meanings."""
+        names, sets = self._samples(samples)
+        numbers, count = (ctypes.c_size_t * d.ULP_STUDY_ROWS_MAX)(), ctypes.c_size_t()
+        said = rows if isinstance(rows, str) else ",".join(str(int(row)) for row in rows)
+        call("ulp_study_rows_read", said.encode(), numbers, byref(count))
+        result = Owner(d.ulp_study_rows(), "ulp_study_rows_free")
+        with Watch(make_progress(progress)) as watch:
+            call("ulp_study_rows_run", self._model, _sample_items(names, sets), len(sets), byref(find_arithmetic(arithmetic).struct), numbers, count.value, threads,
+                 ctypes.pointer(watch.observer), byref(result.value))
+        return StudyRows.take(result)
 
     def compare(
         self,

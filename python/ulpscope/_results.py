@@ -411,6 +411,16 @@ class Study(records.Study, OneFile):
         return frame_of({"series": s.name, "axis": s.axis, **row} for s in self.series for place, fit in s.fits.items() for row in fit._rows("place", place))
 
 
+class StudyRows(records.StudyRows, OneFile):
+    """How results depend on the rows beside them."""
+
+    _text, _write, _file = "ulp_study_rows_text", "ulp_study_rows_write_json", "study.json"
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each product whose own result depends on the rows beside it."""
+        return frame_of(row for node in self.nodes for row in node._rows("node"))
+
+
 @dataclass(frozen=True)
 class Probe:
     """Operands on which the consistent candidates differ, and which show the order of the sum: let the GPU multiply them, and give

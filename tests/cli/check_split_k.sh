@@ -7,6 +7,25 @@ expect 2 "no such products" "$program" arith tf32@h100,split-k=cublas
 expect 2 "rows without a table" "$program" arith fp16@h100,rows=8
 expect 0 "rows" "$program" arith fp16@h100,split-k=cublas,rows=8
 "$python" -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in $python"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
+# what split-k=cublas gives, three slices of whole 64 of 4,096 products, compare finds of the numbers alone; 3 of whole blocks of 16 give others
+"$python" - "$program" "$top_srcdir" "$work" <<'END' || fail "compare with slices of 64"
+import json, subprocess, sys
+import numpy as np
+program, source, work = sys.argv[1:]
+sys.path.insert(0, source + "/examples")
+from onnx_writer import node, write_model
+generator = np.random.default_rng(0)
+x, w = (generator.standard_normal(shape, np.float32).astype(np.float16).astype(np.float32) for shape in ((64, 4096), (4096, 64)))
+model, inputs, recorded = (f"{work}/{name}" for name in ("cut.onnx", "x.npz", "y.npz"))
+write_model(model, [node("MatMul", "x w", "y", "deep")], {"x": x.shape}, ["y"], {"w": w}, opset=14)
+np.savez(inputs, x=x)
+subprocess.run([program, "run", model, "-i", inputs, "-a", "fp16@h100,split-k=cublas", "-q", "-o", recorded], check=True)
+np.savez(recorded, x=x, y=np.load(recorded)["y"])
+said = subprocess.run([program, "compare", model, "-i", inputs, recorded, "-a", "fp16@h100,split-k=auto", "--out", work + "/found"], capture_output=True, text=True).stdout
+(found,) = json.load(open(work + "/found/compare.json"))["slices"]
+if (found["slices"], found["tile"], found["found"], found["others"]) != (3, 64, True, "") or "is cut in 3 slices of whole 64 products" not in said:
+    sys.exit(f"{found}\n{said}")
+END
 "$python" "$top_srcdir/tests/compare_split_k.py" "$program" "$top_srcdir/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
 
 # study --rows: its classes, differences and first choices are those of one run for each number of rows

@@ -550,6 +550,22 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(ulpscope.InputError, "gold"):
             model.bits(INPUTS, "sqnr_db=30", cost="gold")
 
+    def test_study_rows(self):
+        """A product of 2,816 by 512 is cut in two beside few rows and not beside 512: cublas_split.def."""
+        sys.path.insert(0, str(SOURCE / "examples"))
+        from onnx_writer import node, write_model
+        random = np.random.default_rng(0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "deep.onnx")
+            write_model(path, [node("MatMul", "x w", "y", "deep")], {"x": (1, 2816)}, ["y"], {"w": random.standard_normal((2816, 512)).astype(np.float32)}, opset=14)
+            study = ulpscope.Model(path).study_rows({"x": random.standard_normal((1, 2816)).astype(np.float32)}, [1, 64, 512])
+            self.assertEqual((study.rows, study.product_count, [c.rows for c in study.classes]), ([1, 64, 512], 1, [[1, 64], [512]]))
+            self.assertEqual([n.name for n in study.nodes], ["deep"])
+            self.assertGreater(study["y"].differing, 0)
+            self.assertEqual(study.report()["classes"], [{"rows": [1, 64]}, {"rows": [512]}])
+            with self.assertRaises(ulpscope.UsageError):
+                ulpscope.Model(path).study_rows({"x": np.zeros((1, 2816), np.float32)}, "8..1")
+
     def test_study(self):
         model = ulpscope.Model(MODEL)
         shares = []

@@ -422,13 +422,16 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "conv",
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
                       "multiply-adds in FP32, beside the matrix unit; the others add in the order "
-                      "of the kernel that cuDNN took for the nearest recorded shape. The bias of the former is "
+                      "of the kernel that cuDNN took for the nearest recorded shape. The bias of "
+                      "the former is "
                       "added before the one rounding; in FP16 with 32 channels or more to the "
                       "rounded sum.");
     if (a->norms_torch)
-        put_paragraph(page, "norms",
-                      "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), "
-                      "bias), its reciprocal root being the GPU's own.");
+        put_paragraph(
+            page, "norms",
+            "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), "
+            "bias), LayerNormalization fma((x - mean) rsqrt(...), scale, bias), "
+            "RMSNormalization x rsqrt(...) scale, the reciprocal root being the GPU's own.");
     if (a->recurrence_cudnn)
         put_paragraph(page, "recurrence",
                       "LSTM and GRU round where cuDNN's kernels store: sums over the input always, "

@@ -144,8 +144,8 @@ static const struct part_row {
                            "every Conv on the matrix unit, or depthwise ones and those of 1 to 3 "
                            "channels as PyTorch's and cuDNN's kernels sum them"},
     [ULP_PART_NORMS] = {"norms=", norms_names,
-                        .meaning = "BatchNormalization as the operator is written, or as PyTorch's "
-                                   "kernel computes it: one reciprocal root, one fused step"},
+                        .meaning = "normalisations as the operators are written, or as PyTorch's "
+                                   "kernels compute them: a reciprocal root, a fused step"},
     [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
                             .meaning =
                                 "those beyond the largest value: that value, infinite, or as "

@@ -239,6 +239,11 @@ static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error 
 /* As PyTorch 2.11 computes it: with the GPU's reciprocal root every channel of 32 recorded ones has
  * the bits of FP32 (h200_layers.npz). */
 #define TORCH_BATCH_NORM "fma(scale * (x - mean), rsqrt(var + epsilon), bias)"
+/* The same of layernorm's rows, given their mean and variance: 57 of 64 recorded rows, where the
+ * order of these two sums leaves a few ulps open. */
+#define TORCH_LAYER_NORM                                                                 \
+    "mean = row_mean(x); d = x - mean; inv_std_dev = rsqrt(row_mean(d * d) + epsilon); " \
+    "fma(d * inv_std_dev, scale, bias)"
 #define GROUP_NORM "d = x - row_mean(x); scale * (d / sqrt(row_mean(d * d) + epsilon)) + bias"
 
 /* clang-format off */
@@ -280,7 +285,8 @@ const struct ulp_operator ulp_ops_normalize[] = {
     {.name = "InstanceNormalization", .since = 6, .inputs = "x scale bias", SAME,
      .attributes = "epsilon:float=1e-5",
      .rows = rows_instances, .formula = "d = x - row_mean(x); scale * d / sqrt(row_mean(d * d) + "
-                                        "epsilon) + bias"},
+                                        "epsilon) + bias",
+     .torch = "d = x - row_mean(x); fma(scale * d, rsqrt(row_mean(d * d) + epsilon), bias)"},
     {.name = "LRN", .since = 1, .inputs = "x", SAME,
      .attributes = "alpha:float=0.0001; beta:float=0.75; bias:float=1; size:!int",
      .derived = "near",
@@ -292,7 +298,7 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .rows = rows_from_axis,
      .formula = "mean = row_mean(x); d = x - mean; s = sqrt(row_mean(d * d) + epsilon); "
                 "inv_std_dev = 1 / s; "
-                "d / s * scale + bias"},
+                "d / s * scale + bias", .torch = TORCH_LAYER_NORM},
     {.name = "LogSoftmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1",
      .rows = rows_from_axis,
      .formula = LOG_SOFTMAX, .plain = PLAIN_LOG_SOFTMAX},
@@ -311,7 +317,8 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .formula = "d = x - row_mean(x); d / (sqrt(row_mean(d * d)) + 1e-9)"},
     {.name = "RMSNormalization", .since = 23, .inputs = "x scale:f", SAME,
      .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", .rows = rows_from_axis,
-     .formula = "x / sqrt(row_mean(x * x) + epsilon) * scale"},
+     .formula = "x / sqrt(row_mean(x * x) + epsilon) * scale",
+     .torch = "x * rsqrt(row_mean(x * x) + epsilon) * scale"},
     {.name = "Softmax", .since = 1, .inputs = "x", SAME, .attributes = "axis:int=1",
      .rows = rows_from_axis,
      .formula = SOFTMAX},

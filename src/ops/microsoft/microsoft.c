@@ -202,6 +202,8 @@ static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error 
     "mean = row_mean(" x "); d = " x " - mean; s = sqrt(row_mean(d * d) + epsilon); " \
     "inv_std_dev = 1 / s; "
 #define RMS(x) "s = sqrt(row_mean(" x " * " x ") + epsilon); inv_std_dev = 1 / s; " x " / s * scale"
+#define TORCH_RMS(x) \
+    "inv_std_dev = rsqrt(row_mean(" x " * " x ") + epsilon); " x " * inv_std_dev * scale"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_microsoft[] = {
@@ -233,7 +235,8 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .formula = "x * sigmoid(alpha * x)"},
     {.name = "SimplifiedLayerNormalization", .since = 1, .inputs = "x scale:f",
      .outputs = "y inv_std_dev?",
-     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = RMS("x")},
+     .attributes = "axis:int=-1; epsilon:float=1e-5; stash_type:int=1", NORM, .formula = RMS("x"),
+     .torch = TORCH_RMS("x")},
     {.name = "SkipLayerNormalization", MS, .inputs = "x skip scale beta?=-0 bias?=-0",
      .outputs = "y mean? inv_std_dev? input_skip_bias_sum?", .attributes = "epsilon:float=1e-12",
      NORM,
