@@ -3,17 +3,17 @@
 
     measure_draws.py ULPSCOPE DATA EMULATOR.py [--before PROGRAM] [--for trt --for torch-compile] [--samples 8] [--only NAME ...]
 
-Needs numpy, onnx and onnxruntime. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}. EMULATOR.py has raise_(model), which makes of a graph with types an FP32
+Needs numpy, onnx, onnxruntime and GNU time. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}. EMULATOR.py has raise_(model), which makes of a graph with types an FP32
 graph that rounds every FLOAT16 value by a pair of Casts, and run(model, inputs).
 
 The tolerance is what plain FP16 gives, and 8 dB; 60 dB where FP16 is not finite. A draw multiplies the float inputs and constants of the model by random factors within
 1 +- 2^-9, in mixed.onnx before they are rounded; the model itself on the same inputs is the truth. A plan holds when 49 of 50 draws meet the tolerance, 20 of 20 new inputs with
---samples 8 (19 count as holding). --before: a program whose plans are judged beside it, with the multiply-adds that both keep in FP32."""
+--samples 8 (19 count as holding). --before: a program whose plans are judged beside it, with the multiply-adds that both keep in FP32, and how many times its processor time and
+its memory (largest resident set) the program takes."""
 import argparse
 import importlib.util
 import json
 import pathlib
-import resource
 import subprocess
 import sys
 import tempfile
@@ -111,9 +111,11 @@ class Judge:
 
 
 def call(program, *arguments):
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    done = subprocess.run([program, *map(str, arguments), "-q", "--threads", "1"], capture_output=True, text=True)
-    return done, resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    """What it printed on stderr, its processor time, and its memory in MiB. GNU time, as a child of this process begins with this one's memory."""
+    command = ["time", "-q", "-f", "%U %M", program, *map(str, arguments), "-q", "--threads", "1"]
+    *said, used = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr.splitlines()
+    seconds, memory = used.split()
+    return "\n".join(said), float(seconds), float(memory) / 1024
 
 
 def find_tolerance(options, model, inputs, out):
@@ -136,9 +138,9 @@ def count_kept(options, model, inputs, plan, out):
 
 def judge_plan(options, judge, program, model, inputs, how, limit, new, out):
     samples = [part for file in inputs for part in ("-i", file)]
-    done, seconds = call(program, "plan", model, *samples, *how, "--tolerance", f"sqnr_db={limit:.3f}", "--out", out)
+    said, seconds, memory = call(program, "plan", model, *samples, *how, "--tolerance", f"sqnr_db={limit:.3f}", "--out", out)
     if not (out / "plan.json").exists():
-        return None, done.stderr.strip().splitlines()[0]
+        return None, said.strip().splitlines()[0]
     plan = json.loads((out / "plan.json").read_text())
     path = out / "mixed.onnx"
     mixed = onnx.load(str(path)) if path.exists() else judge.model  # all is kept
@@ -147,7 +149,7 @@ def judge_plan(options, judge, program, model, inputs, how, limit, new, out):
     else:
         held = sum(judge.draw(mixed, seed) >= limit for seed in range(DRAWS))
     macs = count_kept(options, model, inputs, plan, out / "price")
-    return {"held": held, "kept": len(plan["kept"]), "macs": macs, "seconds": seconds, "nodes": plan["node_count"], "met": plan["met"]}, ""
+    return {"held": held, "kept": len(plan["kept"]), "macs": macs, "seconds": seconds, "memory": memory, "nodes": plan["node_count"], "met": plan["met"]}, ""
 
 
 def measure(options, emulator, name, table):
@@ -170,9 +172,9 @@ def measure(options, emulator, name, table):
             if not found:
                 print(f"| {name} | {what} | {reason} |", flush=True)
                 continue
-            table.setdefault(what, []).append(found)
+            table.setdefault(what, {})[name] = found
             print(f"| {name} | {what} | {limit:.1f} | {found['held']} of {len(new) or DRAWS} | {found['kept']} of {found['nodes']} | {100 * found['macs']:.2f} % | "
-                  f"{found['seconds']:.1f} |{'' if found['met'] else ' said not to hold'}", flush=True)  # fmt: skip
+                  f"{found['seconds']:.1f} | {found['memory']:.0f} |{'' if found['met'] else ' said not to hold'}", flush=True)  # fmt: skip
 
 
 def main():
@@ -190,18 +192,22 @@ def main():
     emulator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(emulator)
     table = {}
-    print("| network | plan | tolerance, dB | held | kept | multiply-adds kept | seconds |\n|---|---|---|---|---|---|---|")
+    print("| network | plan | tolerance, dB | held | kept | multiply-adds kept | seconds | MiB |\n|---|---|---|---|---|---|---|---|")
     for name in NETWORKS:
         if not options.only or name in options.only:
             try:
                 measure(options, emulator, name, table)
             except Exception as problem:  # a graph that the emulator does not take
                 print(f"| {name} | {type(problem).__name__}: {str(problem)[:100]} |", flush=True)
-    for what, rows in table.items():
-        least = 19 if options.samples > 1 else DRAWS - 1
+    before = table.get("before", {})
+    for what, of in table.items():
+        rows, least = of.values(), 19 if options.samples > 1 else DRAWS - 1
         holding, macs = sum(row["held"] >= least for row in rows), numpy.median([row["macs"] for row in rows])
         print(f"{what}: {holding} of {len(rows)} plans hold; median of the multiply-adds kept {100 * macs:.2f} %; {sum(row['seconds'] for row in rows):.0f} s", flush=True)
+        for figure in ("seconds", "memory"):
+            ratios = [row[figure] / before[name][figure] for name, row in of.items() if name in before and before[name][figure] > 0]
+            if ratios and what != "before":
+                print(f"  {figure} over before's: median {numpy.median(ratios):.2f}, most {max(ratios):.2f}", flush=True)
 
 
-if __name__ == "__main__":
-    main()
+main()

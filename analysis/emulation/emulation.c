@@ -31,7 +31,7 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
 enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
                                    const struct ulp_emulated *given, struct ulp_error *error)
 {
-    *emulation = (struct ulp_emulation){.given = *given, .margin = 1};
+    *emulation = (struct ulp_emulation){.given = *given};
     struct ulp_budget *budget = ulp_model_budget(given->model);
     if (!given->sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a sample", given->what);

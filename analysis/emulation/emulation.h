@@ -55,9 +55,6 @@ struct ulp_emulation {
     size_t problem_count;
     const struct ulp_tensor_set **inputs; /* by problem */
     struct ulp_tensor_set drawn[ULP_DRAWN_MAX];
-    /* Ratios of what is run are over so much of the error allowed: 1, or less where other roundings
-     * need room */
-    double margin;
     struct ulp_plan *plan;     /* the first of plans; lanes: the reference, the arithmetic */
     struct ulp_plans plans;    /* for audits and held-out samples; all have the first's nodes */
     struct ulp_keeps keeps[2]; /* of the plans' lanes: what ulp_emulation_keep said */
@@ -174,6 +171,10 @@ void ulp_emulation_close_trials(struct ulp_emulation *emulation, size_t except);
 enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const uint16_t *kept,
                                         struct ulp_judgement *judgements, double *ratio,
                                         struct ulp_error *error);
+/* One problem, compared with the last run that was judged in all. */
+enum ulp_status ulp_emulation_problem(struct ulp_emulation *emulation, size_t problem,
+                                      const uint16_t *kept, struct ulp_judgement *out,
+                                      struct ulp_error *error);
 /* The same, left at the first problem that fails. *all: none was left out. */
 enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_t *kept,
                                   double *ratio, bool *all, struct ulp_error *error);

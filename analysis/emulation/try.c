@@ -35,9 +35,16 @@ static enum ulp_status try_problem(struct ulp_emulation *emulation, const uint16
                            emulation->given.samples[problem % emulation->given.sample_count].name);
     emulation->runs++;
     status = ulp_emulation_judge(emulation, &outputs, &emulation->truths[problem], out, error);
-    out->ratio /= emulation->margin;
     ulp_tensor_set_free(&outputs);
     return status;
+}
+
+enum ulp_status ulp_emulation_problem(struct ulp_emulation *emulation, size_t problem,
+                                      const uint16_t *kept, struct ulp_judgement *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_trial *trial;
+    return try_problem(emulation, kept, problem, out, &trial, error);
 }
 
 /* What fails is left at its first problem that does; the one that failed last is the likeliest to

@@ -192,7 +192,7 @@ void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
 {
     struct ulp_search_choice *narrow = &search->choices[search->narrow];
     narrow->arithmetic = search->lowered[target];
-    snprintf(narrow->name, sizeof narrow->name, "%s", narrow->arithmetic.name);
+    snprintf(narrow->name, sizeof narrow->name, "%s", search->target_names[target]);
 }
 
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,

@@ -62,23 +62,32 @@ double ulp_search_rounding(const struct ulp_arithmetic *arithmetic)
 
 /* ---- costs ---- */
 
-enum cost { COST_NODES, COST_BITS, COST_MACS, COST_BYTES, COST_WEIGHTS, COST_COUNT };
-static const char *const cost_names[COST_COUNT] = {"nodes", "bits", "macs", "bytes", "weights"};
+enum cost { COST_NODES, COST_BITS, COST_MACS, COST_BYTES, COST_WEIGHTS, COST_BOTH, COST_COUNT };
+static const char *const cost_names[COST_COUNT] = {"nodes", "bits",    "macs",
+                                                   "bytes", "weights", "nodes+macs"};
 
 const char *ulp_search_cost_name(size_t cost)
 {
     return cost < COST_COUNT ? cost_names[cost] : NULL;
 }
 
+/* A plan that samples alone decide, or a budget, counts nodes. */
+const char *ulp_search_cost_used(const struct ulp_searcher *search)
+{
+    const struct ulp_search_options *options = search->options;
+    return options->cost       ? options->cost
+           : !options->by_node ? cost_names[search->scaled ? COST_WEIGHTS : COST_BITS]
+           : options->confidence > 0 && !(options->budget > 0) ? cost_names[COST_BOTH]
+                                                               : cost_names[COST_NODES];
+}
+
 /* COST_COUNT: a file. */
 static enum cost find_cost(const struct ulp_searcher *search)
 {
-    const struct ulp_search_options *options = search->options;
-    size_t cost = options->by_node ? COST_NODES : search->scaled ? COST_WEIGHTS : COST_BITS;
-    for (size_t c = 0; options->cost && c < COST_COUNT; c++)
-        if (strcmp(options->cost, cost_names[c]) == 0)
-            return (enum cost)c;
-    return options->cost ? COST_COUNT : (enum cost)cost;
+    size_t cost = 0;
+    while (cost < COST_COUNT && strcmp(ulp_search_cost_used(search), cost_names[cost]) != 0)
+        cost++;
+    return (enum cost)cost;
 }
 
 static double find_weight(const struct ulp_plan_node *node, enum cost cost)
@@ -87,7 +96,7 @@ static double find_weight(const struct ulp_plan_node *node, enum cost cost)
     double elements = 0;
     if (cost == COST_NODES)
         return 1;
-    if (cost == COST_MACS)
+    if (cost == COST_MACS || cost == COST_BOTH)
         return step->cost;
     for (size_t i = 0; i < step->own_input_count && (cost == COST_BYTES || cost == COST_WEIGHTS);
          i++) {
@@ -113,9 +122,21 @@ void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_n
 static void set_costs(struct ulp_searcher *search, struct ulp_search_room *room, enum cost cost)
 {
     for (size_t c = 0; c < search->choice_count; c++)
-        room->cost[c] = cost == COST_NODES && search->options->by_node ? c != search->narrow
+        room->cost[c] = (cost == COST_NODES || cost == COST_BOTH) && search->options->by_node
+                            ? (c != search->narrow) * room->weight
                         : cost == COST_BYTES ? room->weight * room->bits[c] / 8
                                              : room->weight * room->bits[c];
+}
+
+/* Of all layers a hundred, half of it for each and half for what it computes. */
+static void weigh_both(struct ulp_searcher *search)
+{
+    double total = 0;
+    for (size_t l = 0; l < search->layer_count; l++)
+        total += search->layers[l].weight;
+    for (size_t l = 0; l < search->layer_count; l++)
+        search->layers[l].weight =
+            50.0 / (double)search->layer_count + 50 * search->layers[l].weight / total;
 }
 
 /* ---- layers ---- */
@@ -166,9 +187,14 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
                         "one of these as the cost");
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < search->layer_count; l++) {
         struct ulp_search_room *room = &search->layers[l];
         room->weight = cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(room->weight, 1);
+    }
+    if (cost == COST_BOTH)
+        weigh_both(search);
+    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+        struct ulp_search_room *room = &search->layers[l];
         room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
         room->cost =
             ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *room->cost);

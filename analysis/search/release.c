@@ -315,7 +315,7 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
     return status;
 }
 
-static enum ulp_status run_frontier(struct release *release, struct ulp_error *error)
+static enum ulp_status run_sets(struct release *release, struct ulp_error *error)
 {
     struct ulp_search_way *way = &release->way;
     set_way(release, release->wide, release->search->full);
@@ -327,6 +327,13 @@ static enum ulp_status run_frontier(struct release *release, struct ulp_error *e
         status = ulp_search_emulate(release->search, way->next, &ratio, error);
     }
     return status;
+}
+
+enum ulp_status ulp_search_sets(struct ulp_searcher *search, struct ulp_error *error)
+{
+    struct release release;
+    const enum ulp_status status = open_release(&release, search, error);
+    return status == ULP_OK ? run_sets(&release, error) : status;
 }
 
 /* Beyond the tolerance: of all layers the one without which the error is least goes, until no more
@@ -384,7 +391,7 @@ static enum ulp_status release_all(struct release *release, struct ulp_error *er
         take_best(search, release->wide, search->full);
     const double cost = search->best_cost;
     if (status == ULP_OK && search->options->frontier && !search->over)
-        status = run_frontier(release, error);
+        status = run_sets(release, error);
     if (status == ULP_OK && search->full <= 1 && search->best_cost < cost)
         status = ulp_search_finish(search, release->way.next, error); /* a lucky set of these */
     return status == ULP_OK && search->options->budget > 0 ? keep_budget(release, error) : status;

@@ -198,7 +198,6 @@ static const struct ulp_field search[] = {
     {.name = "point_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, point_count), .counts = true},
     {.name = "frontier", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, frontier), .type = &ulp_struct_search_point, .points = true, .counted = true, .count = offsetof(struct ulp_search, point_count)},
     {.name = "confidence", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, confidence)},
-    {.name = "added_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, added_count)},
     {.name = "target_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, target_count), .counts = true},
     {.name = "targets", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, targets), .type = &ulp_struct_search_target, .points = true, .counted = true, .count = offsetof(struct ulp_search, target_count)},
     {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, place_count), .counts = true},

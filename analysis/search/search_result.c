@@ -51,12 +51,7 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
         status = ulp_search_copy(out->memory, search->choices[search->base].arithmetic.name,
                                  &out->base, error);
     if (status == ULP_OK)
-        status = ulp_search_copy(out->memory,
-                                 options->cost      ? options->cost
-                                 : options->by_node ? "nodes"
-                                 : search->scaled   ? "weights"
-                                                    : "bits",
-                                 &out->cost, error);
+        status = ulp_search_copy(out->memory, ulp_search_cost_used(search), &out->cost, error);
     for (size_t t = 0; t < options->tolerance_count && status == ULP_OK; t++)
         status = ulp_search_copy(out->memory, options->tolerances[t],
                                  &out->tolerances[out->tolerance_count++], error);
@@ -496,7 +491,6 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
     out->confidence = search->options->confidence;
-    out->added_count = search->added;
     enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = report_formats(search, out, place, error);

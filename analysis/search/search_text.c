@@ -91,9 +91,6 @@ static void add_spread(struct ulp_text *out, const struct ulp_search *found)
                      "One run says little here: between draws the error varies as that of %.0f "
                      "independent number%s.\n",
                      least, least < 1.5 ? "" : "s");
-    if (found->added_count)
-        ulp_text_add(out, "%zu of them are kept so that it holds where roundings fall otherwise.\n",
-                     found->added_count);
     for (size_t t = 0; t < found->target_count; t++)
         if (found->targets[t].fused_before)
             ulp_text_show(out,
@@ -126,7 +123,8 @@ static void add_over(struct ulp_text *out, const struct ulp_search *found)
 static void add_plan(struct ulp_text *out, const struct ulp_search *found)
 {
     const struct ulp_search_sample *after = ulp_search_worst(found->samples, found->sample_count);
-    const bool counted = strcmp(found->cost, "nodes") == 0;
+    const bool counted =
+        strcmp(found->cost, "nodes") == 0 || strcmp(found->cost, "nodes+macs") == 0;
     ulp_text_show(out, "Keep %zu of %zu nodes in %s", found->kept_count, found->node_count,
                   widest(found));
     add_price(out, found);

@@ -83,7 +83,6 @@ struct ulp_searcher {
     size_t judged_in_count;
     struct ulp_search_verified *verified; /* by target; NULL: not asked for */
     bool holds;                           /* in as many draws as are to, in each target */
-    size_t added;                         /* layers that were kept besides, so that it holds */
     double deadline;                      /* by ulp_seconds_now; INFINITY: none */
     bool over;                            /* it has passed */
     bool grid;                            /* the choices are all of eXmY; else a list */
@@ -141,6 +140,8 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
 /* What the node adds to its results, relative to them, and what rounding does, as powers. */
 double ulp_search_introduced(const struct ulp_audit_node *node);
 double ulp_search_rounding(const struct ulp_arithmetic *arithmetic);
+/* What is to be least: as asked for, or by default. */
+const char *ulp_search_cost_used(const struct ulp_searcher *search);
 /* A node's multiply-adds and element operations; its bytes in the widest format. */
 void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_node *node,
                       double *macs, double *bytes);
@@ -232,8 +233,8 @@ enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
                                    struct ulp_error *error);
 /* And from what layers with fewer bits did to the best allocation. */
 void ulp_search_learn(struct ulp_searcher *search);
-/* confidence.c. The target in which a search is hardest; problems drawn anew, and the room that a
- * search leaves; a plan by order that holds in them (options->confidence). */
+/* confidence.c. The target in which a search is hardest; a problem drawn anew; a plan that holds in
+ * draws (options->confidence), or by order. */
 enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
                                        struct ulp_error *error);
 enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp_error *error);
@@ -249,13 +250,19 @@ void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps 
                       struct ulp_beside *out);
 void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
                      struct ulp_judgement *out);
+/* A draw in each of the lanes; where something is decided otherwise in it even with the widest
+ * format everywhere, all runs take the reference's decisions from then on. */
+enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
+                                const struct ulp_beside *lanes, size_t count,
+                                struct ulp_judgement *out, struct ulp_error *error);
 /* All draws of the allocation, into search->verified and search->holds; where too many fail or the
  * time is over, some, and it does not hold. */
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
                                   struct ulp_error *error);
 void ulp_search_forget_draws(struct ulp_searcher *search);
-/* widen.c. The best, which does not hold, with more layers kept, until it does; or as it is. */
-enum ulp_status ulp_search_repair(struct ulp_searcher *search, struct ulp_error *error);
+/* hold.c. The cheapest that holds, after `wide`, the widest choice everywhere, was run. */
+enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
+                                struct ulp_error *error);
 /* course.c. All of it, after the layers are known: by the model, any choices. */
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);
@@ -325,7 +332,9 @@ enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *ta
  * random factor. out: room for all layers; *count of them are in it. */
 enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
                                  size_t start, size_t *out, size_t *count, struct ulp_error *error);
-/* release.c: of two choices, by these orders. The course of a plan. */
+/* release.c: of two choices, by these orders. The course of a plan that samples alone decide; and,
+ * for the frontier, sets of other sizes. */
+enum ulp_status ulp_search_sets(struct ulp_searcher *search, struct ulp_error *error);
 enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_error *error);
 
 /* search_casts.c: what the best converts. place: of each choice among out->formats. */

@@ -3,6 +3,7 @@
 
 #include "analysis/measure/quantile.h"
 #include "analysis/search/searcher.h"
+#include "base/error.h"
 #include "base/machine/clock.h"
 #include "number/function/math.h"
 
@@ -63,6 +64,42 @@ static void note(struct ulp_search_verified *verified, const struct ulp_judgemen
         verified->worst = *judged;
     verified->ratios[verified->count++] = judged->ratio;
     verified->held += judged->ratio <= 1;
+}
+
+/* What is decided otherwise in a draw even with the widest format everywhere is not the plan's
+ * doing: then figures are those with the reference's decisions, as everywhere. */
+static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw, bool *follows,
+                                       struct ulp_error *error)
+{
+    struct ulp_beside lane = {search->targets[0], {0}};
+    struct ulp_judgement judged;
+    ulp_pick *wide =
+        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
+    if (!wide)
+        return ulp_out_of_memory(error);
+    ulp_search_same(search, 0, wide);
+    enum ulp_status status = ulp_search_keeps(search, wide, &lane.keeps, error);
+    if (status == ULP_OK)
+        status = ulp_emulation_draw(&search->emulation, draw, &lane, 1, &judged, error);
+    *follows = status == ULP_OK && !isfinite(judged.ratio);
+    if (*follows)
+        ulp_emulation_follow(&search->emulation);
+    return status;
+}
+
+enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
+                                const struct ulp_beside *lanes, size_t count,
+                                struct ulp_judgement *out, struct ulp_error *error)
+{
+    bool finite = true, follows = false;
+    enum ulp_status status = ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error);
+    for (size_t l = 0; l < count && status == ULP_OK; l++)
+        finite &= isfinite(out[l].ratio);
+    if (status == ULP_OK && !finite && !search->emulation.follows)
+        status = check_decisions(search, draw, &follows, error);
+    return status == ULP_OK && follows
+               ? ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error)
+               : status;
 }
 
 /* Every sample in each target: what fuses gives other figures than the search has seen. */
@@ -130,8 +167,7 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
                        (failures <= may_fail || d < ENOUGH) && !is_over(search, d);
          d++) {
         bool failed = false;
-        status =
-            ulp_emulation_draw(&search->emulation, d, lanes, search->judged_in_count, each, error);
+        status = ulp_search_draw(search, d, lanes, search->judged_in_count, each, error);
         if (status == ULP_OK)
             ulp_search_fold(search, each, judged);
         for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {

@@ -19,8 +19,9 @@
 
 /* What allocations are counted by: "nodes" (of a plan those in the wider format; else the bits of a
  * value, every node alike), "bits" (every layer alike), "macs" (times multiply-adds and element
- * operations), "bytes" (of constants and results), "weights" (bits of float constants). NULL
- * beyond. Static storage. */
+ * operations), "bytes" (of constants and results), "weights" (bits of float constants),
+ * "nodes+macs" (each a part of all nodes and of all multiply-adds, which together are 100, half of
+ * each). NULL beyond. Static storage. */
 ULP_API const char *ulp_search_cost_name(size_t cost);
 
 /* What eXmY are followed by when no parts are given: FP32 inside an operator and in its sums, one
@@ -221,7 +222,6 @@ struct ulp_search {
     size_t point_count;
     struct ulp_search_point *frontier; /* by cost [count point_count] */
     double confidence;                 /* as asked; 0: no draws were made */
-    size_t added_count;                /* nodes that are kept besides, so that it holds in draws */
     size_t target_count;
     struct ulp_search_target *targets;
     size_t place_count;

@@ -34,7 +34,7 @@ static const struct {
     {"fit", command_fit, "say which unit and schedule gave the bits of a product of matrices"},
     {"lint", command_lint,
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
-    {"plan", command_plan, "find the smallest set of nodes to keep in FP32"},
+    {"plan", command_plan, "find the cheapest set of nodes to keep in FP32"},
     {"bits", command_bits, "find the fewest bits for each layer that meet a tolerance"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"engine", command_engine,

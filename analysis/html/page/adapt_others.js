@@ -89,7 +89,7 @@ function planFrontier(root) {
   return {
     title: "The frontier",
     note: "the least error that was seen for what is paid; 1 is what is allowed",
-    unit: root.cost === "nodes" ? "nodes that are kept" : `cost by ${shown(root.cost)}`,
+    unit: root.cost === "nodes" ? "nodes that are kept" : root.cost === "nodes+macs" ? "percent of nodes and of multiply-adds that are kept, half of each" : `cost by ${shown(root.cost)}`,
     ticks: Array.from({ length: Math.ceil(high / step) + 1 }, (_, i) => ({ x: i * step, text: String(i * step) })),
     lines: [{ name: "error / tolerance", kind: "output", points }],
   };

@@ -196,10 +196,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 }
 
 static const char documentation[] =
-    "Find the smallest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
-    "ARITH and every output meets a tolerance. An audit proposes the nodes, and every plan that is "
-    "considered is run. In the end each kept node has been released once by itself, and the "
-    "tolerance failed."
+    "Find the cheapest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
+    "ARITH and every output meets a tolerance, also where roundings fall otherwise. Each node is run "
+    "lowered by itself, which says what sets of them leave of the error; what is proposed is run in "
+    "50 draws, and the cheapest set that holds in them is the plan."
     "\vSamples may have any shapes that leave the same nodes to compute.\n\nmixed.onnx is written "
     "only when `ulpscope run -a model` gives the bits of the plan on it, "
     "for "

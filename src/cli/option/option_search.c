@@ -24,9 +24,10 @@ static const struct argp_option option_list[] = {
      "The limit for every graph output in every sample, written as for audit --fail-above: "
      "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
      "output. May be repeated", 0},
-    {"cost", OPTION_COST, "nodes|bits|macs|bytes|weights|FILE", OPTION_READS,
-     "What is to be least: kept nodes (plan's default), bits of every layer alike (bits' default), times "
-     "its multiply-adds, bytes of its constants and results, bits of its constants, or costs measured by node's name "
+    {"cost", OPTION_COST, "nodes|bits|macs|bytes|weights|nodes+macs|FILE", OPTION_READS,
+     "What is to be least: kept nodes (with --budget plan's default), bits of every layer alike (bits' default), times "
+     "its multiply-adds, bytes of its constants and results, bits of its constants, of all nodes and all multiply-adds "
+     "the percent that is kept, half of each (plan's default), or costs measured by node's name "
      "in FILE, as trtexec --exportProfile writes them", 0},
     {"always", OPTION_ALWAYS, "PATTERN", 0,
      "Nodes that have the widest format whatever happens, as --keep of audit names them; may be repeated", 0},
