@@ -270,5 +270,8 @@ static inline void *ulp_tape_element(const struct ulp_tensor *tensor, int64_t in
  * bytes. */
 bool ulp_turn(void *out, int64_t out_stride, const void *in, int64_t in_stride, size_t rows,
               size_t columns, size_t element_bytes);
+/* out[c rows + r] = in[c in_stride]. */
+bool ulp_repeat(void *out, const void *in, int64_t in_stride, size_t rows, size_t columns,
+                size_t element_bytes);
 
 #endif

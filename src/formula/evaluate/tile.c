@@ -119,12 +119,33 @@ static size_t count_together(const struct ulp_tape_worker *worker, struct span s
     return worker->row_count == 1 ? span.count : 1;
 }
 
+/* Positions of a span follow from strides. */
+static bool has_strides(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
+                        struct ulp_row_address rows, struct span span)
+{
+    return worker->row_count > 1 && span.count > 1 && !worker->positions && !rows.offsets &&
+           !operand->position_offset;
+}
+
 /* The rows of a span lie apart in memory, each of them contiguous and as the carrier has it. */
 static bool can_turn(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
                      struct ulp_row_address rows, struct span span)
 {
-    return worker->row_count > 1 && span.count > 1 && !worker->positions && !rows.offsets &&
-           rows.stride > 1 && !operand->position_offset && operand->position_stride == 1;
+    return rows.stride > 1 && operand->position_stride == 1 &&
+           has_strides(worker, operand, rows, span);
+}
+
+/* Rows of a span into its strip, or one row that stands for all. */
+static bool turn_span(const struct ulp_tape_worker *worker, const struct ulp_operand *operand,
+                      struct ulp_row_address rows, struct span span, void *out)
+{
+    const size_t n = worker->row_count, bytes = worker->plan->element_bytes;
+    const void *in = ulp_tape_element(operand->tensor,
+                                      rows.base + (int64_t)span.first * operand->position_stride);
+    if (can_turn(worker, operand, rows, span))
+        return ulp_turn(out, (int64_t)n, in, rows.stride, n, span.count, bytes);
+    return rows.stride == 0 && has_strides(worker, operand, rows, span) &&
+           ulp_repeat(out, in, operand->position_stride, n, span.count, bytes);
 }
 
 static void load_span(struct ulp_tape_worker *worker, int index, void *out, struct span span)
@@ -139,10 +160,7 @@ static void load_span(struct ulp_tape_worker *worker, int index, void *out, stru
         worker->values[index] = ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first);
         return;
     }
-    if (step->native && can_turn(worker, operand, rows, span) &&
-        ulp_turn(out, (int64_t)worker->row_count,
-                 ulp_tape_element(operand->tensor, rows.base + (int64_t)span.first), rows.stride,
-                 worker->row_count, span.count, plan->element_bytes))
+    if (step->native && turn_span(worker, operand, rows, span, out))
         return;
     for (size_t t = 0; t < span.count; t += together) {
         const struct ulp_row_address at =

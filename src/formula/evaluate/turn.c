@@ -1,6 +1,7 @@
-/* Rows of a tensor to positions of a strip, and back: a block of 4 x 4 elements at a time, so that
- * a cache line is used while it is there. Rows a power of two apart share few lines of the first
- * cache: element by element down the rows each access would miss it. */
+/* Rows of a tensor to positions of a strip, and back, and one row for all: a block of 4 x 4
+ * elements at a time, so that a cache line is used while it is there. Rows a power of two apart
+ * share few lines of the first cache: element by element down the rows each access would miss it.
+ */
 #include "formula/evaluate/evaluate.h"
 
 #include <string.h>
@@ -74,6 +75,29 @@ bool ulp_turn(void *out, int64_t out_stride, const void *in, int64_t in_stride, 
         turn_quads(out, out_stride, in, in_stride, rows, columns);
     else if (element_bytes == sizeof(uint64_t))
         turn_uint64_t(out, out_stride, in, in_stride, rows, columns);
+    else
+        return false;
+    return true;
+}
+
+#define REPEAT(TYPE)                                                                          \
+    static void repeat_##TYPE(TYPE *restrict out, const TYPE *restrict in, int64_t in_stride, \
+                              size_t rows, size_t columns)                                    \
+    {                                                                                         \
+        for (size_t c = 0; c < columns; c++)                                                  \
+            for (size_t r = 0; r < rows; r++)                                                 \
+                out[c * rows + r] = in[(int64_t)c * in_stride];                               \
+    }
+REPEAT(uint32_t)
+REPEAT(uint64_t)
+
+bool ulp_repeat(void *out, const void *in, int64_t in_stride, size_t rows, size_t columns,
+                size_t element_bytes)
+{
+    if (element_bytes == sizeof(uint32_t))
+        repeat_uint32_t(out, in, in_stride, rows, columns);
+    else if (element_bytes == sizeof(uint64_t))
+        repeat_uint64_t(out, in, in_stride, rows, columns);
     else
         return false;
     return true;
