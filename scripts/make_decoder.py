@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write a decoder of real shape with random weights as ONNX, as onnxruntime-genai's and Hugging Face's exporters lay it out:
 
-    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4|int4-qdq] [--layers N] [--tokens N] [--past N]
+    scripts/make_decoder.py FOLDER --model qwen2.5-7b [--weights fp16|bf16|fp32|int4|int4-qdq] [--layers N] [--tokens N] [--past N] [--apart]
 
 FOLDER gets model.onnx, its weights in several external files, and inputs.npz. GroupQueryAttention turns the positions and
 appends to the caches; int4 weights are MatMulNBits, blocks of 32, and int4-qdq INT4 initialisers behind DequantizeLinear. Sizes from the models' configurations (config.json)."""
@@ -60,7 +60,11 @@ class Decoder(Graph):
 
     def norm(self, inputs, outputs, name):
         self.weights.add(name, (self.hidden,), self.type, (1 + 0.1 * part for part in self.weights.draw(self.hidden, 1)))
-        if " " in inputs:  # the residual is added before
+        if " " in inputs and self.args.apart:
+            y, total = outputs.split()[0], outputs.split()[-1]
+            self.node("Add", inputs, total)
+            self.node("SimplifiedLayerNormalization", f"{total} {name}", y, axis=-1, epsilon=1e-6, stash_type=1)
+        elif " " in inputs:  # the residual is added before
             self.node("SkipSimplifiedLayerNormalization", f"{inputs} {name}", outputs, MICROSOFT, epsilon=1e-6)
         else:
             self.node("SimplifiedLayerNormalization", f"{inputs} {name}", outputs, axis=-1, epsilon=1e-6, stash_type=1)
@@ -133,6 +137,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--past", type=int, default=0, help="tokens in the caches")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--apart", action="store_true", help="residuals are added by nodes of their own, as PyTorch stores them")
     args = parser.parse_args()
     Decoder(args).make()
 

@@ -21,7 +21,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts"))
-ARITHMETICS = {"f16": "torch:fp16", "bf16": "torch:bf16", "tf32": "torch:tf32"}
+ARITHMETICS = {"f16": "torch:fp16@h100,split-k=cublas", "bf16": "torch:bf16@h100,split-k=cublas", "tf32": "torch:tf32"}
 ROUNDING = set("""Add AveragePool BatchNormalization Conv ConvTranspose Cos CumSum Div Elu Erf Exp Gelu Gemm GlobalAveragePool GridSample InstanceNormalization LayerNormalization LeakyRelu Log LogSoftmax MatMul Mul PRelu
     Pow Reciprocal ReduceMean ReduceProd ReduceSum Resize Sigmoid Sin Softmax Softplus Sqrt Sub Sum Tanh Upsample SimplifiedLayerNormalization SkipSimplifiedLayerNormalization GroupQueryAttention""".split())
 
