@@ -187,9 +187,11 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
     if (o == block->output_count || !ulp_tensor_same_shape(recorded, reference) ||
         !value->truth.count || value->truth.nonfinite)
         return ULP_OK;
+    const enum ulp_task asked = comparing->options->task,
+                        task = asked ? asked : ulp_audit_task(comparing->plan, o, reference);
     const enum ulp_status status =
-        ulp_judged_measure(recorded, reference, ulp_audit_task(comparing->plan, o, reference),
-                           !value->truth.diverged, ulp_comparing_budget(comparing), judged, error);
+        ulp_judged_measure(recorded, reference, task, !value->truth.diverged,
+                           ulp_comparing_budget(comparing), judged, error);
     if (status != ULP_OK)
         return status;
     judged->sqnr_db = value->truth.sqnr_db;

@@ -104,6 +104,7 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
                                                .keeps = engine ? &engine->keeps : NULL,
                                                .groups = engine ? &engine->groups : NULL,
                                                .no_cause = engine != NULL,
+                                               .task = options->task,
                                                .allow_nonfinite_inputs =
                                                    options->allow_nonfinite_inputs,
                                                .thread_count = options->thread_count,

@@ -7,6 +7,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/grouping.h"
+#include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
@@ -210,11 +211,16 @@ static void add_point(struct ulp_study_point *point, const struct ulp_audit_outp
     point->relative += relative * relative;
     point->nonfinite = point->metrics.nonfinite;
     point->diverged |= output->entire.diverged;
+    /* of a value that is no output of the graph nothing is known */
+    const enum ulp_grade grade = output->judged.text ? output->judged.grade : ULP_GRADE_NOT;
+    if (!trial || ulp_grade_weigh(grade) > ulp_grade_weigh(point->grade))
+        point->grade = grade;
 }
 
 static void add_missing(struct ulp_study_point *point)
 {
     point->metrics = ulp_metrics_undefined();
+    point->grade = ULP_GRADE_NOT;
     point->relative = point->ref_rms = NAN;
 }
 

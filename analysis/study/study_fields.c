@@ -5,6 +5,10 @@
 
 /* clang-format off */
 
+static const char *word_grade(int value)
+{
+    return ulp_grade_name((enum ulp_grade)value);
+}
 static const char *word_study_axis(int value)
 {
     return ulp_study_axis_name((enum ulp_study_axis)value);
@@ -52,6 +56,7 @@ static const struct ulp_field study_point[] = {
     {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study_point, nonfinite)},
     {.name = "diverged", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_study_point, diverged)},
     {.name = "trials", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_study_point, trials), .type = &ulp_struct_study_trials},
+    {.name = "grade", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_study_point, grade), .word = word_grade, .words = 4},
 };
 const struct ulp_struct ulp_struct_study_point = {
     "ulp_study_point", sizeof(struct ulp_study_point), study_point, sizeof study_point / sizeof *study_point};

@@ -10,7 +10,7 @@
 enum { OUTPUTS_MOST = 4 }; /* that have tables; the JSON has all */
 
 static void add_row(const struct ulp_page *page, const struct ulp_study_setting *setting,
-                    size_t place, bool trials)
+                    size_t place, bool output, bool trials)
 {
     const struct ulp_study_point *point = &setting->points[place];
     const struct ulp_study_trials *t = &point->trials;
@@ -22,13 +22,16 @@ static void add_row(const struct ulp_page *page, const struct ulp_study_setting 
                      ULP_FIGURE("%.1e", t->bias), ULP_FIGURE("%.2f", t->biased));
     else if (trials)
         ulp_text_add(page->out, " %6s %9s %6s", "", "", "");
+    if (output)
+        ulp_text_add(page->out, " %10s", ulp_grade_name(point->grade));
     ulp_text_add(page->out, "  ");
-    ulp_page_name(page, setting->text, trials ? 67 : 43);
+    ulp_page_name(page, setting->text, (trials ? 67 : 43) + (output ? 11 : 0));
     ulp_text_add(page->out, point->diverged ? " ~\n" : "\n");
 }
 
 static void add_output(const struct ulp_page *page, const struct ulp_study *study, size_t place)
 {
+    const bool output = study->places[place].kind == ULP_PLACE_OUTPUT;
     bool trials = false;
     for (size_t i = 0; i < study->setting_count; i++)
         trials |= study->settings[i].points[place].trials.count > 0;
@@ -38,9 +41,9 @@ static void add_output(const struct ulp_page *page, const struct ulp_study *stud
                  "not finite");
     if (trials)
         ulp_text_add(page->out, " %6s %9s %6s", "bits", "bias", "biased");
-    ulp_text_add(page->out, "  setting\n");
+    ulp_text_add(page->out, "%s  setting\n", output ? "    verdict" : "");
     for (size_t i = 0; i < study->setting_count; i++)
-        add_row(page, &study->settings[i], place, trials);
+        add_row(page, &study->settings[i], place, output, trials);
 }
 
 /* The law at every place: an error at the first and the last setting, and what lies between. */

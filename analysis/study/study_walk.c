@@ -117,6 +117,7 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
 {
     const struct ulp_study_options *given = w->s->options;
     const struct ulp_audit_options options = {.thread_count = given->thread_count,
+                                              .task = given->task,
                                               .progress = given->progress};
     const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
     struct ulp_plans plans = {.model = w->s->model,

@@ -186,6 +186,7 @@ struct ulp_compare_options {
      * known by then */
     const struct ulp_observer *progress;
     void (*begins)(void *progress_context, size_t part, size_t part_count); /* may be NULL */
+    enum ulp_task task; /* of the graph's outputs; UNKNOWN: each is recognised */
 };
 
 /* Compare recordings with what the model computes from `inputs`, in the arithmetics asked about and

@@ -114,6 +114,8 @@ struct ulp_study_point {
     size_t nonfinite;               /* elements, over the worst trial; of a group over its nodes */
     bool diverged;                  /* of a group: some node has */
     struct ulp_study_trials trials; /* of outputs */
+    /* of the graph's outputs, of the worst trial, by what they are for (doc/verdicts.md) */
+    enum ulp_grade grade;
 };
 
 struct ulp_study_setting {
@@ -194,6 +196,7 @@ struct ulp_study_options {
     const struct ulp_observer *progress; /* NULL: none */
     /* called with progress->context before each run of a sample, when not NULL */
     void (*begins)(void *progress_context, size_t run, size_t run_count);
+    enum ulp_task task; /* of the graph's outputs; UNKNOWN: each is recognised */
 };
 
 /* Run the study on samples of any shapes that leave the same nodes to compute. Settings are
@@ -239,10 +242,11 @@ struct ulp_study_rows_output {
     size_t differing;      /* of `elements`, those with more than one value */
     double width_max_abs;  /* the largest value less the smallest, of the worst element */
     double width_relative; /* rms of that over the rms of the values; NaN: they are all 0 */
-    /* of floats: rows of the last axis, of which the place of the largest element is compared (of equal ones
-     * the first); 0: that axis has one element */
+    /* of floats: rows of the last axis, of which the place of the largest element is compared (of
+     * equal ones the first); 0: that axis has one element */
     size_t choices;
-    size_t flipped; /* of `choices`, those that are not the same place beside every number of rows */
+    size_t
+        flipped; /* of `choices`, those that are not the same place beside every number of rows */
 };
 
 /* A product whose own result, on equal inputs, depends on the rows beside it. */
@@ -276,14 +280,14 @@ struct ulp_study_rows {
 #define ULP_STUDY_ROWS_MAX 64
 
 /* How the results of a sample depend on the rows beside it: the library of products cuts long sums
- * into slices by the shape of the product (split-k=cublas, doc/accuracy.md), which has as many times
- * the sample's rows as the batch has samples. Every number of rows (1 and more, ascending; at most
- * ULP_STUDY_ROWS_MAX) is a run of the whole network; a second run gives each product the first's
- * inputs and so finds where bits begin to differ. arithmetic: one that split-k=cublas is possible
- * in, as fp16@h100; what it has for split-k= and rows= is replaced. Kernels other than products
- * (reductions, attention) are taken to be the same for any number of rows. Nothing to compare, or no
- * product: ULP_ERROR_LIMIT. thread_count 0: all processors; progress may be NULL. Free *out with
- * ulp_study_rows_free. */
+ * into slices by the shape of the product (split-k=cublas, doc/accuracy.md), which has as many
+ * times the sample's rows as the batch has samples. Every number of rows (1 and more, ascending; at
+ * most ULP_STUDY_ROWS_MAX) is a run of the whole network; a second run gives each product the
+ * first's inputs and so finds where bits begin to differ. arithmetic: one that split-k=cublas is
+ * possible in, as fp16@h100; what it has for split-k= and rows= is replaced. Kernels other than
+ * products (reductions, attention) are taken to be the same for any number of rows. Nothing to
+ * compare, or no product: ULP_ERROR_LIMIT. thread_count 0: all processors; progress may be NULL.
+ * Free *out with ulp_study_rows_free. */
 ULP_API enum ulp_status ulp_study_rows_run(const struct ulp_model *model,
                                            const struct ulp_sample *samples, size_t sample_count,
                                            const struct ulp_arithmetic *arithmetic,

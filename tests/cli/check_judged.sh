@@ -54,6 +54,8 @@ python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
 expect 0 "a recording that is explained and broken" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q -o compared
 tr -s '\n ' ' ' <out | grep -q "What the outputs are for: broken (logits, classify: 1 of 4 first choices change" || fail "a recording's verdict"
+expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal
+grep -q "What the outputs are for: broken (logits, signal)." out || fail "a recording as a signal: $(grep 'are for' out)"
 
 python=${ULPSCOPE_TEST_PYTHON:-python3}
 if "$python" -c 'import numpy' 2>/dev/null; then

@@ -37,6 +37,19 @@ for series in study['series']:
         assert abs(math.sqrt(sum((b - my - slope * (a - mx)) ** 2 for a, b in zip(x, y)) / n) - fit['residual']) < 1e-9
 assert any(series['fits'] for series in study['series'])
 END
+# an output of a setting is judged as an audit in that arithmetic judges it, by the same task
+for task in signal classify; do
+    expect 0 "a study, $task" "$program" study "$model" -i "$inputs" -q --sweep 'e8m{2..7}' --task $task --json graded.json
+    for bits in 2 4 7; do
+        expect 0 "its twin" "$program" audit "$model" -i "$inputs" -a e8m$bits --task $task -q --no-attribute -o twin
+        python3 - "$bits" <<'END' || fail "the verdict on e8m$bits as $task"
+import json, sys
+settings = {setting['text']: setting for setting in json.load(open('graded.json'))['settings']}
+grade = json.load(open('twin/report.json'))['lanes'][0]['outputs'][0]['judged']['grade']
+assert settings['e8m' + sys.argv[1]]['points'][0]['grade'] == grade, grade
+END
+    done
+done
 
 # killed when one setting is finished, and when four are
 for count in 1 4; do

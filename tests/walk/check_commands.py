@@ -34,13 +34,17 @@ WIDER = {
              "--always=#0-1", "--validate=inputs-1.npz", "--tolerance=max_abs=1e-3", "--threads=2", "--max-memory=1M"],
     "bits": [*MORE_SAMPLES, "--reference=fp64", "--formats=fp8-e4m3,bf16,fp16,fp32", "--weigh=weights", "--weigh=memory",
              "--weigh=work", "--headroom=0", "--validate=inputs-1.npz", "--parts=each-step", "--max-memory=1M"],
-    "compare": ["--trials=2", "--recorded-inputs=inputs-1.npz", "ends.npz", "--threads=2", "--reference=fp64", "--max-memory=1M"],
+    "compare": ["--trials=2", "--recorded-inputs=inputs-1.npz", "ends.npz", "--threads=2", "--reference=fp64", "--task=none", "--max-memory=1M"],
     "study": [*REFERENCE, "--group=op", "--group=prefix:1", "--csv=study.csv", "--json=study.json", "--trials=3",
               "--confidence=0.9 --probability=0.9", "--checkpoint=settings", "-i inputs-1.npz"],
     "tolerance": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--elements=3", "--json=tolerance.json", "--threads=2", "--max-memory=1M"],
     "lint": ["-i inputs.npz", "--for=trt8", "--for=trt10", "--for=trt11", "--for=ort", "--json=lint.json",
              "--sarif=lint.sarif", "--layer-precisions=*:fp16", "--layer-precisions=Mul*:fp32,Add*:fp16,none:int8",
              "--layer-output-types=*:fp32", "--show=0", "--fail-on=note"],
+    "doctor": [*MORE_SAMPLES, *REFERENCE, "--for=trt10", "--for=torch@h100", "--for=ort", "--no-plan", "--task=none", "--task=classify",
+               "--tolerance=60", "--recorded=ends.npz", "--threads=2", "--max-memory=1M"],
+    "scales": ["-i inputs-1.npz", "--nodes=1", "--no-choices", "-a bf16,weights=mxfp4", "-a fp16,factor=fp8-row", "--json=scales.json",
+               "--threads=2", "--max-memory=1M"],
 }
 # Instruction sets that the processor does as if it did not have.
 DISABLED = ["", "", "avx512ifma", "avx512", "avx512,avx2"]
@@ -80,6 +84,8 @@ def commands(arith, ranges):
         (["study", "model.onnx", "-i", "inputs.npz", "--sweep=fp16,round={rne,sr}", "--tolerance=1e-2"], {0, 2, 3, 4}),
         (["tolerance", "model.onnx", *sample, "-a", settled, "--trials=2", "--check=atol=1e-2"], any_code),
         (["lint", "model.onnx", "--html=lint.html"], {0, 1, 4}),
+        (["doctor", "model.onnx", *sample, "-a", single, "-o", "doctor", "--html=doctor.html"], any_code),
+        (["scales", "model.onnx", *sample], any_code),
         (["report", "first/report.json", "--html=report.html"], {0}),
         *((["report", "first/report.json", f"--to={to}", f"--out=report.{to}"], {0, 2}) for to in ("csv", "jsonl", "prometheus", "onnx")),
         (["show", "first/report.json"], {0}),

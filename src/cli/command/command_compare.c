@@ -13,7 +13,8 @@ enum {
     OPTION_RECORDED_INPUTS,
     OPTION_TRIALS,
     OPTION_ITERATION,
-    OPTION_HTML
+    OPTION_HTML,
+    OPTION_TASK
 };
 
 struct compare_options {
@@ -21,6 +22,7 @@ struct compare_options {
     const char *arithmetics, *reference, *out, *html, *recorded_inputs;
     char **files;
     size_t file_count, trials, iteration;
+    enum ulp_task task;
 };
 
 /* clang-format off */
@@ -39,6 +41,7 @@ static const struct argp_option option_list[] = {
      "vary (default 8; more are sharper and slower)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write compare.json into FOLDER", 0},
     HTML_ROW(OPTION_HTML),
+    TASK_ROW(OPTION_TASK),
     {0},
 };
 /* clang-format on */
@@ -55,6 +58,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'o': options->out = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
+    case OPTION_TASK: options->task = read_task(state, argument); return 0;
     case OPTION_RECORDED_INPUTS: options->recorded_inputs = argument; return 0;
     case OPTION_TRIALS:
         /* two give a first idea of how many directions errors have */
@@ -257,6 +261,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                                                   .thread_count = options->common.threads,
                                                   .allow_nonfinite_inputs =
                                                       options->common.allow_nonfinite_inputs,
+                                                  .task = options->task,
                                                   .begins = show_part};
     enum ulp_status status =
         ulp_arithmetic_find(options->reference, &compare_options.reference, error);

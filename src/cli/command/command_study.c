@@ -23,6 +23,7 @@ enum {
     OPTION_CSV,
     OPTION_HTML,
     OPTION_ROWS,
+    OPTION_TASK,
 };
 
 struct study_options {
@@ -32,6 +33,7 @@ struct study_options {
     const char *group, *reference, *checkpoint, *json, *csv, *html, *rows;
     size_t trials;
     double tolerance, probability, confidence;
+    enum ulp_task task;
 };
 
 /* clang-format off */
@@ -51,6 +53,7 @@ static const struct argp_option option_list[] = {
      "Instead of a sweep: how results depend on the rows beside a sample's, of which there are A to B times its own, or as many as LIST says (1,8,64). With "
      "--sweep an arithmetic without braces (default fp16@h100)", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
+    TASK_ROW(OPTION_TASK),
     {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
     {"checkpoint", OPTION_CHECKPOINT, "FOLDER", OPTION_READS | OPTION_WRITES,
@@ -82,10 +85,10 @@ static void refuse_beside_rows(const struct argp_state *state, const struct stud
         {options->node_count || options->group || options->trials, true,
          "--rows looks at outputs and products; leave out --node, --group and --trials"},
         {options->tolerance > 0 || options->reference || options->probability > 0 ||
-             options->confidence > 0,
+             options->confidence > 0 || options->task,
          true,
-         "--rows compares runs with each other; leave out --tolerance, --reference, --probability "
-         "and --confidence"},
+         "--rows compares runs with each other; leave out --tolerance, --reference, --probability, "
+         "--confidence and --task"},
         {options->checkpoint || options->csv || options->html, true,
          "--rows writes text and --json; leave out --checkpoint, --csv and --html"},
         {count_shapes(&options->common) > 1, true, "--rows takes one --shape of each input"},
@@ -121,6 +124,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_CSV: options->csv = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
     case OPTION_ROWS: options->rows = argument; return 0;
+    case OPTION_TASK: options->task = read_task(state, argument); return 0;
     case ARGP_KEY_END:
         if (options->rows) {
             refuse_beside_rows(state, options);
@@ -257,6 +261,7 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
                                        .seed = options->common.seed,
                                        .probability = options->probability,
                                        .confidence = options->confidence,
+                                       .task = options->task,
                                        .tolerance = options->tolerance,
                                        .checkpoint = options->checkpoint,
                                        .thread_count = options->common.threads,
