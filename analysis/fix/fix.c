@@ -173,9 +173,19 @@ static enum ulp_status write_types(struct ulp_fixing *x, const struct ulp_keeps 
                                              .thread_count = x->options->thread_count,
                                              .progress = x->options->progress,
                                              .name = slash ? slash + 1 : path};
-    return folder ? ulp_mixed_write(edited(x), &wanted, x->samples, x->sample_count, folder,
-                                    &x->fix->mixed, error)
-                  : ulp_out_of_memory(error);
+    struct ulp_model *draft = NULL;
+    enum ulp_status status = folder ? ULP_OK : ulp_out_of_memory(error);
+    if (status == ULP_OK && x->edited) /* types are put into a file, which is held without a name */
+        status = ulp_lint_write_edited(&x->proposals, x->taken, x->draft, error);
+    if (status == ULP_OK && x->edited)
+        status = ulp_model_load(x->draft, ulp_model_budget(x->model), &draft, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_write(draft ? draft : x->model, &wanted, x->samples, x->sample_count,
+                                 folder, &x->fix->mixed, error);
+    ulp_model_free(draft);
+    ulp_files_drop(x->draft);
+    ulp_files_drop(x->draft_data);
+    return status;
 }
 
 /* With types where nodes are kept, and where the target takes types from the graph; else the edits
@@ -295,10 +305,6 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
     const bool begun = ulp_files_hold();
     if (status == ULP_OK)
         status = course(&x, error);
-    if (x.draft) {
-        ulp_files_drop(x.draft);
-        ulp_files_drop(x.draft_data);
-    }
     status = ulp_files_release(begun, status, error);
     ulp_emulation_close(&x.emulation);
     ulp_lint_proposals_free(&x.proposals);

@@ -5,7 +5,6 @@
 
 #include "analysis/fix/fixing.h"
 #include "base/error.h"
-#include "base/machine/file.h"
 #include "number/function/math.h"
 
 /* Less than that many dB is no gain: other roundings would give or take as much. */
@@ -54,25 +53,12 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
     return ULP_OK;
 }
 
-/* The draft has a name only while this process holds it. */
-enum ulp_status ulp_fix_load(struct ulp_fixing *x, const bool *taken, struct ulp_model **out,
-                             struct ulp_error *error)
-{
-    ulp_files_drop(x->draft);
-    ulp_files_drop(x->draft_data);
-    *out = NULL;
-    enum ulp_status status = ulp_lint_write_edited(&x->proposals, taken, x->draft, error);
-    if (status == ULP_OK)
-        status = ulp_model_load(x->draft, ulp_model_budget(x->model), out, error);
-    return status;
-}
-
 /* What is in the given model and in the one with all edits. */
 static enum ulp_status share_values(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_model *all = NULL;
     struct ulp_names kept = {.budget = ulp_model_budget(x->model)};
-    enum ulp_status status = ulp_fix_load(x, x->taken, &all, error);
+    enum ulp_status status = ulp_lint_load_edited(&x->proposals, x->taken, &all, error);
     bool added = true;
     for (size_t v = 0; status == ULP_OK && v < all->graph->value_count && added; v++)
         added = ulp_names_add(&kept, all->graph->values[v].name, 0);
@@ -97,7 +83,7 @@ static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp
                              double *change, struct ulp_error *error)
 {
     struct ulp_model *model = NULL;
-    enum ulp_status status = ulp_fix_load(x, taken, &model, error);
+    enum ulp_status status = ulp_lint_load_edited(&x->proposals, taken, &model, error);
     if (status == ULP_OK && out)
         status = ulp_fix_judge(x, model, NULL, out, error);
     if (status == ULP_OK && change)
@@ -217,7 +203,7 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     for (size_t i = 0; i < x->proposals.count; i++)
         x->fix->made_count += x->taken[i];
     if (status == ULP_OK && x->fix->made_count)
-        status = ulp_fix_load(x, x->taken, &x->edited, error);
+        status = ulp_lint_load_edited(&x->proposals, x->taken, &x->edited, error);
     if (status == ULP_OK && x->fix->made_count)
         status = ulp_fix_judge(x, x->edited, NULL, out, error);
     if (status == ULP_OK && x->fix->made_count)

@@ -18,7 +18,7 @@ struct ulp_fixing {
     struct ulp_emulation emulation;   /* of the model as it is given: limits and exact results */
     struct ulp_lint_proposals proposals;
     bool *taken;              /* by proposal */
-    char *draft, *draft_data; /* paths that edited models have until one is written */
+    char *draft, *draft_data; /* paths of the edited model while it gets its types */
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
     struct ulp_model *edited; /* with those taken; NULL: there are none */
@@ -49,10 +49,8 @@ double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_j
 enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
                                struct ulp_error *error);
 
-/* fix_edits.c. The model with these proposals, to be freed; the draft is its file. */
-enum ulp_status ulp_fix_load(struct ulp_fixing *x, const bool *taken, struct ulp_model **out,
-                             struct ulp_error *error);
-/* Which proposals are taken, and what each gains; *out: how the model comes out with them. */
+/* fix_edits.c. Which proposals are taken, and what each gains; *out: how the model comes out with
+ * them. */
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                                   struct ulp_fix_judged *out, struct ulp_error *error);
 

@@ -340,18 +340,37 @@ void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals)
     *proposals = (struct ulp_lint_proposals){0};
 }
 
-enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                      const char *path, struct ulp_error *error)
+/* Those that are taken; NULL: no memory. */
+static struct ulp_edit *list_taken(const struct ulp_lint_proposals *proposals, const bool *taken,
+                                   size_t *count)
 {
     struct ulp_edit *edits =
         ulp_arena_take(proposals->lint.arena, proposals->edit_count + 1, sizeof *edits);
-    size_t count = 0;
+    *count = 0;
+    for (size_t i = 0; edits && i < proposals->count; i++)
+        for (size_t e = 0; taken[i] && e < proposals->items[i].edit_count; e++)
+            edits[(*count)++] = proposals->edits[proposals->items[i].first + e];
+    return edits;
+}
+
+enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
+                                      const char *path, struct ulp_error *error)
+{
+    size_t count;
+    const struct ulp_edit *edits = list_taken(proposals, taken, &count);
     if (!edits)
         return ulp_out_of_memory(error);
-    for (size_t i = 0; i < proposals->count; i++)
-        for (size_t e = 0; taken[i] && e < proposals->items[i].edit_count; e++)
-            edits[count++] = proposals->edits[proposals->items[i].first + e];
     return count ? ulp_edit_file(proposals->lint.model, edits, count, path, error) : ULP_OK;
+}
+
+enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
+                                     struct ulp_model **out, struct ulp_error *error)
+{
+    size_t count;
+    const struct ulp_edit *edits = list_taken(proposals, taken, &count);
+    *out = NULL;
+    return edits ? ulp_edit_load(proposals->lint.model, edits, count, out, error)
+                 : ulp_out_of_memory(error);
 }
 
 /* ---- lint --fix ---- */

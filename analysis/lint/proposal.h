@@ -67,5 +67,8 @@ void ulp_lint_rewrite(struct ulp_lint_proposals *proposals);
 /* The model with those that are taken; none: no file. */
 enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
                                       const char *path, struct ulp_error *error);
+/* The same in memory, as ulp_edit_load gives it. */
+enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
+                                     struct ulp_model **out, struct ulp_error *error);
 
 #endif

@@ -387,7 +387,7 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
         status = drop_nodes(e, graph, error);
     if (status == ULP_OK)
         status = drop_initializers(e, graph, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK && !mixed->packed)
         status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
     const enum ulp_status closed =
         mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
@@ -397,19 +397,39 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
     return status == ULP_OK ? closed : status;
 }
 
-enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_edit *edits,
-                              size_t count, const char *path, struct ulp_error *error)
+static enum ulp_status edit(const struct ulp_model *model, const struct ulp_edit *edits,
+                            size_t count, const char *path, ProtobufCBinaryData *packed,
+                            struct ulp_error *error)
 {
     struct ulp_mixed_written written = {0};
     const struct ulp_mixed_request request = {.model = model, .path = path};
-    struct editing e = {.mixed = {.request = &request, .written = &written},
+    struct editing e = {.mixed = {.request = &request, .written = &written, .packed = packed},
                         .edits = edits,
-                        .count = count};
+                        .count = count,
+                        .dropped.budget = ulp_model_budget(model)};
+    return mixed_rewrite(&e.mixed, change, error);
+}
+
+enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_edit *edits,
+                              size_t count, const char *path, struct ulp_error *error)
+{
     if (ulp_model_is_read_from(model, path))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: is the model itself or has its weights, expected another name for the "
                         "copy",
                         path);
-    e.dropped.budget = ulp_model_budget(model);
-    return mixed_rewrite(&e.mixed, change, error);
+    return edit(model, edits, count, path, NULL, error);
+}
+
+enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_edit *edits,
+                              size_t count, struct ulp_model **out, struct ulp_error *error)
+{
+    ProtobufCBinaryData packed = {0};
+    *out = NULL;
+    enum ulp_status status = edit(model, edits, count, model->path, &packed, error);
+    if (status == ULP_OK)
+        status = ulp_model_load_bytes(model->path, packed.data, packed.len, ulp_model_budget(model),
+                                      out, error);
+    ulp_free(packed.data);
+    return status;
 }

@@ -120,6 +120,10 @@ static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)
                         "the model would be larger than 2 GiB, where protobuf ends: give one with "
                         "external data");
     enum ulp_status status = mixed_pack(mixed, &mixed->proto->base, &packed, error);
+    if (status == ULP_OK && mixed->packed) {
+        *mixed->packed = packed;
+        return ULP_OK;
+    }
     if (status == ULP_OK)
         status = ulp_file_write(mixed->request->path, packed.data, packed.len, error);
     ulp_free(packed.data);

@@ -87,6 +87,9 @@ struct mixed {
     size_t body_count, body_capacity;
     struct mixed_variant *variants;
     size_t variant_count, variant_capacity;
+    /* the model's bytes go there instead of a file, and external data stays where it is, for
+     * ulp_model_load_bytes; NULL: to the file */
+    ProtobufCBinaryData *packed;
     struct ulp_text data; /* the file of external data, while it is open */
     size_t data_bytes;
     const char *data_name;
