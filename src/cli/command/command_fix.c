@@ -40,7 +40,7 @@ static const struct argp_option option_list[] = {
     {"out", 'o', "FILE", OPTION_WRITES, "The new model (weights beyond 2 GB, and those that were in another file, go to FILE.data)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
      "What every output must meet, as plan takes it; may be repeated (default: what ulpscope doctor calls fine, and of a plan sqnr_db=40)", 0},
-    {"only", OPTION_ONLY, "RULE,...", 0, "Only the edits of these rules (ulpscope lint --list)", 0},
+    {"only", OPTION_ONLY, "RULE,...", 0, "Only the edits of these rules (doc/fix.md has them)", 0},
     {"without", OPTION_WITHOUT, "RULE,...", 0, "No edits of these rules", 0},
     {"allow-value-change", OPTION_CHANGE, 0, 0, "Also edits that change more than 1e-6 of an output's rms in exact arithmetic: masks and epsilons that the format holds", 0},
     {"best", OPTION_BEST, 0, 0, "Where nothing meets the tolerance, write what came nearest", 0},
