@@ -82,7 +82,7 @@ static void add_accumulators(struct ulp_text *out, const struct ulp_engine_map *
         add_count(out, wide, "FP32", &any);
         add_count(out, whole, "INT32", &any);
     } else if (wide && wide == built->products) {
-        ulp_text_add(out, "all %zu products in FP32", wide);
+        ulp_text_add(out, wide == 1 ? "its one product in FP32" : "all %zu products in FP32", wide);
     } else {
         ulp_text_add(out, "none of %zu products in FP16: ", built->products);
         add_count(out, wide, "FP32", &any);
@@ -112,8 +112,11 @@ void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out
         return;
     }
     if (claim) {
-        ulp_text_add(out, "Called FP16 (%s), but none of its %zu products runs in FP16: ", claim,
-                     built->products);
+        ulp_text_add(out, "Called FP16 (%s), but ", claim);
+        if (built->products == 1)
+            ulp_text_add(out, "its one product does not run in FP16: ");
+        else
+            ulp_text_add(out, "none of its %zu products runs in FP16: ", built->products);
         add_multiplies(out, built);
         ulp_text_add(out, ".");
         return;

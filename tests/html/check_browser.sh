@@ -11,6 +11,7 @@ expect 0 "of a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=5
 expect 0 "of a comparison" "$program" compare "$model" -i "$inputs" "$source/examples/digits/expected.npz" -q --html compare.html
 expect 0 "of findings" "$program" lint "$model" --html lint.html
 expect 0 "of a proof" "$program" prove "$model" -q -o proof
+expect 0 "of a mended model" "$program" fix "$model" -i "$inputs" -o mended.onnx --tolerance sqnr_db=50 -q --html fix.html
 expect 0 "of a proof afterwards" "$program" report proof --html proof.html
 [ $failed = 0 ] || exit 1
 PYTHONPATH=$source/tests/html python3 -c '
@@ -19,5 +20,5 @@ from page import make_hostile
 json.dump(make_hostile(json.load(open("report/report.json"))), open("hostile.json", "w"))'
 expect 0 "hostile names" "$program" report hostile.json --html hostile.html
 PYTHONPATH=$source/tests/html PYTHONDONTWRITEBYTECODE=1 python3 "$source/tests/html/drive.py" "$browser" "$program" \
-    overflow.html plan.html compare.html lint.html proof.html || fail "the page in a browser"
+    overflow.html plan.html compare.html lint.html proof.html fix.html || fail "the page in a browser"
 exit $failed

@@ -326,6 +326,18 @@ adapters.fix = (report) => {
   view.title = "Fix";
   view.verdicts = lineVerdicts(root.verdict, () => (root.met ? "good" : "bad"));
   view.tables = [longTable("Edits", "gain: dB of the worst output that are lost without the edit; change: what it changes in exact arithmetic, of an output's rms.", [{ title: "done", text: (r) => shown(r.done) }, { title: "node", text: (r) => shown(r.node), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule) }, { title: "edit", text: (r) => shown(r.text), class: () => "name" }, { title: "gain", number: true, text: (r) => figure(r.gain) }, { title: "change", number: true, text: (r) => figure(r.change ?? 0) }], root.edits || [], "Edits")];
+  const { before, after } = root, made = root.made_count ?? 0, signal = (state) => (state?.metric === "sqnr_db" ? state.value : NaN);
+  view.hero = () => ({
+    level: view.verdicts[0]?.level ?? "plain",
+    headline: shown(String(root.verdict ?? "").split("\n")[0].replace(/: \S+$/, "").replace(/^fixed: i/, "I")),
+    tiles: [
+      ...(after?.grade ? [gradeTile(after)] : []),
+      ...(known(signal(after)) ? [errorTile(signal(before), signal(after), `of ${shown(after.output)}`, root.met ? "good" : "bad")] : []),
+      tile("Edits made", `${whole(made)} of ${whole(root.edits?.length ?? 0)}`, "others gain nothing, or are not allowed"),
+      ...(root.node_count ? [keptTile(root.kept_count ?? root.kept?.length ?? 0, root.node_count, root.macs > 0 ? `${share((root.kept_macs ?? 0) / root.macs)} of the multiply-adds` : "")] : []),
+    ],
+    command: root.path ? { text: `ulpscope doctor ${quoted(root.path)}${sampleNames(root).filter((s) => /\.\w+$/.test(s)).map((s) => ` -i ${quoted(s)}`).join("")}`, note: "Whether the new file is fine, from the beginning." } : null,
+  });
   view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Before", shown(root.before?.text ?? "")], ["With the edits", shown(root.edited?.text ?? "")], ["After", shown(root.after?.text ?? "")], ["Nodes in FP32", (root.kept || []).map(shown).join(", ") || "none"], ["File", shown(root.path ?? root.reason ?? "none")]];
   return view;
 };
