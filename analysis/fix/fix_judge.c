@@ -7,6 +7,7 @@
 #include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "number/function/math.h"
 #include "run/lane.h"
 
@@ -57,6 +58,8 @@ struct counting {
 static enum ulp_status count_nonfinite(void *context, const struct ulp_event *event,
                                        struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     const struct counting *counting = context;
     const size_t first = (event->lane_count - 1) * event->output_count;
     (void)error;

@@ -7,6 +7,7 @@
 #include "analysis/mixed/mixed.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
@@ -124,6 +125,8 @@ static void measure(struct quantised *q, const char *name, const struct ulp_tens
 static enum ulp_status note_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
     (void)error;
     for (size_t o = 0; o < event->output_count; o++)
         measure(context, event->output_names[o], event->values[o].entire);
