@@ -346,6 +346,10 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         if (status == ULP_OK)
             status = learn(holding, error);
         after += after > 0 || judged->holds;
+        if (after == 0) /* links that were weighed too little are chosen again and again */
+            most = power * ulp_math_min(ulp_math_max(judged->room, 0.4), 0.8);
+        else
+            most = INFINITY;
         search->holds = after > 0;
     }
     if (status == ULP_OK && after > 0)
