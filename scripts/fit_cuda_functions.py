@@ -3,12 +3,13 @@
 
     scripts/fit_cuda_functions.py DATA/gpu/h200_unary.npz tests/data/mufu > src/number/function/cuda_coefficients.h
 
-Nothing but the recorded results goes in; no coefficient is taken from anywhere else: f32.x (16,384 inputs) with f32.erff, and the special-function unit for every significand (scripts/record_mufu.py). The outputs of GELU, in which erf
+Nothing but the recorded results goes in; no coefficient is taken from anywhere else: f32.x (16,384 inputs) with f32.erff and f32.tanhf, and the special-function unit for every significand (scripts/record_mufu.py). The outputs of GELU, in which erf
 is cancelled, are not fitted to: stderr says how many of them follow.
 
 units: ex2 and rsqrt. The leading six bits of the significand (rsqrt: and the exponent's last) choose a parabola in the other 17, d: the result is the whole part of c0 + c1 d + c2 s, s being the square of d without the partial products below
   2^-15: each bit of d lowers the mean by c2 / 2^16, its lowest by half and bit 9, whose own square falls out, by twice that, which is how the form was found. c1 and c2 are whole numbers of units in the last place, c0 of quarters, plus one
   number for each function. Every result follows, 2^23 and 2^24 of them, but 1 / sqrt(4^k), which is exact. rcp has the same form with seven bits and 16.
+tanh: with t = |x| below a threshold near 0.6, t + t t^2 P(t^2), P of degree 3, above, 1 - 2 rcp(ex2(2 log2(e) t) + 1).
 erf: with t = |x| below a threshold near 1, t + t P(t^2), above, 1 - ex2(-(t + t Q(t))), P and Q of degree 6 by Horner's rule with fused multiply-adds. Degree
   5 leaves several times as many results unexplained. Each result gives the range in which P or Q lies; linear programming finds the
   function, fit_cuda_search.c the floats.
@@ -26,7 +27,8 @@ import scipy.sparse
 from scipy.optimize import linprog
 
 F32 = np.float32
-DEGREE = 6
+DEGREE = 6       # of erf's polynomials
+TANH_DEGREE = 4  # with the lowest coefficient 0
 
 
 def say(*words):
@@ -64,8 +66,8 @@ def evaluate_unit(table, segment, place):
 
 
 def fit_unit(name, units):
-    """The table [segment][3] that gives every recorded result, of which units [segment][2^17] are the whole parts."""
-    place = np.arange(1 << 17)
+    """The table [segment][3] that gives every recorded result, of which units [segment][places] are the whole parts."""
+    place = np.arange(0, 1 << 17, (1 << 17) // units.shape[1])
     x, cut = place / 2.0**17, square(place) / 2.0**15
     start = np.linalg.lstsq(np.stack([x**0, x, x * x], 1), units.T + 0.5, rcond=None)[0].T
     table = np.zeros((len(units), 3))
@@ -83,12 +85,12 @@ def fit_unit(name, units):
     return table
 
 
-def recorded_units(path, exact, scale):
+def recorded_units(path, exact, scale, places=1 << 17):
     """Significands that scripts/record_mufu.py wrote, by segments."""
     with np.load(path) as file:
         x = np.arange(file["low"], file["high"], dtype=np.uint32).view(F32)
         y = (exact(x.astype(float)).astype(F32).view(np.int32) + file["ulps"]).astype(np.int32).view(F32)
-    return (y * F32(scale)).astype(np.int64).reshape(-1, 1 << 17)
+    return (y * F32(scale)).astype(np.int64).reshape(-1, places)
 
 
 def split(x):
@@ -145,22 +147,34 @@ def polynomial_ranges(t, first, last):
     return ends[0], ends[1], low, high
 
 
-def fit_polynomial(name, library, x, ranges, fixed):
+def load_search(count):
+    """fit_cuda_search.c for polynomials of so many coefficients."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "search.so")
+        subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=off", f"-DCOUNT={count}", "-shared", "-fPIC", "-o", path,
+                        os.path.join(os.path.dirname(os.path.abspath(__file__)), "fit_cuda_search.c"), "-lm"], check=True)
+        library = ctypes.CDLL(path)
+    library.fit_search.restype = ctypes.c_long
+    return library
+
+
+def fit_polynomial(name, x, ranges, fixed, degree=DEGREE):
     """Coefficients, lowest first. fixed: None, or the lowest one."""
+    library = load_search(degree + 1)
     low_float, high_float, low, high = ranges
     keep = low_float <= high_float
     x, low_float, high_float, low, high = (v[keep] for v in (x, low_float, high_float, low, high))
     width = np.clip((high - low) / 2, 2.0**-24, 1)
     largest = float(x.max())
-    powers = np.stack([(x.astype(float) / largest)**k for k in range(DEGREE + 1)], 1)
-    scale = largest**np.arange(DEGREE + 1)
-    bounds = [(None, None)] * (DEGREE + 1)
+    powers = np.stack([(x.astype(float) / largest)**k for k in range(degree + 1)], 1)
+    scale = largest**np.arange(degree + 1)
+    bounds = [(None, None)] * (degree + 1)
     if fixed is not None:
         bounds[0] = (float(fixed), float(fixed))
     start = (fit_outside_least(powers, low, high, width, bounds) / scale).astype(F32)
-    follow, first = np.zeros((DEGREE + 1, DEGREE + 1)), int(fixed is not None)
-    weighed = np.stack([x.astype(float)**k / width for k in range(DEGREE + 1)], 1)
-    for j in range(first + 1, DEGREE + 1):
+    follow, first = np.zeros((degree + 1, degree + 1)), int(fixed is not None)
+    weighed = np.stack([x.astype(float)**k / width for k in range(degree + 1)], 1)
+    for j in range(first + 1, degree + 1):
         follow[j, first:j] = np.linalg.lstsq(weighed[:, first:j], -weighed[:, j], rcond=None)[0]
     arrays = [np.ascontiguousarray(v, dtype=F32) for v in (x, low_float, high_float, 2 / width)]
     best, fewest = start, len(x) + 1
@@ -169,7 +183,7 @@ def fit_polynomial(name, library, x, ranges, fixed):
         outside = library.fit_search(ctypes.c_long(len(x)), *(ctypes.c_void_p(v.ctypes.data) for v in arrays),
                                      ctypes.c_void_p(follow.ctypes.data), ctypes.c_int(first), ctypes.c_void_p(c.ctypes.data),
                                      ctypes.c_uint64(seed), ctypes.c_long(12000000 * 2000 // len(x)))
-        say(f"erf, {name}: seed {seed}: {outside} of {len(x)} results not met")
+        say(f"{name}: seed {seed}: {outside} of {len(x)} results not met")
         if outside < fewest:
             best, fewest = c, outside
         if fewest == 0:
@@ -177,7 +191,7 @@ def fit_polynomial(name, library, x, ranges, fixed):
     return best
 
 
-def fit_erf(data, table, library):
+def fit_erf(data, table):
     x, y = np.abs(data["f32.x"]), np.abs(data["f32.erff"])
     unknown, threshold = (x > 1.0021) & (x < 1.0029), F32(1.0025)  # either formula explains the two results between
     near = (x < threshold) & ~unknown
@@ -186,20 +200,43 @@ def fit_erf(data, table, library):
     lowest = F32((tiny[2].max() + tiny[3].min()) / 2)
     assert tiny[0].max() <= lowest <= tiny[1].min()
     near &= x > 3e-4
-    small = fit_polynomial("near", library, x[near] * x[near], polynomial_ranges(x[near], y[near], y[near]), lowest)
+    small = fit_polynomial("erf, near", x[near] * x[near], polynomial_ranges(x[near], y[near], y[near]), lowest)
 
     far = (x >= threshold) & ~unknown & (x < 3.92)
     t, e = x[far], y[far]
     ends = (np.full(len(t), int(F32(2).view(np.int32))), np.full(len(t), int(F32(40).view(np.int32))))
     first = bisect(lambda q: F32(1) - ex2(table, -q).astype(F32) >= e, *ends).astype(np.int32).view(F32)
     after = bisect(lambda q: F32(1) - ex2(table, -q).astype(F32) > e, *ends).astype(np.int32).view(F32)
-    large = fit_polynomial("far", library, t, polynomial_ranges(t, first, np.nextafter(after, F32(0))), None)
+    large = fit_polynomial("erf, far", t, polynomial_ranges(t, first, np.nextafter(after, F32(0))), None)
     return table, threshold, small, large
+
+
+# ---- tanh ----
+
+def rcp(table, x):
+    """x: from 1 on."""
+    bits = x.view(np.int32)
+    return np.ldexp(evaluate_unit(table, bits >> 16 & 127, (bits & 0xFFFF) << 1) / 2.0**24, 127 - (bits >> 23)).astype(F32)
+
+
+def tanh(model, x):
+    units, threshold, small = model
+    t = np.minimum(np.abs(x), F32(40))
+    near = fma(evaluate(small, t * t), t, t)
+    far = fma(rcp(units["rcp"], ex2(units["ex2"], t * F32(2 / np.log(2))).astype(F32) + F32(1)), F32(-2), F32(1))
+    return np.copysign(np.where(t >= threshold, far, near), x)
+
+
+def fit_tanh(data, units):
+    x, y = np.abs(data["f32.x"]), np.abs(data["f32.tanhf"])
+    threshold = F32(0.6)
+    near = (x < threshold) & (x > 1e-4)
+    return units, threshold, fit_polynomial("tanh", x[near] * x[near], polynomial_ranges(x[near], y[near], y[near]), F32(0), TANH_DEGREE)
 
 
 # ---- what follows from it ----
 
-def report(data, model):
+def report(data, model, hyperbolic):
     def count(name, ours, theirs):
         same = (ours.view(np.int32) == theirs.view(np.int32)) | (np.isnan(ours) & np.isnan(theirs))
         say(f"{name}: {np.sum(~same)} of {len(same)} differ")
@@ -211,12 +248,13 @@ def report(data, model):
     half = bits.view(np.float16).astype(F32)
     with np.errstate(all="ignore"):
         count("f32.erff (fitted)", erf(model, data["f32.x"]), data["f32.erff"])
+        count("f32.tanhf (fitted)", tanh(hyperbolic, data["f32.x"]), data["f32.tanhf"])
         count("torch.f16.erf", erf(model, half).astype(np.float16).astype(F32), data["torch.f16.erf"].view(np.float16).astype(F32))
         count("torch.f16.gelu", gelu(half).astype(np.float16).astype(F32), data["torch.f16.gelu"].view(np.float16).astype(F32))
         count("torch.f32.gelu", gelu(data["f32.x"]), data["torch.f32.gelu"])
 
 
-def write(units, model):
+def write(units, model, hyperbolic):
     _, threshold, small, large = model
 
     def row(values):
@@ -224,7 +262,7 @@ def write(units, model):
 
     print("/* Generated by scripts/fit_cuda_functions.py: fitted to results recorded on an NVIDIA H200. */")
     print("#ifndef ULP_NUMBER_FUNCTION_CUDA_COEFFICIENTS_H\n#define ULP_NUMBER_FUNCTION_CUDA_COEFFICIENTS_H")
-    print("\n/* The parabolas of the units, constant, linear and square: the result's whole units. ex2: of 2^-23; rsqrt: of 2^-24, even exponents first. */")
+    print("\n/* The parabolas of the units, constant, linear and square: the result's whole units. ex2: of 2^-23; rsqrt: of 2^-24, even exponents first; rcp: of 2^-24. */")
     for name, table in units.items():
         for k, part in enumerate(("constant", "linear", "square")):
             print(f"static const double {name}_{part}[{len(table)}] = {{")
@@ -234,7 +272,10 @@ def write(units, model):
     print("\n/* erf, lowest coefficient first: of t^2 below the threshold, of t from there on. */")
     print(f"#define ERF_THRESHOLD {float(threshold).hex().replace('0000000p', 'p')}f")
     for name, c in (("erf_near", small), ("erf_far", large)):
-        print(f"static const float {name}[{DEGREE + 1}] = {{\n    " + row(f"{float(v).hex().replace('0000000p', 'p')}f" for v in c) + ",\n};")
+        print(f"static const float {name}[{len(c)}] = {{\n    " + row(f"{float(v).hex().replace('0000000p', 'p')}f" for v in c) + ",\n};")
+    print("\n/* tanh, of t^2 below the threshold, lowest coefficient first; that of t^0 is 0 and left out. */")
+    print(f"#define TANH_THRESHOLD {float(hyperbolic[1]).hex().replace('0000000p', 'p')}f")
+    print("static const float tanh_near[] = {\n    " + row(f"{float(v).hex().replace('0000000p', 'p')}f" for v in hyperbolic[2][1:]) + ",\n};")
     print("\n#endif")
 
 
@@ -243,16 +284,12 @@ def main():
         sys.exit(__doc__)
     data, folder = np.load(sys.argv[1]), sys.argv[2]
     units = {"ex2": fit_unit("ex2", recorded_units(os.path.join(folder, "mufu_ex2_fraction.npz"), np.exp2, 2**22)),
-             "rsqrt": fit_unit("rsqrt", recorded_units(os.path.join(folder, "mufu_rsqrt.npz"), lambda x: 1 / np.sqrt(x), 2**24))}
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "search.so")
-        subprocess.run([os.environ.get("CC", "cc"), "-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o", path,
-                        os.path.join(os.path.dirname(os.path.abspath(__file__)), "fit_cuda_search.c"), "-lm"], check=True)
-        library = ctypes.CDLL(path)
-        library.fit_search.restype = ctypes.c_long
-        model = fit_erf(data, units["ex2"], library)
-    report(data, model)
-    write(units, model)
+             "rsqrt": fit_unit("rsqrt", recorded_units(os.path.join(folder, "mufu_rsqrt.npz"), lambda x: 1 / np.sqrt(x), 2**24)),
+             "rcp": fit_unit("rcp", recorded_units(os.path.join(folder, "mufu_rcp.npz"), lambda x: 1 / x, 2**24, 1 << 16))}
+    hyperbolic = fit_tanh(data, units)
+    model = fit_erf(data, units["ex2"])
+    report(data, model, hyperbolic)
+    write(units, model, hyperbolic)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ MMA_ROWS = 8       # of 16
 WGMMA_BLOCKS = 8
 WGMMA_ROWS = 8     # of 64
 DOT_ROWS = 25      # of 2500, evenly spread
-FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'f32.rsqrtf', 'torch.f32.sigmoid', 'torch.f16.gelu', 'torch.bf16.gelu', 'torch.f16.sigmoid',
+FUNCTIONS = ('f32.x', 'f32.erff', 'f32.expf', 'f32.rsqrtf', 'f32.tanhf', 'torch.f32.sigmoid', 'torch.f16.gelu', 'torch.bf16.gelu', 'torch.f16.sigmoid',
              'torch.bf16.sigmoid')
 GEMM_SIDE = {1024: 3}
 GEMM_SIDE_DEFAULT = 6

@@ -227,7 +227,7 @@ struct ulp_arithmetic {
     enum ulp_order reduce; /* of sums of rows: ReduceSum, Softmax, normalisations, ... */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
-    /* erf, exp and sigmoid are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
+    /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
      * false: every function is correctly rounded */
     bool cuda_functions;
     /* Softplus, Mish, ReduceLogSumExp and LogSoftmax by their plain formulas, in which an

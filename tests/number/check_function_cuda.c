@@ -43,6 +43,7 @@ static const struct function {
     {ULP_PRIMITIVE_EXP, "f32.expf", 2, UINT64_C(0xc488d6b8dec6c184)},
     {ULP_PRIMITIVE_SIGMOID, "torch.f32.sigmoid", 3.25, UINT64_C(0xe155b2e4319ccf1)},
     {ULP_PRIMITIVE_RSQRT, "f32.rsqrtf", 1.515, UINT64_C(0x5f29f17fcb90e47e)},
+    {ULP_PRIMITIVE_TANH, "f32.tanhf", 1.875, UINT64_C(0x5d6fefbd87e50408)},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 #define NAME(function) ulp_primitive_rows[(function)->primitive].name
@@ -89,6 +90,10 @@ START_TEST(results_are_the_recorded_ones)
 }
 END_TEST
 
+static double exact_rcp(double x)
+{
+    return 1 / x;
+}
 static double exact_rsqrt(double x)
 {
     return 1 / sqrt(x);
@@ -103,6 +108,7 @@ START_TEST(units_give_every_recorded_result)
         double (*exact)(double);
         void (*run)(float *, const float *, size_t);
     } rows[] = {{"mufu/mufu_ex2_fraction.npz", exp2, ulp_cuda_ex2},
+                {"mufu/mufu_rcp.npz", exact_rcp, ulp_cuda_rcp},
                 {"mufu/mufu_rsqrt.npz", exact_rsqrt, run_rsqrt}};
     struct ulp_tensor_set set = {0};
     struct ulp_error error;
@@ -138,6 +144,8 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
         mpfr_erf(t, t, MPFR_RNDN);
     else if (f->primitive == ULP_PRIMITIVE_RSQRT)
         mpfr_rec_sqrt(t, t, MPFR_RNDN);
+    else if (f->primitive == ULP_PRIMITIVE_TANH)
+        mpfr_tanh(t, t, MPFR_RNDN);
     else
         mpfr_exp(t, t, MPFR_RNDN);
     if (f->primitive == ULP_PRIMITIVE_SIGMOID) {
@@ -149,7 +157,8 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
 }
 
 /* erf: recordings err by up to 0.993 ulps, the model between them by up to 1.10; exp 1.84, sigmoid
- * 3.14 (one float in 61 of all 2^32), the reciprocal root 1.5145 (of all significands). */
+ * 3.14 (one float in 61 of all 2^32), the reciprocal root 1.5145 (of all significands),
+ * tanh 1.82 (one float in two). */
 START_TEST(errors_are_bounded)
 {
     const struct function *f = begin(_i);
@@ -225,7 +234,17 @@ START_TEST(ends)
                 {3, -1, NAN},
                 {3, 0.25f, 2},
                 {3, 0x1p-126f, 0x1p63f},
-                {3, 0x1p-148f, 0x1p74f}};
+                {3, 0x1p-148f, 0x1p74f},
+                {4, 0, 0},
+                {4, -0.f, -0.f},
+                {4, INFINITY, 1},
+                {4, -INFINITY, -1},
+                {4, NAN, NAN},
+                {4, 3.4028235e38f, 1},
+                {4, -3.4028235e38f, -1},
+                {4, -10, -1},
+                {4, 0x1p-149f, 0x1p-149f},
+                {4, -0x1p-30f, -0x1p-30f}};
     setenv("ULPSCOPE_DISABLE_CPU", disabled[_i], 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct function *f = &functions[rows[i].function];
@@ -357,7 +376,7 @@ int main(void)
     TCase *tests = tcase_create("function_cuda");
     tcase_set_timeout(tests, 0);
     tcase_add_loop_test(tests, results_are_the_recorded_ones, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 2);
+    tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 3);
     tcase_add_loop_test(tests, errors_are_bounded, 0, FUNCTIONS * DISABLED);
     tcase_add_loop_test(tests, ends, 0, DISABLED);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_processor, 0, FUNCTIONS * DISABLED);

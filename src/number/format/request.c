@@ -123,9 +123,8 @@ static const struct part_row {
                           "a Q/DQ graph as it is written, or its products in INT32 as an INT8 "
                           "kernel does"},
     [ULP_PART_FUNCTIONS] = {"functions=", functions_names,
-                            .meaning =
-                                "every function correctly rounded, or erf, exp and sigmoid as "
-                                "CUDA has them"},
+                            .meaning = "every function correctly rounded, or erf, exp, sigmoid and "
+                                       "tanh as CUDA has them"},
     [ULP_PART_EXPONENTIALS] = {"exponentials=", exponentials_names,
                                .meaning =
                                    "Softplus, Mish, ReduceLogSumExp and LogSoftmax by formulas "

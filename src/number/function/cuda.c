@@ -12,7 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-enum { ERF_DEGREE = sizeof erf_near / sizeof erf_near[0] - 1 };
+enum {
+    ERF_DEGREE = sizeof erf_near / sizeof erf_near[0] - 1,
+    TANH_TERMS = sizeof tanh_near / sizeof tanh_near[0]
+};
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -65,6 +68,15 @@ INLINE float take_ex2(float x)
     const int64_t segment = fixed >> 17 & 63;
     const int32_t units = TAKE_PARABOLA(ex2, segment, fixed & 0x1ffff);
     return ulp_float_from(((uint32_t)((fixed >> 23) + 126) << 23) + (uint32_t)units);
+}
+
+/* Its reciprocal of 1 to 2^126: seven bits of the significand choose a parabola in the other 16. */
+INLINE float take_rcp(float x)
+{
+    const int32_t bits = (int32_t)ulp_float_bits(x);
+    const int64_t segment = bits >> 16 & 127;
+    const int32_t units = TAKE_PARABOLA(rcp, segment, (bits & 0xffff) << 1);
+    return (float)units * 0x1p-24f * ulp_float_from((uint32_t)(254 - (bits >> 23)) << 23);
 }
 
 /* Its reciprocal root: the exponent's last bit and six of the significand choose the parabola. A
@@ -144,6 +156,12 @@ void ulp_cuda_ex2(float *out, const float *a, size_t n)
                                        : y;
         out[i] = x != x ? x : scaled < FLT_MIN ? 0 : scaled;
     }
+}
+
+void ulp_cuda_rcp(float *out, const float *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = take_rcp(a[i]);
 }
 
 bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n)

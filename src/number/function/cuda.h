@@ -13,4 +13,8 @@ bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a,
  * out may be a. Equal for all 2^23 fractions, of which an H200 was asked each. */
 void ulp_cuda_ex2(float *out, const float *a, size_t n);
 
+/* out[i] = 1 / a[i] by the GPU's reciprocal unit, 1 <= a[i] <= 2^126; out may be a. Equal for all
+ * 2^23 significands. */
+void ulp_cuda_rcp(float *out, const float *a, size_t n);
+
 #endif

@@ -223,9 +223,11 @@ static void scan(const struct evaluation *e, const struct ulp_instruction *instr
 
 /* How many ulps of FP32 CUDA's functions err (check_function_cuda); an ulp is at most 2^-23 |x|.
  * Their sigmoid is 0 where exp overflows. */
-static const double cuda_ulps[ULP_PRIMITIVE_COUNT] = {
-    [ULP_PRIMITIVE_ERF] = 1.125, [ULP_PRIMITIVE_EXP] = 2, [ULP_PRIMITIVE_SIGMOID] = 3.25,
-    [ULP_PRIMITIVE_RSQRT] = 1.515};
+static const double cuda_ulps[ULP_PRIMITIVE_COUNT] = {[ULP_PRIMITIVE_ERF] = 1.125,
+                                                      [ULP_PRIMITIVE_EXP] = 2,
+                                                      [ULP_PRIMITIVE_SIGMOID] = 3.25,
+                                                      [ULP_PRIMITIVE_TANH] = 1.875,
+                                                      [ULP_PRIMITIVE_RSQRT] = 1.515};
 
 static void widen_function(const struct evaluation *e, enum ulp_primitive primitive,
                            struct interval *x)
