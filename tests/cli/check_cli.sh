@@ -76,10 +76,10 @@ shows err "ulpscope compare" "slices without a recording"
 lines err 1 "slices without a recording"
 expect 2 "no such runtime's arithmetics" "$program" audit "$model" --for tensorrt
 shows err "known: trt8, trt10, trt11 (trt), torch, torch-compile, ort, ort-cuda, ort-webgpu, ort-dml, openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn; @GPU may follow" "no such runtime's arithmetics"
-for command in audit doctor lint plan; do # in help, and so in completions, are those that the table has
+for command in audit doctor fix lint plan; do # in help, and so in completions, are those that the table has
     for target in $(sed -n 's/.*known: \(.*\); @GPU.*/\1/p' err | tr -d '(),'); do
         [ $command-$target != plan-ort ] || continue # quantized as a whole, no arithmetic of each node
-        "$program" $command --help | grep -A2 -e '--for=' | tr -d ' \n' | grep -qE -- "[=|]$target(\||[A-Z]|$)" || fail "$command --help does not list the target $target"
+        "$program" $command --help | grep -A5 -e '--for=TARGET' | tr -s ' \n' ' ' | grep -qE -- "[ (]$target[ ,:]" || fail "$command --help does not list the target $target"
     done
 done
 expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt9 --tolerance sqnr_db=40

@@ -32,8 +32,8 @@ struct doctor_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
-     "Where the model is to run (trt: the newest TensorRT; @GPU may follow; ulpscope arith NAME explains it): its arithmetic is judged, of a model "
+    {"for", OPTION_FOR, "TARGET", 0,
+     "Where the model is to run: ort, " TARGET_NAMES " (@GPU may follow; ulpscope arith NAME explains it). Its arithmetic is judged, of a model "
      "that declares FP16 or BF16 values as declared", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
     {"engine", OPTION_ENGINE, "LAYERS", OPTION_READS,

@@ -34,8 +34,8 @@ struct fix_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
-     "Where the model is to run (trt: the newest TensorRT; @GPU may follow; ulpscope arith NAME explains it): its arithmetic is judged", 0},
+    {"for", OPTION_FOR, "TARGET", 0,
+     "Where the model is to run: ort, " TARGET_NAMES " (@GPU may follow; ulpscope arith NAME explains it). Its arithmetic is judged", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
     {"out", 'o', "FILE", OPTION_WRITES, "The new model (weights beyond 2 GB, and those that were in another file, go to FILE.data)", 0},
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,

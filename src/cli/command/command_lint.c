@@ -33,8 +33,8 @@ struct lint_options {
 
 /* clang-format off */
 static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
-     "Only rules that matter for this target (trt: the newest TensorRT; ulpscope arith NAME explains it); may be repeated. Default: all", 0},
+    {"for", OPTION_FOR, "TARGET", 0,
+     "Only rules that matter for this target: ort, " TARGET_NAMES " (ulpscope arith NAME explains it); may be repeated. Default: all", 0},
     {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
      "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
     {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,

@@ -32,9 +32,9 @@ struct plan_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0,
      "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
-    {"for", OPTION_FOR, "trt8|trt10|trt11|trt|torch|torch-compile|ort-cuda|ort-webgpu|ort-dml|openvino-cpu|openvino-gpu|coreml-ane|coreml-gpu|qnn", 0,
-     "Instead of --arith: what the nodes that are not kept are computed in by this target (trt: the newest TensorRT; @GPU may "
-     "follow), fused kernels and all. Of several, with commas between, the plan must hold in each. With --formats: trt, "
+    {"for", OPTION_FOR, "TARGET", 0,
+     "Instead of --arith: what the nodes that are not kept are computed in by this target: " TARGET_NAMES " (@GPU may follow), "
+     "fused kernels and all. Of several, with commas between, the plan must hold in each. With --formats: trt, "
      "for what TensorRT quantises, by its own operators in quantised.onnx", 0},
     {"formats", OPTION_FORMATS, "FORMAT,FORMAT...", 0,
      "Instead of --arith and --keep-in: give the factors of each MatMul, Gemm and Conv one of these, as nvfp4,mxfp8,bf16 "

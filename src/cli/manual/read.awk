@@ -57,7 +57,7 @@ function kind(word,    out, i, list, count)
     if (word == "ARITH" || word == "LIST") return "arithmetic"
     if (word ~ /=ARITH$/) return "keep"
     if (word == "GPU") return "gpu"
-    if (word == "UNIT" || word == "RULE" || word == "OPERATOR" || word == "FIGURE") return tolower(word)
+    if (word == "UNIT" || word == "TARGET" || word == "RULE" || word == "OPERATOR" || word == "FIGURE") return tolower(word)
     if (word == "FORMAT") return "report-format"
     if (word == "FOLDER" || word == "DIR") return "folder"
     if (word ~ /\.[a-z]+$/) { sub(/.*\./, "", word); return "file " word }

@@ -127,8 +127,11 @@ void describe_values(void)
     char spelled[200];
     for (size_t i = 0; ulp_arithmetic_preset(i); i++)
         describe_value("arithmetic", ulp_arithmetic_preset(i));
-    for (size_t i = 0; ulp_target(i); i++)
+    for (size_t i = 0; ulp_target(i); i++) {
         describe_value("target", ulp_target(i)->name);
+        if (ulp_target(i)->alias)
+            describe_value("target", ulp_target(i)->alias);
+    }
     for (size_t i = 0; ulp_arithmetic_runtime(i); i++)
         describe_value("arithmetic", ulp_arithmetic_runtime(i)->name);
     for (size_t i = 0; ulp_arithmetic_part(i, spelled, sizeof spelled); i++)
