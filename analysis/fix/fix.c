@@ -42,6 +42,21 @@ static enum ulp_status check_rules(const char *const *rules, size_t count, struc
     return status;
 }
 
+/* Before anything is searched; and the copy that gets types has lost the model's own files. */
+static enum ulp_status check_data(const struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_text data = {0};
+    ulp_text_add(&data, "%s.data", x->options->path);
+    enum ulp_status status = data.failed ? ulp_out_of_memory(error) : ULP_OK;
+    if (status == ULP_OK && ulp_model_is_read_from(x->model, data.data))
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "%s: has the model's weights, and the copy's would be written over them; "
+                          "give the copy another name",
+                          data.data);
+    ulp_text_free(&data);
+    return status;
+}
+
 static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_error *error)
 {
     const struct ulp_fix_options *options = x->options;
@@ -52,7 +67,9 @@ static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_erro
                         "%s: is the model itself or has its weights, expected another name for the "
                         "copy",
                         options->path);
-    const enum ulp_status status = check_rules(options->only, options->only_count, error);
+    enum ulp_status status = check_data(x, error);
+    if (status == ULP_OK)
+        status = check_rules(options->only, options->only_count, error);
     return status == ULP_OK ? check_rules(options->without, options->without_count, error) : status;
 }
 
@@ -260,9 +277,11 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     if (status != ULP_OK)
         return status;
     fix->met = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
-    if (fix->met || x->options->best)
-        return write_model(x, &keeps, error);
-    return explain(x, error);
+    if (!fix->met && !x->options->best)
+        return explain(x, error);
+    status = write_model(x, &keeps, error);
+    fix->met &= fix->path != NULL;
+    return status;
 }
 
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)

@@ -92,13 +92,27 @@ static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp
     return status;
 }
 
+/* Are all edits identities, together, that are said to be? An infinity may make one none. */
+static enum ulp_status check_identities(struct ulp_fixing *x, bool *exact, bool *hold,
+                                        struct ulp_error *error)
+{
+    double change = 0;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        exact[i] = x->taken[i] && x->proposals.items[i].said.exact;
+    const enum ulp_status status = any(x, exact) ? judge(x, exact, NULL, &change, error) : ULP_OK;
+    memset(exact, 0, x->proposals.count * sizeof *exact);
+    *hold = change <= ULP_FIX_CHANGE;
+    return status;
+}
+
 /* What an edit that is not an identity changes, by itself. */
 static enum ulp_status measure_changes(struct ulp_fixing *x, bool *alone, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
+    bool hold = true;
+    enum ulp_status status = check_identities(x, alone, &hold, error);
     for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
         struct ulp_fix_edit *edit = &x->fix->edits[i];
-        if (!x->taken[i] || x->proposals.items[i].said.exact)
+        if (!x->taken[i] || (hold && x->proposals.items[i].said.exact))
             continue;
         alone[i] = true;
         status = judge(x, alone, NULL, &edit->change, error);

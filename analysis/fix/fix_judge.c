@@ -36,8 +36,12 @@ static enum ulp_status finish(struct ulp_fixing *x, struct ulp_fix_judged *out,
     for (size_t o = 0; o < ulp_model_output_count(x->model); o++) {
         const struct ulp_judged *judged = &x->emulation.judged[o];
         struct ulp_text text = {0};
-        if (judged->task == ULP_TASK_UNKNOWN)
+        if (judged->task == ULP_TASK_UNKNOWN) { /* of another shape it is for nothing */
+            if (is_named(&out->worst, ULP_CROSSED_DIVERGED) &&
+                strcmp(out->worst.output, ulp_model_output(x->model, o).name) == 0)
+                out->grade = ULP_GRADE_BROKEN;
             continue;
+        }
         const enum ulp_grade grade = ulp_judged_grade(judged, &text);
         if (ulp_grade_weigh(grade) > ulp_grade_weigh(out->grade))
             out->grade = grade;
@@ -187,7 +191,7 @@ static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
     else
         ulp_text_add(out, "%s", why.data ? why.data : worst->metric);
     if (strcmp(worst->metric, ulp_figure_rows[ULP_FIGURE_sqnr_db].name) == 0 &&
-        !(why.data && strstr(why.data, " dB")))
+        isfinite(worst->value) && !(why.data && strstr(why.data, " dB")))
         ulp_text_add(out, ", at %.1f dB", worst->value);
     out->failed |= why.failed;
     ulp_text_free(&why);
@@ -241,11 +245,10 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
             struct ulp_range range;
             const struct ulp_tensor *truth = &truths->items[o].tensor,
                                     *value = ulp_tensor_set_find(&outputs, truths->items[o].name);
-            if (!value)
-                return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the edited model has no output '%s'",
-                                truths->items[o].name);
-            status = ulp_metrics_measure_on(value, truth, &x->arithmetic.storage, x->emulation.pool,
-                                            &metrics, error);
+            status = value ? ulp_metrics_measure_on(value, truth, &x->arithmetic.storage,
+                                                    x->emulation.pool, &metrics, error)
+                           : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                      "the edited model has no output '%s'", truths->items[o].name);
             if (status != ULP_OK)
                 continue;
             ulp_range_measure(truth, &x->arithmetic.storage, x->emulation.pool, &range);

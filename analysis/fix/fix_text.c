@@ -23,6 +23,14 @@ static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
         ulp_text_add(out, "nothing");
 }
 
+/* What is fine need not be what was asked for. */
+static void add_miss(struct ulp_text *out, const struct ulp_fix_state *state)
+{
+    if (state->grade == ULP_GRADE_FINE && state->ratio > 1 && isfinite(state->ratio))
+        ulp_text_add(out, ", but its %s is %.3g: %.3g times the error that is allowed",
+                     state->metric, state->value, state->ratio);
+}
+
 void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
@@ -31,10 +39,14 @@ void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
         ulp_text_show(out, "nothing to fix: %s in %s, %s", was, fix->arithmetic, before->text);
         return;
     }
-    ulp_text_show(out, "%s: it was %s in %s, %s; with ", fix->met ? "fixed" : "not fixed", was,
+    ulp_text_show(out, "%s: it was %s in %s, %s", fix->met ? "fixed" : "not fixed", was,
                   fix->arithmetic, before->text);
+    add_miss(out, before);
+    ulp_text_add(out, "; with ");
     add_done(out, fix);
     ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
+    if (!fix->met)
+        add_miss(out, after);
     if (fix->path)
         ulp_text_show(out, ": %s", fix->path);
     else if (fix->reason)
@@ -125,7 +137,8 @@ static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
                       mixed->low_type, mixed->float_count, mixed->cast_count,
                       mixed->cast_count == 1 ? "" : "s");
     else
-        ulp_text_add(&text, "types as in the model: lower it as before");
+        ulp_text_add(&text, "types as in the model: %s",
+                     fix->kept_count ? "run it in FP32" : "lower it as before");
     if (fix->reason)
         ulp_text_show(&text, " (%s)", fix->reason);
     if (mixed->external)

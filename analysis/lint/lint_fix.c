@@ -41,8 +41,6 @@ static struct ulp_edit_part *take_part(struct ulp_lint_proposals *p, const char 
 
 /* ---- operators written out as several nodes ---- */
 
-/* ---- operators written out as several nodes ---- */
-
 /* The number of a slot of the main block in the main graph; -1: it has none. */
 static int find_value(const struct ulp_lint *lint, const struct ulp_block *block, int slot)
 {

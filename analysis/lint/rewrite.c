@@ -63,9 +63,11 @@ static int read_term(struct rewriting *r)
     struct term term = {.name = -1};
     char word[WORD_BYTES];
     r->at += strspn(r->at, " ");
-    if (isdigit((unsigned char)*r->at)) {
+    if (*r->at == '-' || isdigit((unsigned char)*r->at)) {
+        char *end;
         term.kind = NUMBER;
-        term.number = *r->at++ - '0';
+        term.number = (double)strtol(r->at, &end, 10);
+        r->at = end;
     } else {
         read_word(r, word);
         if (*r->at == ':') {
@@ -210,9 +212,10 @@ static bool scales_late(struct rewriting *r)
 static bool divides_rows(struct rewriting *r)
 {
     const struct ulp_tensor *d = shape_of(r, value_of(r, "d")), *a = shape_of(r, value_of(r, "a")),
+                            *b = shape_of(r, value_of(r, "b")),
                             *y = shape_of(r, ulp_lint_output(r->root, 0));
-    return d && a && y && !constant_of(r, "d") && d->rank == y->rank && a->rank == y->rank &&
-           y->rank >= 2 && d->dims[d->rank - 1] == 1 &&
+    return d && a && b && y && b->rank >= 2 && !constant_of(r, "d") && d->rank == y->rank &&
+           a->rank == y->rank && y->rank >= 2 && d->dims[d->rank - 1] == 1 &&
            d->dims[d->rank - 2] == y->dims[y->rank - 2];
 }
 

@@ -44,4 +44,44 @@ shows out "best writes" "beyond FP32"
 [ ! -e none.onnx ] || fail "beyond FP32: there is a file"
 expect 1 "the best" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q --tolerance sqnr_db=200 -o best.onnx --best
 [ -s best.onnx ] || fail "the best: there is no file"
+shows out "but its sqnr_db is" "the best"
+
+# the model's own files are never written to, under whatever name its weights are; what has no file is not fixed; another shape is not fine
+PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+import numpy as np
+from onnx_writer import block, node, number, value, write_model
+
+turn = np.random.default_rng(1)
+w = turn.standard_normal((8, 8)).astype("<f4")
+raw = w.tobytes()
+open("copy.onnx.data", "wb").write(raw)
+weights = b"".join(number(1, 8) for _ in "ab") + number(2, 1) + block(8, "w") + number(14, 1) + b"".join(
+    block(13, block(1, entry) + block(2, what)) for entry, what in (("location", "copy.onnx.data"), ("offset", "0"), ("length", str(len(raw)))))
+graph = b"".join(block(1, item) for item in (node("MatMul", "x w", "p"), node("Softmax", "p", "s", axis=-1), node("Log", "s", "y")))
+graph += block(2, "g") + block(5, weights) + block(11, value("x", [3, 8])) + block(12, value("y", [3, 8]))
+open("own.onnx", "wb").write(number(1, 8) + block(7, graph) + block(8, block(1, "") + number(2, 17)))
+np.savez("own.npz", x=(20 * turn.standard_normal((3, 8))).astype("f4"))
+write_model("square.onnx", [node("Mul", "x x", "y", "square")], {"x": [2, 4]}, ["y"])
+np.savez("square.npz", x=np.arange(300, 308, dtype="f4").reshape(2, 4))
+write_model("count.onnx", [node("Mul", "x k", "q"), node("NonZero", "q", "n"), node("Cast", "n", "y", to=1)], {"x": [8]}, ["y"],
+            {"k": np.float32(1e-7)}, opset=17)
+np.savez("count.npz", x=np.array([1, 1e-3, 1e-4, 2, 3, 4, 5, 6], "f4"))
+END
+cp copy.onnx.data kept
+for out in copy.onnx ./copy.onnx; do
+    expect 2 "weights under the copy's name" "$program" fix own.onnx -i own.npz --for torch -q -o $out
+    shows err "has the model's weights" "weights under the copy's name"
+    expect 2 "weights under lint's copy's name" "$program" lint own.onnx -q --fail-on none --fix $out
+    cmp -s kept copy.onnx.data || fail "the model's weights are written over"
+done
+expect 0 "weights in a file, no folder" "$program" fix own.onnx -i own.npz --for torch -q -o typed.onnx
+shows out "weights in typed.onnx.data" "weights in a file, no folder"
+expect 0 "weights in a file, fixed" "$program" doctor typed.onnx -i own.npz -a model --no-plan -q
+expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx
+shows out "not fixed: it was broken in fp16" "every node in FP32"
+shows out "No file: the plan keeps every" "every node in FP32"
+[ ! -e all.onnx ] || fail "every node in FP32: there is a file"
+"$program" fix count.onnx -i count.npz -a fp16 -q -o count.fixed.onnx >out 2>err
+shows out "it was broken in fp16" "another shape"
+expect 2 "rules of no name" "$program" fix own.onnx -i own.npz -q -o none.onnx --only ,
 exit $failed

@@ -264,12 +264,22 @@ bool ulp_files_hold(void)
     return begun;
 }
 
+/* A loader looks for a file's data in "./", whose own path may have no folder. */
+static bool is_same_path(const char *a, const char *b)
+{
+    while (a[0] == '.' && a[1] == '/')
+        a += 2;
+    while (b[0] == '.' && b[1] == '/')
+        b += 2;
+    return strcmp(a, b) == 0;
+}
+
 int ulp_held_open(const char *path)
 {
     char self[40];
     const struct ulp_new_file *found = NULL;
     for (const struct ulp_new_file *file = held.first; file; file = file->next)
-        if (strcmp(file->path, path) == 0)
+        if (is_same_path(file->path, path))
             found = file;
     if (!found)
         return -1;
@@ -285,7 +295,7 @@ void ulp_files_drop(const char *path)
     for (struct ulp_new_file *next; file; file = next) {
         next = file->next;
         file->next = NULL;
-        if (strcmp(file->path, path) == 0)
+        if (is_same_path(file->path, path))
             end_file(file, false, &error);
         else
             hold_file(file);

@@ -52,11 +52,13 @@ static const struct argp_option option_list[] = {
 };
 /* clang-format on */
 
-static void add_words(struct argp_state *state, struct words *words, char *list)
+static void add_words(struct argp_state *state, const char *option, struct words *words, char *list)
 {
     char *rest;
     for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
         add_argument(state, &words->items, &words->count, word);
+    if (!words->count)
+        refuse(state, "%s: expected names of rules, as eps-zero,square-in-half", option);
 }
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
@@ -77,8 +79,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "--tolerance: %s", error.message);
         add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
         return 0;
-    case OPTION_ONLY: add_words(state, &options->only, argument); return 0;
-    case OPTION_WITHOUT: add_words(state, &options->without, argument); return 0;
+    case OPTION_ONLY: add_words(state, "--only", &options->only, argument); return 0;
+    case OPTION_WITHOUT: add_words(state, "--without", &options->without, argument); return 0;
     case OPTION_CHANGE: fix->allow_value_change = true; return 0;
     case OPTION_BEST: fix->best = true; return 0;
     case OPTION_CONFIDENCE:

@@ -157,6 +157,11 @@ static enum ulp_status open_data(struct mixed *mixed, struct ulp_error *error)
         return ULP_OK;
     if (snprintf(path, sizeof path, "%s.data", mixed->request->path) >= (int)sizeof path)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", mixed->request->path);
+    if (ulp_model_is_read_from(mixed->request->model, path))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: has the model's weights, and the copy's would be written over them; "
+                        "give the copy another name",
+                        path);
     mixed->written->external = true;
     return ulp_text_open(&mixed->data, path, error);
 }
