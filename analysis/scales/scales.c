@@ -20,6 +20,7 @@
 struct looking {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;
+    const struct ulp_factor_taker *taker; /* who alone is told of factors; NULL: nobody */
     struct ulp_forward forward;
     struct ulp_probe probe;
     const struct ulp_step *step;
@@ -31,19 +32,6 @@ struct looking {
 static double decibels(double signal, double error)
 {
     return error > 0 ? 10 * ulp_math_log2(signal / error) / ulp_math_log2(10) : INFINITY;
-}
-
-/* Which input of the step the factor lies in; -1: the node makes it. */
-static ptrdiff_t find_input(const struct looking *looking, const struct ulp_tensor *factor)
-{
-    const char *data = factor->data;
-    for (size_t i = 0; i < looking->step->own_input_count; i++) {
-        const struct ulp_tensor *in = looking->inputs[i];
-        if (in && in->data && data >= (const char *)in->data &&
-            data < (const char *)in->data + in->count * in->element_bytes)
-            return (ptrdiff_t)i;
-    }
-    return -1;
 }
 
 static char *copy(const struct looking *looking, const char *text)
@@ -115,8 +103,9 @@ static enum ulp_status look_at_factors(void *context, size_t node,
     const struct ulp_arithmetic *arithmetic = &looking->options->arithmetic;
     enum ulp_status status = ULP_OK;
     (void)node;
-    ptrdiff_t inputs[2] = {find_input(looking, problem->a.tensor),
-                           find_input(looking, problem->b.tensor)};
+    const size_t input_count = looking->step->own_input_count;
+    const ptrdiff_t inputs[2] = {ulp_factor_input(looking->inputs, input_count, problem->a.tensor),
+                                 ulp_factor_input(looking->inputs, input_count, problem->b.tensor)};
     struct ulp_contraction own = *problem;
     own.weights = 0;
     for (int side = 0; side < 2; side++)
@@ -125,9 +114,20 @@ static enum ulp_status look_at_factors(void *context, size_t node,
             own.weights |= 1U << side;
     if (!ulp_product_is_scaled(arithmetic, looking->step->bound.op->name, looking->inputs, &own))
         return ULP_OK;
+    if (!looking->taker)
+        status = ulp_product_take_ranges(arithmetic, looking->step->name, looking->inputs,
+                                         input_count, &own, error);
     for (int side = 0; side < 2 && status == ULP_OK; side++) {
         const struct ulp_scaling *scaling = ulp_scaled_choose(arithmetic, &own, side);
         const bool weight = own.weights >> side & 1;
+        if (looking->taker) {
+            if (!weight)
+                status = looking->taker->take(looking->taker->context, looking->step->name,
+                                              ulp_factor_name(looking->inputs, input_count, problem,
+                                                              side),
+                                              scaling, side ? &problem->b : &problem->a, error);
+            continue;
+        }
         struct ulp_scaled_tensor one = {0};
         struct ulp_scales_sums *sums;
         if (!scaling->name[0] || (arithmetic->weights.name[0] && !weight))
@@ -188,7 +188,8 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
     if (!results)
         status = ulp_out_of_memory(error);
-    if (status == ULP_OK && strcmp(step->bound.op->name, "QuantizeLinear") == 0) {
+    if (status == ULP_OK && !looking->taker &&
+        strcmp(step->bound.op->name, "QuantizeLinear") == 0) {
         status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
         if (status == ULP_OK)
             status = ulp_step_run(step, &forward->lanes[1], rounded.at, results, error);
@@ -290,32 +291,48 @@ static bool shows_nothing(const struct looking *looking)
     return true;
 }
 
+static enum ulp_status look(struct looking *looking, const struct ulp_model *model,
+                            const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_arithmetic lanes[2] = {{.as_declared = false}, looking->options->arithmetic};
+    const struct ulp_plan_options plan_options = {.inputs = inputs};
+    struct ulp_plan *plan = NULL;
+    enum ulp_status status = ulp_arithmetic_find("fp64", &lanes[0], error);
+    if (status == ULP_OK)
+        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+    if (status == ULP_OK)
+        status = ulp_forward_open(&looking->forward, plan, looking->options->thread_count, error);
+    looking->probe = (struct ulp_probe){.factors = look_at_factors,
+                                        .context = looking,
+                                        .budget = looking->forward.budget};
+    if (status == ULP_OK)
+        status = look_at_all(looking, inputs, error);
+    ulp_forward_close(&looking->forward);
+    ulp_plan_free(plan);
+    return status;
+}
+
+enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                const struct ulp_scales_options *options,
+                                const struct ulp_factor_taker *taker, struct ulp_error *error)
+{
+    struct looking looking = {.options = options, .taker = taker};
+    return look(&looking, model, inputs, error);
+}
+
 static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                            const struct ulp_scales_options *options, struct ulp_scales *out,
                            struct ulp_error *error)
 {
-    struct ulp_arithmetic lanes[2] = {{.as_declared = false}, options->arithmetic};
-    const struct ulp_plan_options plan_options = {.inputs = inputs};
     struct looking looking = {.out = out, .options = options};
-    struct ulp_plan *plan = NULL;
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp64", &lanes[0], error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_forward_open(&looking.forward, plan, options->thread_count, error);
-    looking.probe = (struct ulp_probe){.factors = look_at_factors,
-                                       .context = &looking,
-                                       .budget = looking.forward.budget};
-    if (status == ULP_OK) {
-        out->model_path = copy(&looking, ulp_model_path(model));
-        out->arithmetic = copy(&looking, options->arithmetic.name);
-        status = out->model_path && out->arithmetic ? look_at_all(&looking, inputs, error)
-                                                    : ulp_out_of_memory(error);
-    }
-    ulp_forward_close(&looking.forward);
-    ulp_plan_free(plan);
+    if (status != ULP_OK)
+        return status;
+    out->model_path = copy(&looking, ulp_model_path(model));
+    out->arithmetic = copy(&looking, options->arithmetic.name);
+    if (!out->model_path || !out->arithmetic)
+        return ulp_out_of_memory(error);
+    status = look(&looking, model, inputs, error);
     if (status != ULP_OK)
         return status;
     if (!out->tensor_count)

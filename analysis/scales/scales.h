@@ -41,6 +41,16 @@ enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
                                     const struct ulp_tensor *codes, struct ulp_budget *budget,
                                     struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
                                     bool *known, struct ulp_error *error);
+/* scales.c: tell `take` of each factor with scales that is no weight. */
+struct ulp_factor_taker {
+    enum ulp_status (*take)(void *context, const char *node, const char *name,
+                            const struct ulp_scaling *scaling, const struct ulp_factor *factor,
+                            struct ulp_error *error);
+    void *context;
+};
+enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                const struct ulp_scales_options *options,
+                                const struct ulp_factor_taker *taker, struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

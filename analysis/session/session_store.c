@@ -39,6 +39,14 @@ static void add_groups(struct ulp_text *key, const struct ulp_groups *groups)
         ulp_text_add(key, "groups %016llx\n", hash);
 }
 
+/* The ranges that a file of scales=FILE has, whatever the file is called. */
+static void add_ranges(struct ulp_text *key, const struct ulp_factor_ranges *ranges)
+{
+    for (size_t r = 0; ranges && r < ranges->count; r++)
+        ulp_text_show(key, "range %s, %s: %a\n", ranges->items[r].node, ranges->items[r].factor,
+                      (double)ranges->items[r].largest);
+}
+
 static enum ulp_status add_model(struct ulp_text *key, const char *what,
                                  const struct ulp_model *model, struct ulp_error *error)
 {
@@ -63,6 +71,7 @@ static void add_lane(struct ulp_text *key, const struct ulp_plans *plans, size_t
     const struct ulp_plan_options *options = &plans->options;
     ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", plans->lanes[l].name);
     add_kept(key, options->keeps ? &options->keeps[l] : NULL);
+    add_ranges(key, plans->lanes[l].ranges);
     add_groups(key, options->groups ? &options->groups[l] : NULL);
     if (options->names && options->names[l])
         ulp_text_show(key, "named %s\n", options->names[l]);

@@ -188,6 +188,21 @@ struct ulp_scaling {
     enum ulp_scale_rule rule;
 };
 
+/* What a static scale is of: the largest magnitude of a factor of a node's products, as samples had
+ * it. */
+struct ulp_factor_range {
+    const char *node; /* as of ulp_plan_node_name */
+    /* "input 0" to "input 5"; of a factor that is none of them "first factor", "second factor" */
+    const char *factor;
+    float largest;
+};
+/* Those of a model. */
+struct ulp_factor_ranges {
+    size_t count;
+    const struct ulp_factor_range *items; /* sorted by node, then by factor */
+    const char *name; /* NAME in the lane's name "bf16,factor=fp8-tensor,scales=NAME" */
+};
+
 /* An arithmetic: how every operator of a model computes. */
 struct ulp_arithmetic {
     /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
@@ -209,6 +224,10 @@ struct ulp_arithmetic {
     /* only products that ModelOpt quantises for TensorRT have scales, the others' factors are as
      * stored (doc/scales.md); false: all have */
     bool scaled_modelopt;
+    /* the scale of a tensor that is no weight is of its range in `ranges`, which stay the caller's
+     * and plans need; false: of its own largest magnitude */
+    bool scales_static;
+    const struct ulp_factor_ranges *ranges;
     /* of the steps inside an operator; equals storage when place is EACH_STEP */
     struct ulp_format compute;
     /* of sums of rows (ReduceSum, Softmax, normalisations): compute, or the accumulator where that
@@ -270,7 +289,7 @@ struct ulp_arithmetic {
  *   overflow=inf|nan|saturate, acc=FORMAT, compute=FORMAT, factor=FORMAT,
  *   factor=SCALED, factor-b=SCALED, weights=SCALED (mxfp8, mxfp8-e5m2, mxfp6, mxfp6-e3m2, mxfp4,
  *   nvfp4, fp8-tensor, fp8-row, fp8-1x128, fp8-128x128, fp8-e5m2-tensor, fp8-e5m2-row),
- *   scale=floor|up|even|largest|four-six,
+ *   scale=floor|up|even|largest|four-six, scaled=all|modelopt, scales=dynamic|static,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,

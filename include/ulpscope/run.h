@@ -171,6 +171,15 @@ struct ulp_group_list {
 ULP_API enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
                                             struct ulp_group_list *out, struct ulp_error *error);
 ULP_API void ulp_group_list_free(struct ulp_group_list *list);
+/* Ranges for scales=static, read from the JSON file that ulp_calibrate writes (doc/scales.md).
+ * Charged to budget (may be NULL). */
+struct ulp_range_list {
+    struct ulp_factor_ranges ranges; /* their name is the file's name without its folder */
+    void *memory;                    /* private; ulp_range_list_free frees it */
+};
+ULP_API enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
+                                            struct ulp_range_list *out, struct ulp_error *error);
+ULP_API void ulp_range_list_free(struct ulp_range_list *list);
 /* Parse "PATTERN=ARITH", such as "op:Softmax=fp32". Sets out->arithmetic and *pattern_length, the
  * length of PATTERN at the start of text; the caller sets out->pattern. */
 ULP_API enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out,

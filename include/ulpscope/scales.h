@@ -94,4 +94,28 @@ ULP_API enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int wid
 ULP_API enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
                                               struct ulp_error *error);
 
+/* How the range of a factor follows from the magnitudes of all samples. */
+enum ulp_calibrator {
+    ULP_CALIBRATOR_MAX,        /* the largest */
+    ULP_CALIBRATOR_PERCENTILE, /* the least that so many per cent of all do not exceed */
+    ULP_CALIBRATOR_MSE,        /* of 1/128 to 128/128 of the largest the one with the least squared
+                                * error; not of NVFP4, whose blocks have scales of their own */
+};
+/* Initialise with zeros; arithmetic must be set, with a scale of the tensor. */
+struct ulp_calibration_options {
+    size_t size; /* ULP_OPTIONS */
+    struct ulp_arithmetic arithmetic;
+    enum ulp_calibrator calibrator;
+    double percentile;                   /* of that calibrator, above 0, at most 100 */
+    bool allow_nonfinite_inputs;         /* else NaN or infinity in an input: ULP_ERROR_LIMIT */
+    int thread_count;                    /* 0: all processors */
+    const struct ulp_observer *progress; /* `cancelled` is asked before each node */
+};
+/* Run the samples in FP64, each value rounded to storage where a product reads it, and write the
+ * ranges of all factors with scales that are no weights, as scales=static reads them. */
+ULP_API enum ulp_status ulp_calibrate(const struct ulp_model *model,
+                                      const struct ulp_sample *samples, size_t sample_count,
+                                      const struct ulp_calibration_options *options,
+                                      const char *path, struct ulp_error *error);
+
 #endif

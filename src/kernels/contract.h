@@ -41,7 +41,9 @@ struct ulp_contraction {
     size_t k_run;
     /* one product of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
     bool is_matrices, turned;
-    unsigned weights;  /* bit 0: a, bit 1: b is a constant weight */
+    unsigned weights; /* bit 0: a, bit 1: b is a constant weight */
+    /* of a and b: the largest magnitude that the scale of the tensor is of; NULL: its own */
+    const float *range[2];
     uint64_t node_key; /* of the node's stochastic stream */
     /* forms of factors that stay as they are (packed.h); NULL: none. Results are the same with and
      * without */

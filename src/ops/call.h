@@ -122,6 +122,18 @@ bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *
                            const struct ulp_tensor *const *inputs,
                            const struct ulp_contraction *problem);
 
+/* Which of the inputs the factor lies in; -1: the node makes it. */
+ptrdiff_t ulp_factor_input(const struct ulp_tensor *const *inputs, size_t input_count,
+                           const struct ulp_tensor *factor);
+/* What a calibration calls the factor of that side (struct ulp_factor_range). */
+const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input_count,
+                            const struct ulp_contraction *problem, int side);
+/* Set problem->range of its factors that are no weights from the arithmetic's ranges, where it has
+ * static scales. problem->weights is set. */
+enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic, const char *node,
+                                        const struct ulp_tensor *const *inputs, size_t input_count,
+                                        struct ulp_contraction *problem, struct ulp_error *error);
+
 /* The same of an operator that takes its weight in blocks, with call->lowering: the weight is all
  * of the second factor. */
 enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,

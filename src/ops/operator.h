@@ -110,6 +110,7 @@ static inline bool ulp_is_weight(const struct ulp_bound *bound, size_t i)
 /* One evaluation: a node, one lane, actual inputs. */
 struct ulp_call {
     const struct ulp_bound *bound;
+    const char *name; /* of the node in the plan */
     const struct ulp_arithmetic *arithmetic;
     size_t input_count, output_count;
     /* NULL: omitted. While planning, data may be NULL (only the shape is known) */

@@ -82,6 +82,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];
     out->call = (struct ulp_call){.bound = form ? &form->bound : &step->bound,
+                                  .name = step->name,
                                   .arithmetic = arithmetic,
                                   .input_count = form                 ? form->input_count
                                                  : step->bound.blocks ? step->input_count

@@ -28,7 +28,7 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
            a->attention == b->attention && a->recurrence_cudnn == b->recurrence_cudnn &&
            a->conv_torch == b->conv_torch && a->norms_torch == b->norms_torch &&
-           a->scaled_modelopt == b->scaled_modelopt &&
+           a->scaled_modelopt == b->scaled_modelopt && a->scales_static == b->scales_static &&
            a->plain_exponentials == b->plain_exponentials && a->constants == b->constants &&
            a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded;
 }
@@ -251,6 +251,7 @@ START_TEST(canonical_names)
                                              "bf16,conv=torch",
                                              "fp32,functions=cuda,norms=torch",
                                              "bf16,factor=nvfp4,scaled=modelopt",
+                                             "bf16,factor=fp8-tensor,scales=static",
                                              "bf16,fuse=pointwise,fuse-constants=stored",
                                              "fp16,fuse=reduce,fuse-inner=fp16",
                                              "fp32,nofma"};

@@ -1,16 +1,19 @@
 /* ulpscope scales: options, the look at factors with scales, other choices. */
 #include <stdio.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_JSON = 512, OPTION_NODES, OPTION_NO_CHOICES };
+enum { OPTION_JSON = 512, OPTION_NODES, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR };
 
 struct scales_options {
     struct common_options common;
-    const char *arithmetic, *json;
+    const char *arithmetic, *json, *calibrate;
+    struct ulp_calibration_options calibration;
     size_t nodes;
     bool no_choices;
 };
@@ -20,10 +23,32 @@ static const struct argp_option option_list[] = {
     {"arith", 'a', "ARITH", 0, "The arithmetic, with factor= or weights= (default bf16,factor=nvfp4; doc/scales.md has the formats)", 0},
     {"nodes", OPTION_NODES, "N", 0, "How many nodes to leave out, one at a time, those of the largest errors first (default 3)", 0},
     {"no-choices", OPTION_NO_CHOICES, NULL, 0, "Do not run other formats, rules and nodes left out", 0},
+    {"calibrate", OPTION_CALIBRATE, "FILE", OPTION_WRITES,
+     "Write the ranges that all samples have of the factors, for static scales (-a ARITH,scales=FILE), and nothing else", 0},
+    {"calibrator", OPTION_CALIBRATOR, "NAME", 0,
+     "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), or has the least squared error (mse)", 0},
     {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {0},
 };
 /* clang-format on */
+
+static void read_calibrator(struct argp_state *state, const char *argument,
+                            struct ulp_calibration_options *out)
+{
+    static const char percentile[] = "percentile=";
+    char *end = NULL;
+    if (strncmp(argument, percentile, strlen(percentile)) == 0) {
+        out->calibrator = ULP_CALIBRATOR_PERCENTILE;
+        out->percentile = strtod(argument + strlen(percentile), &end);
+    } else if (strcmp(argument, "mse") == 0) {
+        out->calibrator = ULP_CALIBRATOR_MSE;
+    } else if (strcmp(argument, "max") != 0) {
+        end = (char *)(uintptr_t)argument;
+    }
+    if (end && (*end || end == argument + strlen(percentile)))
+        refuse(state, "--calibrator %s: known are max, percentile=P (as percentile=99.9) and mse",
+               argument);
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -36,10 +61,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'a': options->arithmetic = argument; return 0;
     case OPTION_NODES: options->nodes = read_count(state, "--nodes", argument, 1); return 0;
     case OPTION_NO_CHOICES: options->no_choices = true; return 0;
+    case OPTION_CALIBRATE: options->calibrate = argument; return 0;
+    case OPTION_CALIBRATOR: read_calibrator(state, argument, &options->calibration); return 0;
     case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: one sample is looked at");
+        if (options->calibrate && options->json)
+            refuse(state, "--calibrate writes ranges and looks at nothing else; leave out --json");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -56,7 +85,31 @@ static const char documentation[] =
     "\vdoc/scales.md says what each format is.\n\n"
     "Examples:\n"
     "  ulpscope scales model.onnx -i inputs.npz -a bf16,factor=nvfp4\n"
-    "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json scales.json";
+    "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json scales.json\n"
+    "  ulpscope scales model.onnx -i samples/ -a bf16,factor=fp8-tensor --calibrate ranges.json";
+
+static enum ulp_status calibrate(const struct scales_options *options,
+                                 const struct ulp_scales_options *wanted,
+                                 const struct ulp_model *model, const struct sample_list *samples,
+                                 struct ulp_error *error)
+{
+    struct ulp_calibration_options calibration = options->calibration;
+    calibration.arithmetic = wanted->arithmetic;
+    calibration.allow_nonfinite_inputs = wanted->allow_nonfinite_inputs;
+    calibration.thread_count = wanted->thread_count;
+    calibration.progress = wanted->progress;
+    struct ulp_sample *list = list_samples(samples);
+    if (!list)
+        return out_of_memory(error);
+    const enum ulp_status status =
+        ulp_calibrate(model, list, samples->count, &calibration, options->calibrate, error);
+    free(list);
+    if (status == ULP_OK)
+        say(stdout, "%s has the ranges of factors over %zu %s. Take them with -a %s,scales=%s%s\n",
+            options->calibrate, samples->count, samples->count == 1 ? "sample" : "samples",
+            options->arithmetic, strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
+    return status;
+}
 
 static enum ulp_status look(const struct scales_options *options, struct ulp_model **model,
                             struct ulp_scales *scales, struct ulp_error *error)
@@ -69,7 +122,15 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
                                             options->common.allow_nonfinite_inputs,
                                         .thread_count = options->common.threads};
     char *shapes = NULL;
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic, &wanted.arithmetic, error);
+    struct lane_list lanes;
+    const struct keep_options none = {0};
+    enum ulp_status status =
+        make_lanes(options->arithmetic, NULL, &none, options->common.budget, &lanes, error);
+    if (status == ULP_OK && lanes.count != 2)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "-a %s: scales looks at one arithmetic, give one",
+                          options->arithmetic);
+    if (status == ULP_OK)
+        wanted.arithmetic = lanes.arithmetics[1];
     if (status == ULP_OK)
         status = load_model(options->common.model, options->common.budget, model, error);
     if (status == ULP_OK)
@@ -77,7 +138,7 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
     free(shapes);
     if (status == ULP_OK)
         status = read_samples(*model, &options->common, true, &samples, error);
-    if (status == ULP_OK && samples.count > 1)
+    if (status == ULP_OK && samples.count > 1 && !options->calibrate)
         status = ulp_fail(error, ULP_ERROR_USAGE, "%zu samples: scales looks at one, give one",
                           samples.count);
     if (status == ULP_OK) {
@@ -86,10 +147,13 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
         progress_init(&progress, options->common.quiet, 1);
         const struct ulp_observer observer = progress_observer(&progress);
         wanted.progress = &observer;
-        status = ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
+        status = options->calibrate
+                     ? calibrate(options, &wanted, *model, &samples, error)
+                     : ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
         progress_clear(&progress);
     }
     free_samples(&samples);
+    free_lanes(&lanes);
     return status;
 }
 
@@ -97,6 +161,8 @@ static int report(const struct scales_options *options, const struct ulp_scales 
 {
     struct ulp_error error;
     char *summary;
+    if (options->calibrate)
+        return ULP_OK;
     if (ulp_scales_text(scales, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
                         &error) != ULP_OK)
         return fail(&error);

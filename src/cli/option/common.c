@@ -413,7 +413,8 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
             length ? ULP_OK : explain_word(*count ? &(*out)[*count - 1] : NULL, list, error);
         for (size_t i = 0; i < *count && status == ULP_OK; i++)
             if (strcmp((*out)[i].name, arithmetic.name) == 0 &&
-                arithmetic.fuse != ULP_FUSE_GROUPS) /* of several files */
+                arithmetic.fuse != ULP_FUSE_GROUPS &&
+                !arithmetic.scales_static) /* of several files */
                 status = ulp_fail(error, ULP_ERROR_USAGE, "arithmetic %s is listed twice",
                                   arithmetic.name);
         if (status != ULP_OK) {

@@ -81,69 +81,101 @@ static enum ulp_status read_rules(const struct keep_options *keep, struct lane_l
     return ULP_OK;
 }
 
-/* Names of files in "fp16,fuse=groups.json,bf16": each is replaced by "groups" in *plain, and put
- * into *files in their order. A file's name has a dot or a slash. */
-struct fused_files {
+/* Names of files in "fp16,fuse=groups.json,bf16": each is replaced by the word of its kind in
+ * *plain, and put into *files in their order. A file's name has a dot or a slash. */
+enum { GROUPS, RANGES, KINDS };
+static const struct {
+    const char *key, *word, *wanted;
+} kinds[KINDS] = {
+    [GROUPS] = {"fuse=", "groups", "name the file that has them, as fuse=groups.json"},
+    [RANGES] = {"scales=", "static",
+                "name the file of ranges that ulpscope scales --calibrate wrote, as "
+                "scales=ranges.json"},
+};
+struct named_files {
     char *plain;
-    char **names;
-    size_t count;
+    char **names[KINDS];
+    size_t count[KINDS];
 };
 
-static enum ulp_status find_files(const char *list, struct fused_files *out,
+static enum ulp_status take_word(const char *word, size_t length, struct named_files *out,
+                                 struct ulp_text *plain, struct ulp_error *error)
+{
+    for (int kind = 0; kind < KINDS; kind++) {
+        const size_t key = strlen(kinds[kind].key);
+        if (strncmp(word, kinds[kind].key, key) != 0)
+            continue;
+        const char *value = word + key;
+        const size_t rest = length - key;
+        if (memchr(value, '.', rest) || memchr(value, '/', rest)) {
+            char *name = strndup(value, rest);
+            out->names[kind][out->count[kind]++] = name;
+            ulp_text_add(plain, "%s%s", kinds[kind].key, kinds[kind].word);
+            return name ? ULP_OK : out_of_memory(error);
+        }
+        if (rest == strlen(kinds[kind].word) && strncmp(value, kinds[kind].word, rest) == 0)
+            return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: %s", kinds[kind].key, kinds[kind].word,
+                            kinds[kind].wanted);
+    }
+    ulp_text_add(plain, "%.*s", (int)length, word);
+    return ULP_OK;
+}
+
+static enum ulp_status find_files(const char *list, struct named_files *out,
                                   struct ulp_error *error)
 {
-    static const char key[] = "fuse=";
     struct ulp_text plain = {0};
     enum ulp_status status = ULP_OK;
-    *out = (struct fused_files){.names = calloc(strlen(list) + 1, sizeof *out->names)};
-    for (const char *word = list; out->names && status == ULP_OK;) {
+    *out = (struct named_files){0};
+    for (int kind = 0; kind < KINDS; kind++)
+        if (!(out->names[kind] = calloc(strlen(list) + 1, sizeof **out->names)))
+            return out_of_memory(error);
+    for (const char *word = list; status == ULP_OK;) {
         const size_t length = strcspn(word, ",");
-        const bool fuse = strncmp(word, key, strlen(key)) == 0;
-        const char *value = word + strlen(key);
-        const size_t rest = fuse ? length - strlen(key) : 0;
-        if (fuse && (memchr(value, '.', rest) || memchr(value, '/', rest))) {
-            ulp_text_add(&plain, "fuse=groups");
-            out->names[out->count] = strndup(value, rest);
-            status = out->names[out->count++] ? ULP_OK : out_of_memory(error);
-        } else if (rest == strlen("groups") && strncmp(value, "groups", rest) == 0) {
-            status = ulp_fail(error, ULP_ERROR_USAGE,
-                              "fuse=groups: name the file that has them, as fuse=groups.json");
-        } else {
-            ulp_text_add(&plain, "%.*s", (int)length, word);
-        }
+        status = take_word(word, length, out, &plain, error);
         word += length;
         if (!*word)
             break;
         ulp_text_add(&plain, ",");
         word++;
     }
-    if (status == ULP_OK && (plain.failed || !out->names))
+    if (status == ULP_OK && plain.failed)
         status = out_of_memory(error);
     out->plain = plain.data;
     return status;
 }
 
-static void free_files(struct fused_files *files)
+static void free_files(struct named_files *files)
 {
-    for (size_t f = 0; f < files->count; f++)
-        free(files->names[f]);
-    free(files->names);
+    for (int kind = 0; kind < KINDS; kind++) {
+        for (size_t f = 0; f < files->count[kind]; f++)
+            free(files->names[kind][f]);
+        free(files->names[kind]);
+    }
     struct ulp_text plain = {.data = files->plain};
     ulp_text_free(&plain);
 }
 
-/* The groups of each listed arithmetic that has some. */
-static enum ulp_status read_files(const struct fused_files *files, size_t count,
+/* The groups and ranges of each listed arithmetic that has some. */
+static enum ulp_status read_files(const struct named_files *files, size_t count,
                                   struct ulp_budget *budget, struct lane_list *lanes,
                                   struct ulp_error *error)
 {
-    size_t next = 0;
+    size_t next[KINDS] = {0};
     enum ulp_status status = ULP_OK;
-    for (size_t l = 1; l <= count && status == ULP_OK; l++)
-        if (lanes->arithmetics[l].fuse == ULP_FUSE_GROUPS && next < files->count) {
-            status = ulp_group_list_read(files->names[next++], budget, &lanes->files[l], error);
+    for (size_t l = 1; l <= count && status == ULP_OK; l++) {
+        struct ulp_arithmetic *arithmetic = &lanes->arithmetics[l];
+        if (arithmetic->fuse == ULP_FUSE_GROUPS && next[GROUPS] < files->count[GROUPS]) {
+            status = ulp_group_list_read(files->names[GROUPS][next[GROUPS]++], budget,
+                                         &lanes->files[l], error);
             lanes->groups[l] = lanes->files[l].groups;
         }
+        if (status == ULP_OK && arithmetic->scales_static && next[RANGES] < files->count[RANGES]) {
+            status = ulp_range_list_read(files->names[RANGES][next[RANGES]++], budget,
+                                         &lanes->ranges[l], error);
+            arithmetic->ranges = &lanes->ranges[l].ranges;
+        }
+    }
     return status;
 }
 
@@ -156,7 +188,8 @@ static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t co
     lanes->keeps = calloc(lanes->count, sizeof *lanes->keeps);
     lanes->groups = calloc(lanes->count, sizeof *lanes->groups);
     lanes->files = calloc(lanes->count, sizeof *lanes->files);
-    if (!lanes->arithmetics || !lanes->keeps || !lanes->groups || !lanes->files)
+    lanes->ranges = calloc(lanes->count, sizeof *lanes->ranges);
+    if (!lanes->arithmetics || !lanes->keeps || !lanes->groups || !lanes->files || !lanes->ranges)
         return out_of_memory(error);
     for (size_t l = 0; l < count; l++) {
         lanes->arithmetics[1 + l] = listed[l];
@@ -174,7 +207,7 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
 {
     struct ulp_arithmetic *listed = NULL;
     size_t count = 0;
-    struct fused_files files = {0};
+    struct named_files files = {0};
     *out = (struct lane_list){0};
     enum ulp_status status = read_rules(keep, out, error);
     if (status == ULP_OK)
@@ -207,6 +240,9 @@ void free_lanes(struct lane_list *lanes)
     for (size_t l = 0; lanes->files && l < lanes->count; l++)
         ulp_group_list_free(&lanes->files[l]);
     free(lanes->files);
+    for (size_t l = 0; lanes->ranges && l < lanes->count; l++)
+        ulp_range_list_free(&lanes->ranges[l]);
+    free(lanes->ranges);
     ulp_precision_plan_free(&lanes->plan);
     *lanes = (struct lane_list){0};
 }

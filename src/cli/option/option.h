@@ -198,14 +198,15 @@ struct lane_list {
     const char **names;        /* NULL: by what the lanes are */
     struct ulp_groups *groups; /* of lanes with fuse=FILE */
     /* what those are made of */
-    struct ulp_group_list *files; /* by lane */
+    struct ulp_group_list *files;  /* by lane */
+    struct ulp_range_list *ranges; /* of scales=FILE, by lane */
     struct ulp_keeps rules;
     struct ulp_keep *rule_items, *joined;
     char *joined_name;
     struct ulp_precision_plan plan;
 };
-/* list: that of --arith, whose names may have fuse=FILE, FILE with a dot or a slash; NULL: it was
- * not given, `fallback` without --plan. */
+/* list: that of --arith, whose names may have fuse=FILE and scales=FILE, FILE with a dot or a
+ * slash; NULL: it was not given, `fallback` without --plan. */
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
                            struct ulp_budget *budget, struct lane_list *out,
                            struct ulp_error *error);

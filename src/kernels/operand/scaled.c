@@ -222,13 +222,14 @@ static float find_largest(const struct ulp_tensor *tensor)
     return largest;
 }
 
-/* What is the tensor's: its largest magnitude, and the scale that all blocks have besides. */
-static void scale_tensor(struct making *making)
+/* What is the tensor's: its largest magnitude, or the one given, and the scale that all blocks have
+ * besides. */
+static void scale_tensor(struct making *making, const float *range)
 {
     const struct ulp_scaling *scaling = making->out->scaling;
     struct ulp_scaled_rule *rule = &making->rule;
     if (scaling->tensor_scale || scaling->k + scaling->lines == 0)
-        rule->largest = find_largest(making->factor->tensor);
+        rule->largest = range ? *range : find_largest(making->factor->tensor);
     if (scaling->tensor_scale && rule->largest > 0) {
         const float top = scaling->rule == ULP_SCALE_FOUR_SIX ? 256 : 448;
         rule->tensor_scale =
@@ -302,7 +303,7 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
     if (status != ULP_OK)
         return status;
     lay_cells(&making, problem->batch_count);
-    scale_tensor(&making);
+    scale_tensor(&making, problem->range[side]);
     return run ? round_all(&making, pool, error) : ULP_OK;
 }
 

@@ -269,6 +269,10 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
             "Only products that ModelOpt quantises for TensorRT have scales: in FP8 "
             "MatMul, Gemm and attention of more than one row and column, and Conv of more "
             "than 16 channels; in formats with blocks MatMul and Gemm of a weight.");
+    if (a->scales_static)
+        put_paragraph(page, "scales",
+                      "The scale of a tensor that is no weight is of the largest magnitude that a "
+                      "file has of it, from samples, and values beyond are clipped.");
     if (a->scaling[0].name[0])
         put_scaled_factors(page, a);
     else if (ulp_format_holds(&a->factor, &a->storage) ||

@@ -50,6 +50,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_OPERANDS] = a->schedule.operand_rounding;
     choice[ULP_PART_SCALE] = a->scaling[0].name[0] ? a->scaling[0].rule : a->weights.rule;
     choice[ULP_PART_SCALED] = a->scaled_modelopt;
+    choice[ULP_PART_STATIC] = a->scales_static;
     choice[ULP_PART_ORDER] = a->order;
     choice[ULP_PART_REDUCE] = a->reduce;
     choice[ULP_PART_FUSED] = a->schedule.fused;
@@ -77,6 +78,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_SCALE] = a->weights.name[0] || a->scaling[0].name[0];
     request.given[ULP_PART_FACTOR_B] = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
     request.given[ULP_PART_SCALED] = a->scaled_modelopt;
+    request.given[ULP_PART_STATIC] = a->scales_static;
     request.given[ULP_PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
     request.given[ULP_PART_OVERFLOW] = a->storage.overflow != plain.overflow;
     request.given[ULP_PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
@@ -208,5 +210,10 @@ enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct u
         status = ulp_request_change(&request, part, error);
     if (status == ULP_OK)
         ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
-    return status == ULP_OK ? find_requested(&request, base->name, out, error) : status;
+    const struct ulp_factor_ranges *ranges = base->ranges; /* out may be base */
+    if (status == ULP_OK)
+        status = find_requested(&request, base->name, out, error);
+    if (status == ULP_OK)
+        out->ranges = out->scales_static ? ranges : NULL;
+    return status;
 }

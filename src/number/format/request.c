@@ -31,6 +31,7 @@ static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
 static const char *const conv_names[] = {"plain", "torch", NULL};
 static const char *const norms_names[] = {"plain", "torch", NULL};
 static const char *const scaled_names[] = {"all", "modelopt", NULL};
+static const char *const static_names[] = {"dynamic", "static", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
 static const char *const inner_constants_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
@@ -85,6 +86,9 @@ static const struct part_row {
     [ULP_PART_SCALED] = {"scaled=", scaled_names,
                          .meaning = "which products have scales: all, or those that ModelOpt "
                                     "quantises for TensorRT (doc/scales.md)"},
+    [ULP_PART_STATIC] = {"scales=", static_names,
+                         .meaning = "the scale of a tensor by its own largest magnitude, or by "
+                                    "those of samples: scales=FILE (doc/scales.md)"},
     [ULP_PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
                               .place = offsetof(struct ulp_request, accumulator),
                               .meaning = "the format that products are summed in"},
@@ -413,6 +417,8 @@ void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_CO
                                             ULP_PART_NORMS};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         request->brought[kernels[i]] = !said[kernels[i]];
+    if (!ulp_scaling_has_tensor(&request->scaling[0]))
+        request->given[ULP_PART_STATIC] &= said[ULP_PART_STATIC];
 }
 
 /* What stands before "@" and ",": a base, or a runtime's name in the place of its expansion. */

@@ -18,6 +18,7 @@ enum ulp_part {
     ULP_PART_WEIGHTS,
     ULP_PART_SCALE,
     ULP_PART_SCALED,
+    ULP_PART_STATIC,
     ULP_PART_ACCUMULATOR,
     ULP_PART_UNIT,
     ULP_PART_VECTORS,
@@ -64,8 +65,8 @@ struct ulp_request {
     bool given[ULP_PART_COUNT];
     bool brought[ULP_PART_COUNT]; /* by a runtime's name: left out where it cannot be */
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
-     * PROMOTE, SPLIT and ROWS the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS, EPILOGUE,
-     * QDQ, VECTORS, FUNCTIONS, EXPONENTIALS and BATCHNORM 0, 1. */
+     * PROMOTE, SPLIT and ROWS the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS,
+     * EPILOGUE, QDQ, VECTORS, FUNCTIONS, EXPONENTIALS and BATCHNORM 0, 1. */
     int choice[ULP_PART_COUNT];
     uint64_t seed;
     struct ulp_format compute, factor, accumulator, inner;
@@ -84,8 +85,8 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 /* Set one part, as it is written after a comma, or "@GPU", in the place of what was asked for. */
 enum ulp_status ulp_request_change(struct ulp_request *request, const char *part,
                                    struct ulp_error *error);
-/* What has no meaning without a kernel goes with fuse=none, and kernels that cannot be are left out,
- * but for parts that were said. */
+/* What has no meaning without a kernel goes with fuse=none, and kernels that cannot be are left
+ * out, but for parts that were said. */
 void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT]);
 /* target.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);

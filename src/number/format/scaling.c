@@ -113,14 +113,21 @@ static enum ulp_status resolve_rule(struct ulp_arithmetic *out, const struct ulp
     const bool used = ulp_scaling_is_used(out), known = is_named(&out->storage, "fp16") ||
                                                         is_named(&out->storage, "bf16") ||
                                                         is_named(&out->storage, "fp32");
-    const enum ulp_part parts[] = {ULP_PART_SCALE, ULP_PART_SCALED};
-    for (int i = 0; i < 2; i++)
+    static const enum ulp_part parts[] = {ULP_PART_SCALE, ULP_PART_SCALED, ULP_PART_STATIC};
+    static const char *const words[] = {"scale=", "scaled=", "scales="};
+    for (int i = 0; i < 3; i++)
         if (request->given[parts[i]] && !used)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "%s has no meaning without scales; factor=nvfp4 or weights=mxfp4 have "
                             "them",
-                            i ? "scaled=" : "scale=");
+                            words[i]);
     out->scaled_modelopt = request->given[ULP_PART_SCALED] && request->choice[ULP_PART_SCALED];
+    out->scales_static = request->given[ULP_PART_STATIC] && request->choice[ULP_PART_STATIC];
+    if (out->scales_static && !ulp_scaling_has_tensor(&out->scaling[0]))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "scales=static needs factors with a scale of the whole tensor, as "
+                        "factor=fp8-tensor, fp8-e5m2-tensor and nvfp4 have; %s has none",
+                        out->scaling[0].name[0] ? out->scaling[0].name : out->weights.name);
     if (used &&
         (!known || out->rounding != ULP_ROUND_NEAREST_EVEN || !is_named(&out->accumulator, "fp32")))
         return ulp_fail(error, ULP_ERROR_USAGE,

@@ -27,6 +27,11 @@ static inline bool ulp_scaling_is_inside(const struct ulp_scaling *scaling)
 {
     return scaling->name[0] && scaling->scale.storage_bits == 8;
 }
+/* Is there a scale that the whole tensor shares? */
+static inline bool ulp_scaling_has_tensor(const struct ulp_scaling *scaling)
+{
+    return scaling->name[0] && (scaling->tensor_scale || scaling->k + scaling->lines == 0);
+}
 /* Of factors, or of weights. */
 static inline bool ulp_scaling_is_used(const struct ulp_arithmetic *arithmetic)
 {

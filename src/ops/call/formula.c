@@ -131,6 +131,10 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (call->arithmetic->scaled_modelopt &&
         !ulp_product_is_scaled(call->arithmetic, call->bound->op->name, call->in, problem))
         return contract_unscaled(call, problem, error);
+    status = ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
+                                     problem, error);
+    if (status != ULP_OK)
+        return status;
     return call->arithmetic->schedule.split_k == ULP_SPLIT_CUBLAS
                ? contract_cut(call, problem, error)
                : contract(call, problem, error);

@@ -53,6 +53,8 @@ static void round_scaled(struct ulp_arithmetic *out, const struct ulp_arithmetic
         out->weights = weights ? own->weights : own->scaling[1];
     else
         memcpy(out->scaling, own->scaling, sizeof out->scaling);
+    out->scales_static = own->scales_static;
+    out->ranges = own->ranges;
     if (weights || ulp_scaling_is_fake(own))
         out->factor = own->factor;
 }

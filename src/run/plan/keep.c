@@ -68,17 +68,26 @@ static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *m
     return ULP_OK;
 }
 
-/* "fp16,fuse=groups" with the groups' name. */
-static void add_arithmetic_name(struct ulp_text *text, const char *name,
+/* "bf16,scales=static,fuse=groups" with the names of the ranges and groups. */
+static void add_arithmetic_name(struct ulp_text *text, const struct ulp_arithmetic *arithmetic,
                                 const struct ulp_grouping *grouping)
 {
-    static const char groups[] = "fuse=groups";
-    const char *part = grouping ? strstr(name, groups) : NULL;
-    if (part)
-        ulp_text_add(text, "%.*sfuse=%s%s", (int)(part - name), name, grouping->name,
-                     part + strlen(groups));
-    else
-        ulp_text_add(text, "%s", name);
+    const struct {
+        const char *key, *word, *name;
+    } parts[] = {{"scales=", "static", arithmetic->ranges ? arithmetic->ranges->name : NULL},
+                 {"fuse=", "groups", grouping ? grouping->name : NULL}};
+    const char *rest = arithmetic->name;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const char *at = rest;
+        while (parts[i].name && (at = strstr(at, parts[i].key)) != NULL && at[-1] != ',')
+            at++; /* qdq-scales= */
+        if (!parts[i].name || !at)
+            continue;
+        at += strlen(parts[i].key);
+        ulp_text_add(text, "%.*s%s", (int)(at - rest), rest, parts[i].name);
+        rest = at + strlen(parts[i].word);
+    }
+    ulp_text_add(text, "%s", rest);
 }
 
 /* "fp16,keep=plan.json"; without a name each pattern: "fp16,keep=op:Softmax=fp32". */
@@ -86,7 +95,7 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
                                 const struct ulp_grouping *grouping, struct ulp_error *error)
 {
     struct ulp_text text = {0};
-    add_arithmetic_name(&text, mix->items[0].name, grouping);
+    add_arithmetic_name(&text, &mix->items[0], grouping);
     if (keeps->name)
         ulp_text_add(&text, ",keep=%s", keeps->name);
     for (size_t k = 0; !keeps->name && k < keeps->count; k++) {
@@ -149,11 +158,12 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     enum ulp_status status = check_slices(&plan->lanes[lane], error);
     const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
     const bool differs = keeps->count || plan->lanes[lane].half_as_float;
-    if ((differs || fuses) && status == ULP_OK)
+    const bool named = differs || plan->groupings[lane] || plan->lanes[lane].ranges;
+    if ((named || fuses) && status == ULP_OK)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);
     if (differs && status == ULP_OK)
         status = fill_mix(plan, &mix, &plan->lanes[lane], keeps, error);
-    if ((differs || plan->groupings[lane]) && status == ULP_OK)
+    if (named && status == ULP_OK)
         status = name_mix(&mix, keeps, plan->groupings[lane], error);
     if (fuses && status == ULP_OK)
         status = ulp_plan_fuse(plan, lane, &mix, error);

@@ -187,6 +187,17 @@ void digest_scales(struct digest *digest)
     add_file(digest, test_folder("scales.json"));
     free(text);
     ulp_scales_free(&scales);
+    const struct ulp_sample sample = {.inputs = &inputs};
+    const struct ulp_calibration_options calibration = {.arithmetic = options.arithmetic,
+                                                        .calibrator = ULP_CALIBRATOR_PERCENTILE,
+                                                        .percentile = 99,
+                                                        .thread_count = 1,
+                                                        .progress = &observer};
+    struct ulp_range_list list;
+    CALL(ulp_calibrate(product_model, &sample, 1, &calibration, test_folder("ranges.json"), e));
+    add_file(digest, test_folder("ranges.json"));
+    CALL(ulp_range_list_read(test_folder("ranges.json"), NULL, &list, e));
+    ulp_range_list_free(&list);
 }
 
 void digest_tolerance(struct digest *digest)

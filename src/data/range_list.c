@@ -1,0 +1,87 @@
+/* Ranges of factors for scales=static, read from a JSON file. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ulpscope/run.h>
+
+#include "base/machine/environment.h"
+#include "base/error.h"
+#include "data/json_file.h"
+
+static int by_factor(const void *a, const void *b)
+{
+    const struct ulp_factor_range *x = a, *y = b;
+    const int nodes = strcmp(x->node, y->node);
+    return nodes ? nodes : strcmp(x->factor, y->factor);
+}
+
+static const char *const range_keys[] = {"node", "factor", "largest"};
+
+static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
+                                  struct ulp_factor_range *out, struct ulp_error *error)
+{
+    const json_t *node = json_object_get(object, "node"),
+                 *factor = json_object_get(object, "factor"),
+                 *largest = json_object_get(object, "largest");
+    const enum ulp_status status = ulp_json_check_keys(object, range_keys, 3, error);
+    if (status != ULP_OK)
+        return status;
+    if (!json_is_string(node) || !json_is_string(factor))
+        return ulp_fail(error, ULP_ERROR_INPUT, "expected texts \"node\" and \"factor\"");
+    out->largest = (float)json_number_value(largest);
+    if (!json_is_number(largest) || !(out->largest >= 0) || !isfinite(out->largest))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "\"largest\" is no finite magnitude of FP32, 0 or above");
+    out->node = ulp_arena_text(arena, json_string_value(node), json_string_length(node));
+    out->factor = ulp_arena_text(arena, json_string_value(factor), json_string_length(factor));
+    return out->node && out->factor ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status read_ranges(void *out, const char *name, const json_t *root,
+                                   struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_factor_ranges *ranges = out;
+    const json_t *list = json_object_get(root, "ranges");
+    const size_t count = json_array_size(list);
+    if (!count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "has no \"ranges\": expected what ulpscope scales --calibrate writes");
+    struct ulp_factor_range *items = ulp_arena_take(arena, count, sizeof *items);
+    ranges->items = items;
+    ranges->name = ulp_arena_copy(arena, name);
+    if (!items || !ranges->name)
+        return ulp_out_of_memory(error);
+    enum ulp_status status = ULP_OK;
+    for (size_t r = 0; r < count && status == ULP_OK; r++)
+        if ((status = read_range(json_array_get(list, r), arena, &items[r], error)) != ULP_OK)
+            ulp_fail_at(error, status, "\"ranges\"[%zu]", r);
+    if (status != ULP_OK)
+        return status;
+    qsort(items, count, sizeof *items, by_factor);
+    ranges->count = count;
+    for (size_t r = 1; r < count; r++)
+        if (by_factor(&items[r - 1], &items[r]) == 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "two ranges of node '%s', %s", items[r].node,
+                            items[r].factor);
+    return ULP_OK;
+}
+
+enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
+                                    struct ulp_range_list *out, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    *out = (struct ulp_range_list){0};
+    const enum ulp_status status =
+        ulp_json_file_read(path, budget, read_ranges, &out->ranges, &out->memory, error);
+    if (status != ULP_OK)
+        *out = (struct ulp_range_list){0};
+    return status;
+}
+
+void ulp_range_list_free(struct ulp_range_list *list)
+{
+    ulp_arena_free(list->memory);
+    *list = (struct ulp_range_list){0};
+}
