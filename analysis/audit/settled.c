@@ -15,9 +15,9 @@ struct note {
     struct ulp_metrics lanes[][ULP_VIEW_COUNT];
 };
 
-static size_t *fields_of(const struct note *note)
+static const size_t *fields_of(const struct note *note)
 {
-    return (size_t *)(void *)(note->lanes + note->lane_count);
+    return (const size_t *)(const void *)(note->lanes + note->lane_count);
 }
 
 static size_t count_views(const struct ulp_settled *figures)
@@ -79,6 +79,6 @@ void ulp_settled_note(const struct ulp_auditor *auditor, const struct ulp_event 
     memcpy(note->dims, value->dims, sizeof note->dims);
     for (size_t l = 0; l < note->lane_count; l++)
         memcpy(note->lanes[l], figures->lanes[l].views, sizeof note->lanes[l]);
-    memcpy(fields_of(note), fields + first, note->field_count * sizeof *fields);
+    memcpy(note->lanes + note->lane_count, fields + first, note->field_count * sizeof *fields);
     ulp_kept_leave_note(auditor->plan->kept, event->settled, o, note);
 }

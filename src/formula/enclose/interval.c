@@ -152,6 +152,14 @@ static double clamp(double x, double least, double most)
     return x < least ? least : x > most ? most : x;
 }
 
+/* Ends of the operand, in the function's range; where it is no number: 1. */
+static void take_ends(const struct monotone *f, const struct ulp_intervals *a, const double *ends,
+                      size_t n, double *out)
+{
+    for (size_t i = 0; i < n; i++)
+        out[i] = has_numbers(a, i) ? clamp(ends[i], f->from, f->to) : 1;
+}
+
 static void compute_monotone(const struct ulp_interval_rule *rule, enum ulp_primitive primitive,
                              size_t n, const struct ulp_intervals *out,
                              const struct ulp_intervals *a, double *largest)
@@ -162,11 +170,9 @@ static void compute_monotone(const struct ulp_interval_rule *rule, enum ulp_prim
                         : kind == ULP_RESULT_ROUNDED ? rule->unit
                                                      : 0;
     double x[PIECE], low[PIECE], high[PIECE];
-    for (size_t i = 0; i < n; i++)
-        x[i] = has_numbers(a, i) ? clamp(f->falls ? a->hi[i] : a->lo[i], f->from, f->to) : 1;
+    take_ends(f, a, f->falls ? a->hi : a->lo, n, x);
     evaluate(primitive, low, x, n);
-    for (size_t i = 0; i < n; i++)
-        x[i] = has_numbers(a, i) ? clamp(f->falls ? a->lo[i] : a->hi[i], f->from, f->to) : 1;
+    take_ends(f, a, f->falls ? a->lo : a->hi, n, x);
     evaluate(primitive, high, x, n);
     for (size_t i = 0; i < n; i++) {
         double lo = low[i], hi = high[i];

@@ -159,11 +159,11 @@ ATTRIBUTE INLINE VECTOR JOIN(FUSED, gather)(const REAL *p, size_t stride)
 {
     if (stride == 1)
         return *(const PLACED *)p;
-    VECTOR x;
+    VECTOR x = {0}; /* for a compiler that does not see that every lane is written */
     if (stride == 2) {
         const VECTOR low = *(const PLACED *)p, high = *(const PLACED *)(p + LANES - 1);
 #ifndef __clang__
-        MASK places;
+        MASK places = {0};
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)
             places[i] = (BITS)(i < LANES / 2 ? 2 * i : 2 * i + 1);
