@@ -9,7 +9,8 @@
 #define PAIR_GAINS_DB 1
 
 /* "; without the pair of node 4 q (QuantizeLinear), which clips 51 of 640 elements, it gains 12.3
- * dB"; of weights ", and with a scale for each of their channels 3.7 dB" */
+ * dB"; of weights ", and with a scale for each of their channels 3.7 dB"; what is exact then is
+ * said to be */
 bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane)
 {
     const struct ulp_qdq_pair *pair = lane->qdq_pairs;
@@ -26,9 +27,13 @@ bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane)
         ulp_text_add(out, " it gains %.1f dB", pair->gained_db);
     else
         ulp_text_add(out, " it is exact");
-    if (pair->channels_db >= PAIR_GAINS_DB)
-        ulp_text_add(out, ", and with a scale for each of their channels %.1f dB",
-                     pair->channels_db);
+    if (!(pair->channels_db >= PAIR_GAINS_DB))
+        return true;
+    ulp_text_add(out, ", and with a scale for each of their channels ");
+    if (isfinite(pair->channels_db))
+        ulp_text_add(out, "%.1f dB", pair->channels_db);
+    else
+        ulp_text_add(out, "%s", isfinite(pair->gained_db) ? "it is exact" : "too");
     return true;
 }
 

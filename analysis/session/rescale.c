@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/memory/alloc.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
@@ -24,7 +25,7 @@ static int find_axis(const struct ulp_block *block, int slot)
         const char *op = reader->bound.op->name;
         if (reader->own_input_count < 2 || reader->inputs[1] != slot)
             continue;
-        return strcmp(op, "MatMul") == 0          ? rank - 1
+        return strcmp(op, "MatMul") == 0          ? (rank > 1 ? rank - 1 : -1)
                : strcmp(op, "Conv") == 0          ? 0
                : strcmp(op, "ConvTranspose") == 0 ? 1
                : strcmp(op, "Gemm") == 0          ? !is_set(reader, "transB")
@@ -33,19 +34,23 @@ static int find_axis(const struct ulp_block *block, int slot)
     return -1;
 }
 
-static void round_channel(const struct ulp_tensor *floats, size_t channel, size_t channels,
-                          size_t inner, double low, double high, float *out)
+/* scales: of each channel, zeros when it is called. */
+static void round_channels(const struct ulp_tensor *floats, size_t channels, size_t inner,
+                           enum ulp_type type, double *scales, float *out)
 {
-    double most = 0;
-    for (size_t i = 0; i < floats->count; i++)
-        if (i / inner % channels == channel)
-            most = ulp_math_max(most, fabs(ulp_tensor_get(floats, i)));
-    const double scale = (double)(float)(most / high);
-    for (size_t i = 0; i < floats->count; i++)
-        if (i / inner % channels == channel) {
-            const double steps = scale > 0 ? rint(ulp_tensor_get(floats, i) / scale) : 0;
-            out[i] = (float)(scale * ulp_math_max(low, ulp_math_min(high, steps)));
-        }
+    double low, high;
+    ulp_integer_range(type, &low, &high);
+    for (size_t i = 0; i < floats->count; i++) {
+        double *most = &scales[i / inner % channels];
+        *most = ulp_math_max(*most, fabs(ulp_tensor_get(floats, i)));
+    }
+    for (size_t c = 0; c < channels; c++)
+        scales[c] = (double)(float)(scales[c] / high);
+    for (size_t i = 0; i < floats->count; i++) {
+        const double scale = scales[i / inner % channels],
+                     steps = scale > 0 ? rint(ulp_tensor_get(floats, i) / scale) : 0;
+        out[i] = (float)(scale * ulp_math_max(low, ulp_math_min(high, steps)));
+    }
 }
 
 enum ulp_status ulp_rescale_channels(const struct ulp_plan *plan,
@@ -61,16 +66,22 @@ enum ulp_status ulp_rescale_channels(const struct ulp_plan *plan,
     if ((type != ULP_TYPE_INT8 && type != ULP_TYPE_INT4) || !scale->constant ||
         scale->constant->count != 1 || axis < 0 || axis >= floats->rank || floats->dims[axis] < 2)
         return ULP_OK;
-    double low, high;
+    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    const size_t channels = (size_t)floats->dims[axis];
     size_t inner = 1;
-    ulp_integer_range(type, &low, &high);
+    void *scales;
     for (int d = axis + 1; d < floats->rank; d++)
         inner *= (size_t)floats->dims[d];
     enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
                                                  floats->rank, floats->dims, error);
     if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, ulp_model_budget(plan->model), error);
-    for (size_t c = 0; status == ULP_OK && c < (size_t)floats->dims[axis]; c++)
-        round_channel(floats, c, (size_t)floats->dims[axis], inner, low, high, out->data);
+        status = ulp_allocate_zero(&scales, channels, sizeof(double), budget,
+                                   "scales of the channels of weights", error);
+    if (status != ULP_OK)
+        return status;
+    status = ulp_tensor_allocate(out, budget, error);
+    if (status == ULP_OK)
+        round_channels(floats, channels, inner, type, scales, out->data);
+    ulp_free(scales);
     return status;
 }

@@ -165,6 +165,22 @@ for rows in (False, True):
     if not abs(pair["channels_db"] - gained) <= .01 or f"and with a scale for each of their channels {gained:.1f} dB" not in lane["verdict"]:
         failures += 1
         print("FAIL channels:", pair, gained, lane["verdict"])
+# a vector has no output channels; and what a scale for each makes exact has no decibels
+tenth = np.float32(.1)
+for name, weight, step, said in (("vector", turn.normal(size=24).astype("f"), tenth, None),
+                                 ("exact", np.diag(2.0 ** np.arange(-11, 1)).astype("f") * 127, np.float32(1), ", and with a scale for each of their channels too"),):
+    given = turn.integers(-8, 9, size=(16, len(weight))).astype("f") # small integers: FP32 forms their products without a rounding
+    np.savez("wide.npz", x=given)
+    product = node("MatMul", "x w", "y", "product")
+    write_model("narrow.onnx", [product], {"x": given.shape}, ["y"], {"w": weight}, opset=13)
+    write_model("wide.onnx", [node("DequantizeLinear", "q s z", "w", "weights"), product], {"x": given.shape}, ["y"],
+                {"q": np.rint(weight / step).astype("i1"), "s": step, "z": np.int8(0)}, opset=13)
+    subprocess.run([sys.argv[1], "audit", "wide.onnx", "--reference-model", "narrow.onnx", "-i", "wide.npz", "-a", "fp32", "-q", "-o", "r"], check=True, stdout=subprocess.DEVNULL)
+    with open("r/report.json") as file:
+        lane = json.load(file)["lanes"][0]
+    if not (said in lane["verdict"] if said else lane["qdq_pairs"][0]["channels_db"] is None and "channels" not in lane["verdict"]):
+        failures += 1
+        print("FAIL", name, lane["qdq_pairs"][0], lane["verdict"])
 sys.exit(failures > 0)
 END
 expect 2 "a pair with a name that the original has not" "$program" audit named.onnx --reference-model float.onnx --pair w=missing -i named.npz -a fp32 -q
