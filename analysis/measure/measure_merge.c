@@ -67,6 +67,8 @@ bool ulp_metrics_worse(const struct ulp_metrics *a, const struct ulp_metrics *b)
         return a->diverged;
     if (a->nonfinite != b->nonfinite)
         return a->nonfinite > b->nonfinite;
+    if (!a->count != !b->count) /* where nothing is finite nothing is measured */
+        return a->count > 0;
     return !(a->rms <= b->rms);
 }
 
@@ -84,27 +86,27 @@ void ulp_metrics_merge_mean(struct ulp_metrics *mean, const struct ulp_metrics *
     mean->diverged = (before && mean->diverged) || sample->diverged;
 }
 
-/* Of a tensor without elements. */
-static bool is_empty(const struct ulp_metrics *metrics)
+/* Of a tensor without elements, or without any that is finite in the reference. */
+static bool has_figures(const struct ulp_metrics *metrics)
 {
-    return !metrics->count && !metrics->nonfinite && !metrics->unmeasured && !metrics->diverged;
+    return metrics->count || metrics->nonfinite || metrics->diverged;
 }
 
 void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics *sample,
                              size_t before)
 {
-    if (before == 0 || is_empty(limit)) {
+    const size_t unmeasured = before ? limit->unmeasured + sample->unmeasured : sample->unmeasured;
+    const bool first = before == 0 || !has_figures(limit);
+    if (first)
         *limit = *sample;
-        return;
-    }
-    if (is_empty(sample))
+    limit->unmeasured = unmeasured;
+    if (first || !has_figures(sample))
         return;
     for (int f = 0; f < ULP_FIGURE_COUNT; f++)
         if (ulp_figure_worse(f, ulp_figure_get(sample, f), ulp_figure_get(limit, f)))
             *ulp_figure(limit, f) = ulp_figure_get(sample, f);
     limit->nonfinite = sample->nonfinite > limit->nonfinite ? sample->nonfinite : limit->nonfinite;
     limit->count += sample->count;
-    limit->unmeasured += sample->unmeasured;
     limit->diverged |= sample->diverged;
 }
 

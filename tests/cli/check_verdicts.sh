@@ -237,6 +237,28 @@ expect 0 "NaN passed on" "$program" audit passed.onnx -i passed.npz -a fp32 -q
 [[ $(head -1 out) == "fp32: not judged: y equals the reference. Input x has 1 value"* ]] || fail "NaN passed on: $(head -1 out)"
 expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs
 [[ $(head -1 out) == "fp32: fine"* ]] || fail "NaN that is meant: $(head -1 out)"
+# a sample of which nothing can be measured hides no figure of the others, before them or behind them
+PYTHONPATH=$source/examples "$python" - <<'END' || fail "samples"
+import numpy as np
+from onnx_writer import node, write_model
+
+write_model("root.onnx", [node("Exp", "x", "y")], {"x": (4, 8)}, ["y"], {}, opset=13)
+np.savez("some.npz", x=np.random.default_rng(3).random((4, 8), "f"))
+np.savez("none.npz", x=np.full((4, 8), np.nan, "f"))
+END
+for order in "some none" "none some" some; do
+    inputs=()
+    for sample in $order; do inputs+=(-i $sample.npz); done
+    expect 0 "$order" "$program" audit root.onnx "${inputs[@]}" -a fp16 -q --allow-nonfinite-inputs -o "${order// /-}"
+done
+"$python" - <<'END' || fail "the order of samples decides"
+import json
+
+some, before, behind = (json.load(open(f"{folder}/report.json"))["lanes"][0]["outputs"][0] for folder in ("some", "none-some", "some-none"))
+figures = [(output["entire"], output["judged"]["grade"], output["judged"]["text"], output["judged"]["sqnr_db"]) for output in (some, before, behind)]
+assert figures[1] == figures[2] and figures[1][1] == "not judged", figures[1:]
+assert figures[1][0] == figures[0][0] and figures[1][3] == figures[0][3], figures
+END
 expect 0 "two shapes" "$program" audit log.onnx -a fp16 -q --shape x=1x8 --shape x=2x8
 grep -q '\\n' out && fail "a literal line feed between two shapes"
 exit $failed
