@@ -196,9 +196,9 @@ static double relative_of(const struct ulp_audit_output *output)
                : NAN;
 }
 
-/* One run's: sums of squares, worst figures. */
+/* One run's: sums of squares, worst figures. judged: the inputs are what was meant. */
 static void add_point(struct ulp_study_point *point, const struct ulp_audit_output *output,
-                      size_t trial)
+                      bool judged, size_t trial)
 {
     const double relative = relative_of(output), delta = relative - point->trials.mean;
     point->trials.mean += delta / (double)(trial + 1);
@@ -212,7 +212,8 @@ static void add_point(struct ulp_study_point *point, const struct ulp_audit_outp
     point->nonfinite = point->metrics.nonfinite;
     point->diverged |= output->entire.diverged;
     /* of a value that is no output of the graph nothing is known */
-    const enum ulp_grade grade = output->judged.text ? output->judged.grade : ULP_GRADE_NOT;
+    const enum ulp_grade grade =
+        judged && output->judged.text ? output->judged.grade : ULP_GRADE_NOT;
     if (!trial || ulp_grade_weigh(grade) > ulp_grade_weigh(point->grade))
         point->grade = grade;
 }
@@ -283,15 +284,17 @@ static void add_groups(const struct ulp_studying *s, const struct ulp_audit_lane
     }
 }
 
-void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
+void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit *audit, size_t l,
                         size_t setting, size_t trial)
 {
+    const struct ulp_audit_lane *lane = &audit->lanes[l];
+    const bool judged = !audit->nonfinite_input_count || s->options->allow_nonfinite_inputs;
     struct ulp_study_setting *to = &s->out->settings[setting];
     size_t p = 0;
     for (; p < s->out->place_count && s->out->places[p].kind != ULP_PLACE_GROUP; p++) {
         const struct ulp_audit_output *output = find_output(s, lane, p);
         if (output)
-            add_point(&to->points[p], output, trial);
+            add_point(&to->points[p], output, judged, trial);
         else
             add_missing(&to->points[p]);
     }

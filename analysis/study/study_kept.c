@@ -30,9 +30,10 @@ static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
     for (size_t i = 0; i < s->sample_count; i++)
         ulp_text_add(&key, "inputs %016llx\n",
                      (unsigned long long)ulp_tensor_set_fingerprint(s->samples[i].inputs));
-    ulp_text_add(&key, "reference %s\nseed %llu, probability %a, confidence %a, task %d\n",
+    ulp_text_add(&key,
+                 "reference %s\nseed %llu, probability %a, confidence %a, task %d, nonfinite %d\n",
                  s->options->reference.name, (unsigned long long)out->seed, out->probability,
-                 out->confidence, (int)s->options->task);
+                 out->confidence, (int)s->options->task, s->options->allow_nonfinite_inputs);
     for (size_t p = 0; p < out->place_count; p++)
         ulp_text_show(&key, "place %d %s\n", (int)out->places[p].kind, out->places[p].name);
     s->key = key.failed ? NULL : ulp_arena_text(out->memory, key.data, key.length);

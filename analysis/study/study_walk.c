@@ -79,7 +79,7 @@ static enum ulp_status keep_walk(struct walking *w, const struct ulp_audit *audi
     struct ulp_studying *s = w->s;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < w->count; l++)
-        ulp_study_add_lane(s, &audit->lanes[l], w->lanes[w->first + l].setting,
+        ulp_study_add_lane(s, audit, l, w->lanes[w->first + l].setting,
                            w->lanes[w->first + l].trial);
     for (size_t l = 0; l < w->count && status == ULP_OK; l++) {
         const struct lane *lane = &w->lanes[w->first + l];
@@ -118,6 +118,8 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
     const struct ulp_study_options *given = w->s->options;
     const struct ulp_audit_options options = {.thread_count = given->thread_count,
                                               .task = given->task,
+                                              .allow_nonfinite_inputs =
+                                                  given->allow_nonfinite_inputs,
                                               .progress = given->progress};
     const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
     struct ulp_plans plans = {.model = w->s->model,

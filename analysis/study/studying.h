@@ -37,8 +37,8 @@ enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error
 /* places.c: what is looked at, of a plan of any arithmetics. */
 enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_plan *plan,
                                       struct ulp_error *error);
-/* The figures of an audited lane, which is a run of the setting, into its points. */
-void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit_lane *lane,
+/* The figures of the audit's lane l, which is a run of the setting, into its points. */
+void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit *audit, size_t l,
                         size_t setting, size_t trial);
 /* Its runs begin anew. */
 void ulp_study_forget_points(const struct ulp_studying *s, size_t setting);

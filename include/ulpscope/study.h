@@ -197,6 +197,8 @@ struct ulp_study_options {
     /* called with progress->context before each run of a sample, when not NULL */
     void (*begins)(void *progress_context, size_t run, size_t run_count);
     enum ulp_task task; /* of the graph's outputs; UNKNOWN: each is recognised */
+    /* NaN and infinities in inputs are meant: else no point is judged where there are any */
+    bool allow_nonfinite_inputs;
 };
 
 /* Run the study on samples of any shapes that leave the same nodes to compute. Settings are

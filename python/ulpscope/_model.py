@@ -201,6 +201,7 @@ class Model:
         certify: bool = False,
         quick: bool = False,
         timings: bool = False,
+        task: str | None = None,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
@@ -209,7 +210,8 @@ class Model:
         share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
-        quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings)."""
+        quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings).
+        task: what the outputs are for ("classify"; None: recognised)."""
         if quick and reference not in (None, "fp64"):
             raise UsageError("quick=True takes the FP64 reference: leave out reference")
         if plan is not None and keep is not None:
@@ -237,6 +239,7 @@ class Model:
                 timer=timer.value if timer is not None else None,
                 progress=ctypes.pointer(watch.observer),
                 begins=_begins(d.ulp_audit_options, shown),
+                task=_find_task(task),
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
             )
             given = d.ulp_samples(len(sets), _sample_items(names, sets))
@@ -431,9 +434,6 @@ class Model:
         items = (d.ulp_recording * max(len(recorded), 1))()
         for item, name, tensors in zip(items, recordings or {}, recorded):
             item.name, item.tensors = name.encode(), tensors.value
-        tasks = {decode(lib.ulp_task_name(t)): t for t in range(1, d.ULP_TASK_COUNT)}
-        if task is not None and task not in tasks:
-            raise UsageError(f"task {task!r}: expected one of {', '.join(tasks)}")
         result = Owner(d.ulp_doctor(), "ulp_doctor_free")
         with Watch(make_progress(progress)) as watch:
             options = d.ulp_doctor_options(
@@ -442,7 +442,7 @@ class Model:
                 reference=find_arithmetic(reference).struct,
                 recordings=items,
                 recording_count=len(recorded),
-                task=tasks[task] if task is not None else 0,
+                task=_find_task(task),
                 tolerance=tolerance,
                 no_plan=not plan,
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
@@ -569,11 +569,14 @@ class Model:
         tolerance: float = 0.0,
         reference: ArithmeticName = "mpfr:128",
         checkpoint: str | os.PathLike[str] | None = None,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Study:
         """How the error follows what is swept ("e5m{4..12}", "fp16,round={rne,rz,sr}"), at the outputs, at nodes and in layer
-        groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings."""
+        groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings.
+        task: what the outputs are for ("classify"; None: recognised)."""
         names, sets = self._samples(samples)
         swept = _list(sweeps)
         shown = make_progress(progress)
@@ -592,6 +595,8 @@ class Model:
                 confidence=confidence,
                 tolerance=tolerance,
                 checkpoint=os.fsencode(checkpoint) if checkpoint is not None else None,
+                task=_find_task(task),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),
                 begins=_begins(d.ulp_study_options, shown),
@@ -622,12 +627,13 @@ class Model:
         *,
         reference: ArithmeticName = "mpfr:128",
         trials: int = 0,
+        task: str | None = None,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Comparison:
         """Whether tensors that other frameworks recorded (by recording, then by the graph's names) differ from the reference as an
-        arithmetic does, and if not, which is the first that does not, and why."""
+        arithmetic does, and if not, which is the first that does not, and why. task: what the outputs are for ("classify"; None: recognised)."""
         sample, sets = self._set(inputs), [self._set(arrays) for arrays in recordings.values()]
         names = [name.encode() for name in recordings]
         items = (d.ulp_recording * max(len(sets), 1))()
@@ -640,6 +646,7 @@ class Model:
                 reference=find_arithmetic(reference).struct,
                 arithmetics=(d.ulp_arithmetic * len(lanes))(*lanes),
                 arithmetic_count=len(lanes),
+                task=_find_task(task),
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
                 trials=trials,
                 thread_count=threads,
@@ -654,6 +661,13 @@ def _list(values: Any) -> list[Any]:
     if not isinstance(values, Iterable) and not isinstance(values, Arithmetic):
         raise UsageError(f"{values!r}: expected a name, or several")
     return [values] if isinstance(values, (str, Arithmetic)) else list(values)
+
+
+def _find_task(task: str | None) -> int:
+    tasks = {decode(lib.ulp_task_name(t)): t for t in range(1, d.ULP_TASK_COUNT)}
+    if task is not None and task not in tasks:
+        raise UsageError(f"task {task!r}: expected one of {', '.join(tasks)}")
+    return tasks[task] if task is not None else 0
 
 
 def _begins(options: Any, shown: Progress | None) -> Any:

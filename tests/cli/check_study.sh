@@ -50,6 +50,26 @@ assert settings['e8m' + sys.argv[1]]['points'][0]['grade'] == grade, grade
 END
     done
 done
+# NaN in an input is judged nowhere, unless it is meant
+PYTHONPATH=$source/examples python3 - <<'END' || fail "an input with NaN"
+import numpy as np
+from onnx_writer import node, write_model
+
+write_model("passed.onnx", [node("Exp", "x", "y")], {"x": (4, 8)}, ["y"], {}, opset=13)
+x = np.linspace(.1, 1, 32, dtype="f").reshape(4, 8)
+x[1, 2] = np.nan
+np.savez("passed.npz", x=x)
+END
+for meant in "" --allow-nonfinite-inputs; do
+    expect 0 "NaN $meant" "$program" study passed.onnx -i passed.npz -q --sweep 'e8m{2..7}' $meant --checkpoint nan --json nan.json
+    expect 0 "its twin" "$program" audit passed.onnx -i passed.npz -a e8m2 $meant -q --no-attribute -o twin
+    python3 - "$meant" <<'END' || fail "NaN is judged: $meant"
+import json, sys
+grade = json.load(open('nan.json'))['settings'][0]['points'][0]['grade']
+judged = json.load(open('twin/report.json'))['lanes'][0]['outputs'][0]['judged']['grade']
+assert grade == (judged if sys.argv[1] else 'not judged') and judged != 'not judged', (grade, judged)
+END
+done
 
 # killed when one setting is finished, and when four are
 for count in 1 4; do

@@ -383,6 +383,9 @@ class Models(unittest.TestCase):
         self.assertFalse(doctor.fine)
         self.assertEqual((doctor.causes[0].reason, doctor.causes[0].node, doctor.arithmetic), ("overflow", "block/norm1/Sum", "torch:fp16"))
         self.assertTrue(model.doctor(INPUTS, arithmetic="fp32", task="classify").fine)
+        for task in ("signal", "classify"):
+            judged, point = model.audit(INPUTS, "e8m4", task=task)[0].outputs[0].judged, model.study(INPUTS, "e8m{4..6}", task=task)["e8m4"]["logits"]
+            self.assertEqual((judged.task, point.grade), (task, judged.grade))
         with self.assertRaisesRegex(ulpscope.UsageError, "expected one of none, classify"):
             model.doctor(INPUTS, task="sleep")
         for wrong in (np.nan, np.inf, -1.0):

@@ -85,10 +85,10 @@ static void refuse_beside_rows(const struct argp_state *state, const struct stud
         {options->node_count || options->group || options->trials, true,
          "--rows looks at outputs and products; leave out --node, --group and --trials"},
         {options->tolerance > 0 || options->reference || options->probability > 0 ||
-             options->confidence > 0 || options->task,
+             options->confidence > 0 || options->task || options->common.allow_nonfinite_inputs,
          true,
          "--rows compares runs with each other; leave out --tolerance, --reference, --probability, "
-         "--confidence and --task"},
+         "--confidence, --task and --allow-nonfinite-inputs"},
         {options->checkpoint || options->csv || options->html, true,
          "--rows writes text and --json; leave out --checkpoint, --csv and --html"},
         {count_shapes(&options->common) > 1, true, "--rows takes one --shape of each input"},
@@ -100,7 +100,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct study_options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
+    case ARGP_KEY_INIT:
+        state->child_inputs[0] = &options->common;
+        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
+        return 0;
     case OPTION_SWEEP:
         add_argument(state, &options->sweeps, &options->sweep_count, argument);
         return 0;
@@ -262,6 +265,8 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
                                        .probability = options->probability,
                                        .confidence = options->confidence,
                                        .task = options->task,
+                                       .allow_nonfinite_inputs =
+                                           options->common.allow_nonfinite_inputs,
                                        .tolerance = options->tolerance,
                                        .checkpoint = options->checkpoint,
                                        .thread_count = options->common.threads,
@@ -456,7 +461,9 @@ static int report(const struct study_options *options, const struct working *wor
 
 int command_study(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
+                                                 {&judge_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct study_options options = {0};
