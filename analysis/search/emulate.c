@@ -114,7 +114,7 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
     const enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
                                 ratio, error);
-    const double emulated = *ratio;
+    const double emulated = search->emulated = *ratio;
     *ratio = find_ratio(search, of, emulated);
     return status == ULP_OK ? remember(search, of, emulated, *ratio, error) : status;
 }

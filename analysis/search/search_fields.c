@@ -63,6 +63,7 @@ static const struct ulp_field search_uniform[] = {
     {.name = "format", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_uniform, format), .list = "formats"},
     {.name = "bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_uniform, bits)},
     {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_uniform, ratio)},
+    {.name = "emulated", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_uniform, emulated)},
 };
 const struct ulp_struct ulp_struct_search_uniform = {
     "ulp_search_uniform", sizeof(struct ulp_search_uniform), search_uniform, sizeof search_uniform / sizeof *search_uniform};

@@ -40,7 +40,9 @@ void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found
     for (size_t i = 0; i < count; i++)
         ulp_text_add(out, "%s%zu %s %s", i ? (i + 1 == count ? " and " : ", ") : "",
                      found->formats[shown[i]].layer_count,
-                     i + 1 == count && !has_widest ? "need" : "take",
+                     i + 1 == count && !has_widest               ? "need"
+                     : found->formats[shown[i]].layer_count == 1 ? "takes"
+                                                                 : "take",
                      found->formats[shown[i]].name);
 }
 

@@ -39,7 +39,7 @@ static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
                 ulp_text_add(out, "%s%s %.4g bits and ",
                              any ? ", " : "The same format in every product: ",
                              found->formats[f].name, found->uniforms[u].bits);
-                add_error(out, found, found->uniforms[u].ratio);
+                add_error(out, found, found->uniforms[u].emulated);
                 any = true;
             }
     if (any)
@@ -53,9 +53,10 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_show(out, "No quantised.onnx: %s.\n", found->quantised_reason);
     if (!found->quantised)
         return;
-    ulp_text_show(out, "%s (opset %lld) quantises %zu constants and %zu values", found->quantised,
+    ulp_text_show(out, "%s (opset %lld) quantises %zu constant%s and %zu value%s", found->quantised,
                   (long long)found->quantised_opset, found->quantised_constants,
-                  found->quantised_values);
+                  plural(found->quantised_constants), found->quantised_values,
+                  plural(found->quantised_values));
     if (found->tensorrt)
         ulp_text_add(out,
                      " by TensorRT's operators, with scales of tensors that are the samples'; ");

@@ -306,8 +306,10 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
 {
     const char *what = ulp_search_is_plan(found) ? "plan" : "allocation";
     const bool any = found->by_node ? found->kept_count : found->met && found->layer_count;
-    ulp_text_add(out, "Rests on %zu sample%s and %zu emulations", found->sample_count,
-                 plural(found->sample_count), found->runs);
+    ulp_text_add(out, "Rests on ");
+    if (found->sample_count) /* none where nothing meets the tolerance */
+        ulp_text_add(out, "%zu sample%s and ", found->sample_count, plural(found->sample_count));
+    ulp_text_add(out, "%zu emulations", found->runs);
     if (found->validated_count)
         ulp_text_add(out, "; %zu of %zu held-out samples meet the tolerance", found->validated_met,
                      found->validated_count);

@@ -100,6 +100,7 @@ struct ulp_searcher {
     double total_weight;
     struct ulp_search_nodes nodes;
     double audit_seconds;
+    double emulated;     /* the ratio of the last run alone */
     bool measured;       /* the powers: the model's error can be limited */
     double before, full; /* the ratios with the narrowest and widest choice in every layer */
     double allowed;      /* the ratio that is being searched for: 1, for the frontier others */

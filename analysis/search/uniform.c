@@ -42,7 +42,7 @@ static enum ulp_status run_choice(struct uniform *uniform, size_t choice, double
     if (status == ULP_OK && !search->over)
         out->uniforms[out->uniform_count++] =
             (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work),
-                                        *ratio};
+                                        *ratio, search->emulated};
     return status;
 }
 

@@ -174,6 +174,7 @@ struct ulp_search_point {
 struct ulp_search_uniform {
     size_t format; /* [in formats] */
     double bits, ratio;
+    double emulated; /* the ratio of its run alone, without options.expected */
 };
 
 /* The cheapest allocation that was found. Strings and arrays belong to the result. */

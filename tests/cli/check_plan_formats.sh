@@ -23,7 +23,7 @@ here fp8-e4m3|--formats nvfp4,fp8-e4m3 --budget bits=5
 it takes no --for but trt|--formats nvfp4,bf16 --budget bits=5 --for torch
 mxfp4: TensorRT's operators have nvfp4|--formats mxfp4,bf16 --budget bits=5 --for trt
 is there twice|--formats nvfp4,nvfp4 --budget bits=5
-give a --tolerance|--formats nvfp4,bf16
+or a --budget, as --budget bits=5|--formats nvfp4,bf16
 a budget of bits is a mean|--formats nvfp4,bf16 --budget bits=5 --cost bytes
 TABLE
 plan_digits() { "$program" plan "$model" -i "$inputs" -q --budget bits=9 -o digits "$@" >out 2>err; }
@@ -31,6 +31,14 @@ plan_digits --formats mxfp6,bf16 || fail "mxfp6: $(cat err)"
 shows out "and ONNX has no such element" "a format that no file has"
 plan_digits --formats nvfp4,mxfp8,bf16 || fail "the example's file: $(cat err)"
 shows out "where ReduceMean is another operator than in 13: convert the model first" "an old opset"
+# one format everywhere: what a run has, whether a tolerance or a budget is searched for
+grep "^The same format" out >budget.line
+expect 1 "no tolerance is met" "$program" plan "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=300
+! grep -q "Rests on 0" out || fail "no tolerance is met: it rests on nothing"
+expect 0 "a tolerance of formats" "$program" plan "$model" -i "$inputs" -q --formats nvfp4,mxfp8,bf16 --tolerance sqnr_db=30
+grep "^The same format" out | cmp -s - budget.line || fail "one format everywhere depends on what is searched for: $(cat out)"
+"$program" audit "$model" -i "$inputs" -q --no-attribute -a bf16@h200,factor=nvfp4 >audited || fail "the audit of nvfp4 everywhere"
+shows budget.line "bits and $(sed -n 's/.*(\([0-9.]* dB\)).*/\1/p;/dB/q' audited)," "one format everywhere"
 expect 2 "bits with scales" "$program" bits "$model" -i "$inputs" -q --formats nvfp4,bf16 --tolerance sqnr_db=20
 shows err "ulpscope plan --formats" "bits with scales"
 
