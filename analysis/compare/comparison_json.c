@@ -110,6 +110,14 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
                                  error);
 }
 
+enum ulp_status ulp_comparison_write_json(const struct ulp_comparison *comparison, const char *path,
+                                          struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(ulp_comparison_document(comparison), path, error);
+}
+
 enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
                                     struct ulp_error *error)
 {

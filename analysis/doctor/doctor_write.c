@@ -55,6 +55,14 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *fo
     return status;
 }
 
+enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(make_document(doctor), path, error);
+}
+
 enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
                                 struct ulp_error *error)
 {

@@ -91,6 +91,16 @@ enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                  error);
 }
 
+enum ulp_status ulp_engine_map_write_json(const struct ulp_engine_map *built,
+                                          const struct ulp_wishes *wishes,
+                                          const struct ulp_engine_map_changes *changes,
+                                          const char *path, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(make_document(built, wishes, changes), path, error);
+}
+
 enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes,
                                     const struct ulp_engine_map_changes *changes, const char *path,

@@ -42,6 +42,14 @@ enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
     return ulp_report_write_json(ulp_overflow_document(forecast), folder, "overflow.json", error);
 }
 
+enum ulp_status ulp_overflow_write_json(const struct ulp_overflow_forecast *forecast,
+                                        const char *path, struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(ulp_overflow_document(forecast), path, error);
+}
+
 enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast, const char *path,
                                   struct ulp_error *error)
 {

@@ -35,15 +35,12 @@ const char *ulp_report_file_name(size_t index)
     return index < FILE_COUNT ? report_files[index].name : NULL;
 }
 
-static enum ulp_status write_file(const struct ulp_audit *audit, const char *folder, size_t index,
-                                  struct ulp_error *error)
+/* Into a text that was opened for the file. */
+static enum ulp_status write_file(const struct ulp_audit *audit, size_t index,
+                                  struct ulp_text *text, struct ulp_error *error)
 {
-    struct ulp_text text;
-    enum ulp_status status = ulp_report_open(folder, report_files[index].name, &text, error);
-    if (status != ULP_OK)
-        return status;
-    status = report_files[index].write(audit, &text, error);
-    const enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
+    const enum ulp_status status = report_files[index].write(audit, text, error),
+                          closed = ulp_text_close(text, status == ULP_OK, error);
     return status == ULP_OK ? closed : status;
 }
 
@@ -54,9 +51,23 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
     ulp_environment_enter(&caller);
     enum ulp_status status = ulp_report_prepare(folder, error);
     const bool begun = ulp_files_hold();
-    for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++)
-        status = write_file(audit, folder, f, error);
+    for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++) {
+        struct ulp_text text;
+        status = ulp_report_open(folder, report_files[f].name, &text, error);
+        if (status == ULP_OK)
+            status = write_file(audit, f, &text, error);
+    }
     return ulp_files_release(begun, status, error);
+}
+
+enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *path,
+                                     struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    struct ulp_text text;
+    const enum ulp_status status = ulp_text_open(&text, path, error);
+    return status == ULP_OK ? write_file(audit, 0, &text, error) : status;
 }
 
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,

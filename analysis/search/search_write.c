@@ -120,6 +120,14 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, const char *fol
     return ulp_files_release(begun, status, error);
 }
 
+enum ulp_status ulp_search_write_json(const struct ulp_search *found, const char *path,
+                                      struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_json_write(ulp_search_document(found), path, error);
+}
+
 enum ulp_status ulp_search_html(const struct ulp_search *found, const char *path,
                                 struct ulp_error *error)
 {

@@ -207,6 +207,9 @@ ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 /* Write compare.json (schema: doc/compare.md) into a folder, made when missing. */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
                                              const char *folder, struct ulp_error *error);
+/* compare.json alone, as the file of that path. */
+ULP_API enum ulp_status ulp_comparison_write_json(const struct ulp_comparison *comparison,
+                                                  const char *path, struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
 ULP_API enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison,
                                             const char *path, struct ulp_error *error);

@@ -105,6 +105,9 @@ ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int wid
  * and the like, into the folder, which is made when missing. */
 ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
                                          struct ulp_error *error);
+/* doctor.json alone, as the file of that path. */
+ULP_API enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,
+                                              struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
 ULP_API enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
                                         struct ulp_error *error);

@@ -329,6 +329,11 @@ ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,
                                              const struct ulp_engine_map_changes *changes,
                                              const char *folder, struct ulp_error *error);
+/* The same as the file of that path. */
+ULP_API enum ulp_status ulp_engine_map_write_json(const struct ulp_engine_map *built,
+                                                  const struct ulp_wishes *wishes,
+                                                  const struct ulp_engine_map_changes *changes,
+                                                  const char *path, struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
 ULP_API enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
                                             const struct ulp_wishes *wishes,

@@ -244,6 +244,9 @@ ULP_API void ulp_overflow_free(struct ulp_overflow_forecast *forecast);
 /* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */
 ULP_API enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
                                            const char *folder, struct ulp_error *error);
+/* The same as the file of that path. */
+ULP_API enum ulp_status ulp_overflow_write_json(const struct ulp_overflow_forecast *forecast,
+                                                const char *path, struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
 ULP_API enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast,
                                           const char *path, struct ulp_error *error);

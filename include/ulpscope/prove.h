@@ -79,7 +79,7 @@ struct ulp_proof {
     size_t hidden_unproven;
     size_t place_count;
     struct ulp_place *places; /* of each node of the plan, by index; without histograms */
-    bool short_of_memory; /* for affine forms: the bounds are wider than with more of it */
+    bool short_of_memory;     /* for affine forms: the bounds are wider than with more of it */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };
@@ -109,6 +109,9 @@ ULP_API void ulp_proof_free(struct ulp_proof *proof);
 /* Write proof.json into the folder (made when missing); doc/prove.md has its schema. */
 ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
                                         struct ulp_error *error);
+/* The same as the file of that path. */
+ULP_API enum ulp_status ulp_proof_write_json(const struct ulp_proof *proof, const char *path,
+                                             struct ulp_error *error);
 /* The proof as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour,

@@ -14,6 +14,9 @@ ULP_API const char *ulp_report_file_name(size_t index);
  * one folder at the same time, the later one's files stay. */
 ULP_API enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                          struct ulp_error *error);
+/* report.json alone, as the file of that path. */
+ULP_API enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *path,
+                                             struct ulp_error *error);
 /* The summary as text: the verdict on each arithmetic first, then tables. Free *out with free().
  * width: columns of the terminal, at least 60, to which names are cut; 0: names are not cut, as in
  * summary.txt. colour: use ANSI colour sequences. */

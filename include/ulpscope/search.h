@@ -299,6 +299,9 @@ ULP_API const char *ulp_search_file_name(size_t index);
  * frontier.svg, into the folder, which is made when missing. */
 ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, const char *folder,
                                          struct ulp_error *error);
+/* plan.json or bits.json alone, as the file of that path. */
+ULP_API enum ulp_status ulp_search_write_json(const struct ulp_search *search, const char *path,
+                                              struct ulp_error *error);
 /* The same as one HTML page (ulpscope/html.h). */
 ULP_API enum ulp_status ulp_search_html(const struct ulp_search *search, const char *path,
                                         struct ulp_error *error);

@@ -44,6 +44,7 @@ ulpscope_SOURCES += %D%/option/common.c
 ulpscope_SOURCES += %D%/option/option_describe.c
 ulpscope_SOURCES += %D%/option/option_engine.c
 ulpscope_SOURCES += %D%/option/lanes.c
+ulpscope_SOURCES += %D%/option/option_json.c
 ulpscope_SOURCES += %D%/option/option_limits.c
 ulpscope_SOURCES += %D%/option/option_memory.c
 ulpscope_SOURCES += %D%/option/option.h

@@ -147,7 +147,8 @@ static int run_command(int (*run)(int argc, char **argv), int argc, char **argv)
     struct ulp_error error;
     ulp_outputs_hold();
     const int code = run(argc, argv);
-    return ulp_outputs_release(code != ULP_ERROR_MEMORY, &error) == ULP_OK ? code : fail(&error);
+    return end_json(ulp_outputs_release(code != ULP_ERROR_MEMORY, &error) == ULP_OK ? code
+                                                                                    : fail(&error));
 }
 
 static const char *name_command(const void *context, size_t i)

@@ -117,7 +117,7 @@ for command in $commands; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
             case $command-$input-$output in
-            plan-apply-html | report-model-html) continue ;; # they do not go together
+            plan-apply-html | plan-apply-json | report-model-html) continue ;; # they do not go together
             merge-FOLDER-out) continue ;;                    # a folder of parts, below
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
             *) files=$names ;;

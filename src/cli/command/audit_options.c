@@ -51,8 +51,9 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
          "--gpu and --accumulate are of --engine: give the engine's layers"},
         {o->shard, !o->checkpoint_count,
          "--shard leaves its samples in a folder: give --checkpoint FOLDER"},
-        {o->shard, o->out || o->html,
-         "--shard is a part of an audit: the report is written by ulpscope merge --out and --html, "
+        {o->shard, o->out || o->html || is_json_asked(),
+         "--shard is a part of an audit: the report is written by ulpscope merge --out, --json and "
+         "--html, "
          "so leave them out here"},
         {o->checkpoint_count > 1, !o->merge, "--checkpoint takes one folder"},
         {o->checkpoint_count, shapes,
@@ -61,6 +62,7 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
          "--for chooses the arithmetics: leave out --arith and --fuse-compare"},
         {o->junit, !o->limit_count, "--junit writes the limits of --fail-above: give at least one"},
         {o->junit, shapes, "--junit is of one audit: give one --shape of each input"},
+        {is_json_asked(), shapes, "--json is of one audit: give one --shape of each input"},
         {o->html, shapes, "--html is of one audit: give one --shape of each input"},
         {o->output || o->verify || o->group, o->attribute == ATTRIBUTE_NO,
          "--output, --group-by and --verify are of shares: leave out --no-attribute"},
@@ -165,6 +167,7 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
                                                  {&built_argp, 0, "With --engine:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};

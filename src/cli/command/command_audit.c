@@ -51,6 +51,8 @@ static int write_report(const struct audit_options *options, const struct audit_
         return fail(&error);
     if (folder)
         say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
+    if (json_file() && ulp_audit_write_json(audit, json_file(), &error) != ULP_OK)
+        return fail(&error);
     if (options->html && ulp_report_html(audit, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)

@@ -109,6 +109,7 @@ int command_bits(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
                                                  {&search_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -243,6 +243,8 @@ static int report(const struct compare_options *options, const struct ulp_compar
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/compare.json\n", options->out);
+    if (json_file() && ulp_comparison_write_json(comparison, json_file(), &error) != ULP_OK)
+        return fail(&error);
     if (options->html && ulp_comparison_html(comparison, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
@@ -295,6 +297,7 @@ int command_compare(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list,   parse_option, "MODEL.onnx RECORDING...",
                                      documentation, children,     NULL,

@@ -274,6 +274,8 @@ static int report(const struct doctor_options *options, const struct ulp_doctor 
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/doctor.json, and those of the steps\n", options->out);
+    if (json_file() && ulp_doctor_write_json(doctor, json_file(), &error) != ULP_OK)
+        return fail(&error);
     if (options->html && ulp_doctor_html(doctor, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
@@ -286,6 +288,7 @@ int command_doctor(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
                                                  {&built_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -237,6 +237,9 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
                                       options->out, error);
     if (status == ULP_OK && options->out)
         say(stdout, "report: %s/engine.json\n", options->out);
+    if (status == ULP_OK && json_file())
+        status = ulp_engine_map_write_json(&session->built[last], &session->wishes, changes,
+                                           json_file(), error);
     if (status == ULP_OK && options->html)
         status = ulp_engine_map_html(&session->built[last], &session->wishes, changes,
                                      options->html, error);
@@ -262,6 +265,7 @@ int command_engine(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&built_argp, 0, "What is not told:", 1},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list,   parse_option, "MODEL.onnx ENGINE [SECOND]",
                                      documentation, children,     NULL,

@@ -13,7 +13,6 @@ enum {
     OPTION_TRANSPOSE,
     OPTION_PROBE,
     OPTION_SHAPE,
-    OPTION_JSON,
     OPTION_ALL
 };
 
@@ -22,7 +21,7 @@ struct fit_options {
     char **words;
     size_t word_count;
     bool transposed_a, transposed_b, all;
-    const char *probe, *json;
+    const char *probe;
     size_t max_memory_bytes;
 };
 
@@ -35,7 +34,6 @@ static const struct argp_option option_list[] = {
     {"probe", OPTION_PROBE, "OUT.npz", OPTION_WRITES, "Write operands a and b on which the candidates that are left differ, and which show the order of the sum", 0},
     {"probe-shape", OPTION_SHAPE, "MxNxK", 0, "The shape of the probe's product (default: the first product's)", 0},
     {"all", OPTION_ALL, 0, 0, "Show every candidate that gives the bits (default: 12)", 0},
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
     {0},
 };
@@ -80,7 +78,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_PROBE: options->probe = argument; return 0;
     case OPTION_SHAPE: read_shape(options, state, argument); return 0;
     case OPTION_ALL: options->all = true; return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case 't':
         if (!parse_integer(argument, 1, 1024, &threads))
             refuse(state, "--threads %s: expected 1 to 1024", argument);
@@ -243,8 +240,8 @@ static enum ulp_status report(const struct fit_options *options, const struct ul
     char *summary = NULL;
     enum ulp_status status =
         ulp_fit_text(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
-    if (status == ULP_OK && options->json)
-        status = ulp_fit_write_json(fit, probe, options->json, error);
+    if (status == ULP_OK && json_file())
+        status = ulp_fit_write_json(fit, probe, json_file(), error);
     if (status == ULP_OK && probe)
         status = write_probe(options, probe, error);
     if (status == ULP_OK)
@@ -278,7 +275,9 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
 
 int command_fit(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list,   parse_option, "A B C\nPRODUCT.npz...",
                                      documentation, children,     NULL,
                                      NULL};

@@ -15,7 +15,6 @@ enum {
     OPTION_CHANGE,
     OPTION_BEST,
     OPTION_CONFIDENCE,
-    OPTION_JSON,
     OPTION_HTML,
     OPTION_REFERENCE
 };
@@ -29,7 +28,7 @@ struct fix_options {
     struct common_options common;
     struct ulp_fix_options fix;
     struct words tolerances, only, without;
-    const char *reference, *json, *html;
+    const char *reference, *html;
 };
 
 /* clang-format off */
@@ -46,7 +45,6 @@ static const struct argp_option option_list[] = {
     {"best", OPTION_BEST, 0, 0, "Where nothing meets the tolerance, write what came nearest", 0},
     {"confidence", OPTION_CONFIDENCE, "SHARE", 0, "Of the plan: the share of 50 draws that must hold (default 0.99)", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write the result as JSON", 0},
     HTML_ROW(OPTION_HTML),
     {0},
 };
@@ -90,7 +88,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
                    argument);
         return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
     case ARGP_KEY_END: {
         const struct combination rows[] = {
@@ -174,7 +171,7 @@ static int report(const struct fix_options *options, const struct ulp_fix *fix)
         return fail(&error);
     fputs(text, stdout);
     free(text);
-    if (options->json && ulp_fix_write_json(fix, options->json, &error) != ULP_OK)
+    if (json_file() && ulp_fix_write_json(fix, json_file(), &error) != ULP_OK)
         return fail(&error);
     if (options->html && ulp_fix_html(fix, options->html, &error) != ULP_OK)
         return fail(&error);
@@ -187,6 +184,7 @@ int command_fix(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -11,7 +11,6 @@ enum {
     OPTION_FOR = 512,
     OPTION_PRECISIONS,
     OPTION_OUTPUT_TYPES,
-    OPTION_JSON,
     OPTION_SARIF,
     OPTION_FAIL_ON,
     OPTION_EXPLAIN,
@@ -25,7 +24,7 @@ enum {
 struct lint_options {
     struct common_options common;
     struct ulp_lint_options lint;
-    const char *json, *sarif, *html, *explain, *fix;
+    const char *sarif, *html, *explain, *fix;
     bool list, change;
     size_t shown;
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
@@ -41,7 +40,6 @@ static const struct argp_option option_list[] = {
      "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
     {"fail-on", OPTION_FAIL_ON, "note|warning|error|none", 0,
      "Exit with code 1 when there is a finding of this severity or a higher one (default error); none: never", 0},
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all findings as JSON", 0},
     {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
     HTML_ROW(OPTION_HTML),
     {"fix", OPTION_FIX, "FILE", OPTION_WRITES, "Write a copy of the model in which what needs no inputs is mended: operators written out as several nodes, the logarithm of a Softmax", 0},
@@ -72,7 +70,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_FOR: options->lint.targets |= read_target(state, argument)->bit; return 0;
     case OPTION_PRECISIONS: options->lint.layer_precisions = argument; return 0;
     case OPTION_OUTPUT_TYPES: options->lint.layer_output_types = argument; return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case OPTION_SARIF: options->sarif = argument; return 0;
     case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
     case OPTION_HTML: options->html = argument; return 0;
@@ -179,7 +176,7 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     free(summary);
     if (options->fix)
         list_edits(options, fixed);
-    if (options->json && ulp_lint_write_json(result, options->json, &error) != ULP_OK)
+    if (json_file() && ulp_lint_write_json(result, json_file(), &error) != ULP_OK)
         return fail(&error);
     if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
         return fail(&error);
@@ -223,7 +220,9 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_re
 
 int command_lint(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
+                                                 {&json_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};

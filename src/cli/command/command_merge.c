@@ -143,6 +143,7 @@ int command_merge(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {options,  parse_option, "FOLDER...", documentation,
                                      children, NULL,         NULL};

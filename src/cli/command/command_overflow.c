@@ -301,6 +301,8 @@ static int report(const struct overflow_options *options,
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/overflow.json\n", options->out);
+    if (json_file() && ulp_overflow_write_json(forecast, json_file(), &error) != ULP_OK)
+        return fail(&error);
     if (options->html && ulp_overflow_html(forecast, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
@@ -363,6 +365,7 @@ int command_overflow(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -105,6 +105,7 @@ static void refuse_beside_apply(const struct argp_state *state, const struct pla
                 {search->reference, "--reference"},
                 {search->validate.count, "--validate"},
                 {search->seconds > 0, "--stop-after"},
+                {json_file(), "--json"},
                 {search->html, "--html"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].given)
@@ -198,8 +199,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Find the cheapest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
-    "ARITH and every output meets a tolerance, also where roundings fall otherwise. Each node is run "
-    "lowered by itself, which says what sets of them leave of the error; what is proposed is run in "
+    "ARITH and every output meets a tolerance, also where roundings fall otherwise. Each node is "
+    "run "
+    "lowered by itself, which says what sets of them leave of the error; what is proposed is run "
+    "in "
     "50 draws, and the cheapest set that holds in them is the plan."
     "\vSamples may have any shapes that leave the same nodes to compute.\n\nmixed.onnx is written "
     "only when `ulpscope run -a model` gives the bits of the plan on it, "
@@ -294,6 +297,7 @@ int command_plan(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
                                                  {&search_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -149,6 +149,8 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/proof.json\n", options->out);
+    if (json_file() && ulp_proof_write_json(proof, json_file(), &error) != ULP_OK)
+        return fail(&error);
     const bool proven =
         proof->output_count && proof->counts[ULP_PROOF_PROVEN] == proof->output_count;
     return options->fail_on_unproven && !proven ? ULP_ERROR_LIMIT : ULP_OK;
@@ -156,7 +158,9 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
 
 int command_prove(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
+    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
+                                                 {&json_argp, 0, NULL, 0},
+                                                 {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct prove_options options = {.format = "fp16"};

@@ -8,11 +8,11 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_JSON = 512, OPTION_NODES, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR };
+enum { OPTION_NODES = 512, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR };
 
 struct scales_options {
     struct common_options common;
-    const char *arithmetic, *json, *calibrate;
+    const char *arithmetic, *calibrate;
     struct ulp_calibration_options calibration;
     size_t nodes;
     bool no_choices;
@@ -27,7 +27,6 @@ static const struct argp_option option_list[] = {
      "Write the ranges that all samples have of the factors, for static scales (-a ARITH,scales=FILE), and nothing else", 0},
     {"calibrator", OPTION_CALIBRATOR, "NAME", 0,
      "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), or has the least squared error (mse)", 0},
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {0},
 };
 /* clang-format on */
@@ -63,11 +62,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_NO_CHOICES: options->no_choices = true; return 0;
     case OPTION_CALIBRATE: options->calibrate = argument; return 0;
     case OPTION_CALIBRATOR: read_calibrator(state, argument, &options->calibration); return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: one sample is looked at");
-        if (options->calibrate && options->json)
+        if (options->calibrate && json_file())
             refuse(state, "--calibrate writes ranges and looks at nothing else; leave out --json");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
@@ -168,7 +166,7 @@ static int report(const struct scales_options *options, const struct ulp_scales 
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    return options->json && ulp_scales_write_json(scales, options->json, &error) != ULP_OK
+    return json_file() && ulp_scales_write_json(scales, json_file(), &error) != ULP_OK
                ? fail(&error)
                : ULP_OK;
 }
@@ -177,6 +175,7 @@ int command_scales(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

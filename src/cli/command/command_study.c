@@ -19,7 +19,6 @@ enum {
     OPTION_PROBABILITY,
     OPTION_CONFIDENCE,
     OPTION_CHECKPOINT,
-    OPTION_JSON,
     OPTION_CSV,
     OPTION_HTML,
     OPTION_ROWS,
@@ -30,7 +29,7 @@ struct study_options {
     struct common_options common;
     char **sweeps, **nodes;
     size_t sweep_count, node_count;
-    const char *group, *reference, *checkpoint, *json, *csv, *html, *rows;
+    const char *group, *reference, *checkpoint, *csv, *html, *rows;
     size_t trials;
     double tolerance, probability, confidence;
     enum ulp_task task;
@@ -58,8 +57,7 @@ static const struct argp_option option_list[] = {
     {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
     {"checkpoint", OPTION_CHECKPOINT, "FOLDER", OPTION_READS | OPTION_WRITES,
      "Keep each finished setting in this folder, and go on after those that it has", 0},
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON; of several shapes each into a file of its own (study-shape-2.json), as --csv and --html", 0},
-    {"csv", OPTION_CSV, "FILE", OPTION_WRITES, "Write a row for each setting and place", 0},
+    {"csv", OPTION_CSV, "FILE", OPTION_WRITES, "Write a row for each setting and place; of several shapes each into a file of its own (study-shape-2.csv), as --json and --html", 0},
     {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write a page with the picture: error against bits for each layer group", 0},
     {0},
 };
@@ -123,7 +121,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->confidence = read_part(state, "--confidence", argument, 1);
         return 0;
     case OPTION_CHECKPOINT: options->checkpoint = argument; return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case OPTION_CSV: options->csv = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
     case OPTION_ROWS: options->rows = argument; return 0;
@@ -133,6 +130,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse_beside_rows(state, options);
             return 0;
         }
+        if (json_file() && strcmp(json_file(), "-") == 0 && count_shapes(&options->common) > 1)
+            refuse(state, "--json - is of one study: give one --shape of each input, or a FILE");
         if (!options->sweep_count)
             refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
         return 0;
@@ -199,7 +198,7 @@ static char *name_file(const struct study_options *options, const char *file, si
 static enum ulp_status claim_files(const struct study_options *options, struct ulp_error *error)
 {
     static const char *const names[] = {"--json", "--csv", "--html"};
-    const char *const files[] = {options->json, options->csv, options->html};
+    const char *const files[] = {json_file(), options->csv, options->html};
     const size_t kinds = sizeof files / sizeof *files, shapes = count_shapes(&options->common);
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < kinds * shapes && shapes > 1 && status == ULP_OK; i++) {
@@ -327,8 +326,8 @@ static enum ulp_status study_rows(const struct study_options *options, struct wo
                                      use_colour(STDOUT_FILENO), &text, error);
     if (status == ULP_OK)
         fputs(text, stdout);
-    if (status == ULP_OK && options->json)
-        status = ulp_study_rows_write_json(&study, options->json, error);
+    if (status == ULP_OK && json_file())
+        status = ulp_study_rows_write_json(&study, json_file(), error);
     free(text);
     ulp_study_rows_free(&study);
     return status;
@@ -425,7 +424,7 @@ static int write_files(const struct study_options *options, const struct ulp_stu
                                               struct ulp_error *) = {ulp_study_write_json,
                                                                      ulp_study_write_csv,
                                                                      ulp_study_write_html};
-    const char *const files[] = {options->json, options->csv, options->html};
+    const char *const files[] = {json_file(), options->csv, options->html};
     enum ulp_status status = ULP_OK;
     struct ulp_error error;
     for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++) {
@@ -463,6 +462,7 @@ int command_study(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -8,12 +8,12 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK, OPTION_JSON };
+enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK };
 
 struct tolerance_options {
     struct common_options common;
     struct keep_options keep;
-    const char *arithmetic, *reference, *json;
+    const char *arithmetic, *reference;
     size_t trials, elements;
     bool check;
     double atol, rtol;
@@ -29,7 +29,6 @@ static const struct argp_option option_list[] = {
      "Number of slightly changed problems in which every rounding is drawn anew (default 8)", 0},
     {"elements", OPTION_ELEMENTS, "N", 0,
      "Elements of each output that get a bound, one reverse sweep each (default 8)", 0},
-    {"json", OPTION_JSON, "FILE", OPTION_WRITES, "Write all figures as JSON", 0},
     {0},
 };
 /* clang-format on */
@@ -75,7 +74,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->elements = read_count(state, "--elements", argument, 1);
         return 0;
     case OPTION_CHECK: read_check(options, state, argument); return 0;
-    case OPTION_JSON: options->json = argument; return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: give samples of several shapes as files");
@@ -233,7 +231,7 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->json && ulp_tolerance_write_json(tolerance, options->json, &error) != ULP_OK)
+    if (json_file() && ulp_tolerance_write_json(tolerance, json_file(), &error) != ULP_OK)
         return fail(&error);
     return verdict;
 }
@@ -243,6 +241,7 @@ int command_tolerance(int argc, char **argv)
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};

@@ -110,8 +110,10 @@ static int parse(const struct argp *argp, int argc, char **argv, unsigned flags,
     refuse_unknown(argp, argc, argv);
     if (argp_parse(argp, argc, argv, flags, first, input) != 0)
         return fail_memory();
-    const int code = enter_paths(argp, argc, argv);
-    return code == ULP_OK ? sandbox_enter(argp, argc, argv) : code;
+    int code = enter_paths(argp, argc, argv);
+    if (code == ULP_OK)
+        code = sandbox_enter(argp, argc, argv);
+    return code == ULP_OK ? begin_json() : code;
 }
 
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input)

@@ -171,6 +171,17 @@ extern const struct argp keep_argp;
  * ulp_engine_map_options of zeros. */
 extern const struct argp built_argp;
 
+/* --json, a child parser of every command that has a result: the file that the library is to write,
+ * or NULL; whether the command line that is being parsed asks for it, of two the first. "-" is
+ * standard output, which names no file: there the text goes to stderr from begin_json on, and
+ * end_json returns the exit code of a command that is over, its files written. */
+extern const struct argp json_argp;
+const char *json_file(void);
+bool is_json_asked(void);
+bool is_json_stream(const struct argp_option *row, const char *value);
+int begin_json(void);
+int end_json(int code);
+
 /* The bytes that --max-memory names, or the command is refused. */
 size_t read_memory(const struct argp_state *state, const char *text);
 /* --max-memory, a child parser of commands that read reports; its input is a size_t. */

@@ -108,8 +108,10 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
     while (goes_on && (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1) {
         const struct argp_option *row = find_row(&table, found);
         const bool file = row && optarg && row->flags & OPTION_READS && !is_listed(row, optarg);
+        const bool given =
+            row && (file || !(row->flags & OPTION_READS)) && !is_json_stream(row, optarg);
         if (row)
-            goes_on = use(context, row, file || !(row->flags & OPTION_READS) ? optarg : NULL);
+            goes_on = use(context, row, given ? optarg : NULL);
     }
     for (int a = optind; a < argc && goes_on; a++) {
         find_word(argp->args_doc, (size_t)(a - optind), name, sizeof name);

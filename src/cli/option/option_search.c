@@ -245,6 +245,8 @@ static int report(const struct search_options *options, const struct ulp_search 
         if (code != ULP_OK)
             return code;
     }
+    if (json_file() && ulp_search_write_json(found, json_file(), &error) != ULP_OK)
+        return fail(&error);
     if (options->html && ulp_search_html(found, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)

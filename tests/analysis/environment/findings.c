@@ -33,6 +33,7 @@ void digest_forecast(struct digest *digest)
     CALL(ulp_overflow_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
     CALL(ulp_overflow_text(&forecast, 0, false, &text, e));
     CALL(ulp_overflow_write(&forecast, test_folder("forecast"), e));
+    CALL(ulp_overflow_write_json(&forecast, test_folder("forecast/alone.json"), e));
     CALL(ulp_overflow_html(&forecast, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
     free(text);
@@ -71,6 +72,7 @@ void digest_comparison(struct digest *digest)
     CALL(ulp_comparison_text(&comparison, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_comparison_write(&comparison, test_folder("comparison"), e));
+    CALL(ulp_comparison_write_json(&comparison, test_folder("comparison/alone.json"), e));
     CALL(ulp_comparison_html(&comparison, test_folder("comparison/page.html"), e));
     add_file(digest, test_folder("comparison/compare.json"));
     free(summary);
@@ -105,6 +107,7 @@ void digest_plan(struct digest *digest)
     add_bytes(digest, text, strlen(text));
     found.seconds = found.audit_seconds = 0;
     CALL(ulp_search_write(&found, test_folder("plan"), e));
+    CALL(ulp_search_write_json(&found, test_folder("plan/alone.json"), e));
     CALL(ulp_search_html(&found, test_folder("plan/page.html"), e));
     add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
@@ -165,6 +168,7 @@ void digest_proof(struct digest *digest)
     CALL(ulp_proof_text(&proof, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     CALL(ulp_proof_write(&proof, test_folder("proof"), e));
+    CALL(ulp_proof_write_json(&proof, test_folder("proof/alone.json"), e));
     add_file(digest, test_folder("proof/proof.json"));
     free(text);
     ulp_proof_free(&proof);
@@ -394,6 +398,7 @@ void digest_doctor(struct digest *digest)
     add_bytes(digest, text, strlen(text));
     free(text);
     CALL(ulp_doctor_write(&doctor, test_folder("diagnosis"), e));
+    CALL(ulp_doctor_write_json(&doctor, test_folder("diagnosis/alone.json"), e));
     CALL(ulp_doctor_html(&doctor, test_folder("diagnosis/page.html"), e));
     add_file(digest, test_folder("diagnosis/doctor.json"));
     ulp_doctor_free(&doctor);

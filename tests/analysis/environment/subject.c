@@ -172,6 +172,7 @@ static void digest_report(struct digest *digest, struct ulp_audit *audit)
     add_bytes(digest, summary, strlen(summary));
     CALL(ulp_report_prepare(test_folder("report"), e));
     CALL(ulp_report_write(audit, test_folder("report"), e));
+    CALL(ulp_audit_write_json(audit, test_folder("report/alone.json"), e));
     add_file(digest, test_folder("report/report.json"));
     add_file(digest, test_folder("report/layers.csv"));
     add_file(digest, test_folder("report/summary.txt"));

@@ -1,0 +1,117 @@
+/* --json FILE. Of "-" what the library writes goes through a pipe to the standard output that the
+ * program was started with, whatever that is: a file, a socket. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+
+enum { OPTION_JSON = 0x340 };
+
+/* clang-format off */
+static const struct argp_option option_list[] = {
+    {"json", OPTION_JSON, "FILE", OPTION_WRITES,
+     "Write the result as JSON; -: to standard output, which has nothing else then, the text being on stderr", 0},
+    {0},
+};
+/* clang-format on */
+
+static const char *file; /* NULL: not asked for */
+static bool settled;     /* by the first command line (sandbox_wait) */
+static struct {
+    bool begun;
+    int ends[2], output; /* the pipe's; where it leads */
+    int code;            /* errno of the first failure; 0: none */
+    pthread_t thread;
+    char path[32]; /* by which the library opens the pipe */
+} stream;
+
+static error_t parse_option(int key, char *argument, struct argp_state *state)
+{
+    (void)state;
+    if (key != OPTION_JSON)
+        return ARGP_ERR_UNKNOWN;
+    file = settled ? file : argument;
+    return 0;
+}
+
+const struct argp json_argp = {.options = option_list, .parser = parse_option};
+
+const char *json_file(void)
+{
+    return file;
+}
+
+bool is_json_asked(void)
+{
+    return file && !settled;
+}
+
+bool is_json_stream(const struct argp_option *row, const char *value)
+{
+    return row->key == OPTION_JSON && value && strcmp(value, "-") == 0;
+}
+
+static void put(const char *bytes, size_t count)
+{
+    while (count && !stream.code) {
+        const ssize_t written = write(stream.output, bytes, count);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            stream.code = written < 0 ? errno : EIO;
+            return;
+        }
+        bytes += written;
+        count -= (size_t)written;
+    }
+}
+
+/* Reads on after a failure: who writes into the pipe must not wait. */
+static void *copy(void *context)
+{
+    char bytes[4096];
+    (void)context;
+    for (ssize_t count; (count = read(stream.ends[0], bytes, sizeof bytes)) != 0;)
+        if (count > 0)
+            put(bytes, (size_t)count);
+        else if (errno != EINTR)
+            return NULL;
+    return NULL;
+}
+
+static int fail_to_stream(int code)
+{
+    say(stderr, "ulpscope: --json -: cannot write to standard output: %s\n", strerror(code));
+    return ULP_ERROR_INPUT;
+}
+
+int begin_json(void)
+{
+    settled = true;
+    if (!file || strcmp(file, "-") != 0)
+        return ULP_OK;
+    fflush(stdout);
+    stream.output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (stream.output < 0 || pipe(stream.ends) != 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return fail_to_stream(errno);
+    for (int e = 0; e < 2; e++)
+        fcntl(stream.ends[e], F_SETFD, FD_CLOEXEC);
+    snprintf(stream.path, sizeof stream.path, "/dev/fd/%d", stream.ends[1]);
+    file = stream.path;
+    stream.begun = pthread_create(&stream.thread, NULL, copy, NULL) == 0;
+    return stream.begun ? ULP_OK : fail_memory();
+}
+
+int end_json(int code)
+{
+    if (!stream.begun)
+        return code;
+    stream.begun = false;
+    close(stream.ends[1]);
+    pthread_join(stream.thread, NULL);
+    return stream.code ? fail_to_stream(stream.code) : code;
+}
