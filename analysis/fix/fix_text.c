@@ -133,9 +133,9 @@ static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
     if (!fix->path)
         return;
     if (fix->types)
-        ulp_text_show(&text, "%zu nodes in %s, %zu in FLOAT, %zu Cast%s", mixed->low_count,
-                      mixed->low_type, mixed->float_count, mixed->cast_count,
-                      mixed->cast_count == 1 ? "" : "s");
+        ulp_text_show(&text, "%zu node%s in %s, %zu in FLOAT, %zu Cast%s", mixed->low_count,
+                      mixed->low_count == 1 ? "" : "s", mixed->low_type, mixed->float_count,
+                      mixed->cast_count, mixed->cast_count == 1 ? "" : "s");
     else
         ulp_text_add(&text, "types as in the model: %s",
                      fix->kept_count ? "run it in FP32" : "lower it as before");

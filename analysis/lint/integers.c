@@ -150,8 +150,9 @@ static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_pla
     bool large = false;
     for (size_t i = 0; zero && i < zero->count; i++)
         large |= fabs(ulp_tensor_get(zero, i)) >= WHOLE;
-    if (!large || !is_whole(zero) || from.graph != place.graph || !ulp_type_is_float(to) ||
-        !is_integer(ulp_lint_type(place.graph, quantised)))
+    if (!large || !is_whole(zero) || /* INT32 need not hold it */
+        ulp_lint_type(place.graph, quantised) == ULP_TYPE_INT64 || from.graph != place.graph ||
+        !ulp_type_is_float(to) || !is_integer(ulp_lint_type(place.graph, quantised)))
         return;
     const struct ulp_edit_input q =
         cast(&b, (struct ulp_edit_input){.number = quantised}, ULP_TYPE_INT32);

@@ -22,6 +22,8 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
                                                     : "";
     if (!isfinite(ratio))
         ulp_text_add(out, "something is not finite");
+    else if (ratio == 0)
+        ulp_text_add(out, "no error");
     else if (strncmp(one, metric, strlen(metric)) == 0 && ratio > 0)
         ulp_text_add(out, "%.1f dB",
                      strtod(one + strlen(metric), NULL) -

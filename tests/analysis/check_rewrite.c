@@ -168,6 +168,11 @@ static const struct rewrite_case cases[] = {
      "c = Round(b) y = Cast <to = 6> (c) }",
      "Neg"},
     {"constant-beyond-fp16", 13, NULL,
+     "(int64[9] n) => (float[9] y) <float k = {65535}> { w = Cast <to = 5> (n) c = Cast <to = 1> "
+     "(w) y = Sub(c, k) }",
+     "(int64[9] n) => (float[9] y) <float k = {65535}> { c = Cast <to = 1> (n) y = Sub(c, k) }",
+     NULL},
+    {"constant-beyond-fp16", 13, NULL,
      "(float[2,5] x) => (float[2,5] y) <float s = {0.125}, float k = {65535}> { q = "
      "QuantizeLinear(x, s) "
      "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",

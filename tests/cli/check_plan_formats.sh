@@ -43,6 +43,16 @@ expect 2 "bits with scales" "$program" bits "$model" -i "$inputs" -q --formats n
 shows err "ulpscope plan --formats" "bits with scales"
 
 "$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: no allocation is run beside"; [ "$failed" -eq 0 ] && exit 77; exit 1; }
+# nothing is lost of a product with zeros
+PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+write_model("zeros.onnx", [node("MatMul", "x w", "p"), node("Add", "p x", "y")], {"x": [2, 32]}, {"y": [2, 32]}, {"w": np.zeros((32, 32), "f4")}, opset=25, ir_version=11)
+np.savez("zeros.npz", x=np.random.default_rng(1).standard_normal((2, 32)).astype("f4"))
+END
+expect 0 "a product with zeros" "$program" plan zeros.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o zeros
+shows out "in its declared types no error." "a product with zeros"
+
 for seed in 0 1 2; do
     oracle make "$seed" || fail "making $seed"
     for bits in 4.6 5 6 8.5 12; do
