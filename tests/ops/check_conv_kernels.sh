@@ -16,11 +16,11 @@ def rounded(values, kind):
     bits = values.astype(np.float32).view(np.uint32).astype(np.uint64)
     return (((bits + 0x7FFF + (bits >> 16 & 1)) >> 16) << 16).astype(np.uint32).view(np.float32)
 
-def chain(x, w, groups):
-    """Windows of x by w, one fused multiply-add after the other, in the weight's order. Numbers of 11 bits between 1/2 and 2: a product has 22 bits down to 2^-24, a sum of fewer than 2^8 of them 32 bits."""
+def chain(x, w, groups, first):
+    """Windows of x by w onto the first value of each channel, one fused multiply-add after the other, in the weight's order. Numbers of 11 bits between 2^-8 and 2: a product has 22 bits down to 2^-36, a sum of fewer than 2^8 of them 46 bits."""
     out, inner, height, width = w.shape
     windows = np.lib.stride_tricks.sliding_window_view(x, (height, width), (2, 3)).astype(np.float64)
-    sums = np.zeros((len(x), out) + windows.shape[2:4], np.float32)
+    sums = np.zeros((len(x), out) + windows.shape[2:4], np.float32) + first
     for channel in range(inner):
         for place in np.ndindex(height, width):
             of = np.arange(out) // (out // groups) * inner + channel
@@ -34,20 +34,20 @@ def run(arithmetic, arrays, groups):
     return np.load("out.npz")["y"]
 
 random = np.random.default_rng(1)
-# kind, channels in, out, groups, is the bias added before the sum is rounded; None: no kernel of these, equal to conv=plain
-for kind, inner, out, groups, before in (("fp16", 40, 40, 40, False), ("fp16", 16, 16, 16, True), ("bf16", 40, 40, 40, True), ("bf16", 16, 16, 16, True), ("fp16", 3, 8, 1, False), ("bf16", 1, 8, 1, False),
+# kind, channels in, out, groups, do chains begin with the bias, or is it added to the rounded sum; None: no kernel of these, equal to conv=plain
+for kind, inner, out, groups, begins in (("fp16", 40, 40, 40, False), ("fp16", 16, 16, 16, True), ("bf16", 40, 40, 40, True), ("bf16", 16, 16, 16, True), ("fp16", 3, 8, 1, False), ("bf16", 1, 8, 1, False),
                                          ("fp16", 40, 80, 40, None)):
-    draw = lambda *shape: rounded((random.uniform(0.5, 2, shape) * random.choice([-1, 1], shape)).astype(np.float32), kind)
-    arrays = {"x": draw(1, inner, 12, 12), "w": draw(out, inner // groups, 3, 3), "b": draw(out)}
+    draw = lambda *shape: rounded((random.uniform(0.5, 2, shape) * random.choice([-1, 1], shape) * 2.0 ** -random.integers(0, 8, shape)).astype(np.float32), kind)
+    arrays = {"x": draw(1, inner, 100, 100), "w": draw(out, inner // groups, 3, 3), "b": draw(out)}
     base = f"{kind},epilogue=rounded"
     plain, got, bias = run(base, arrays, groups), run(base + ",conv=torch", arrays, groups), arrays["b"][:, None, None]
-    if before is None:
+    if begins is None:
         wanted = plain
     else:
-        sums = chain(arrays["x"], arrays["w"], groups)
-        wanted = rounded((sums if before else rounded(sums, kind)) + bias, kind)
-        other = rounded((rounded(sums, kind) if before else sums) + bias, kind)
-        if np.array_equal(wanted, other):
+        sums = chain(arrays["x"], arrays["w"], groups, np.float32(0))
+        ways = [rounded(chain(arrays["x"], arrays["w"], groups, bias), kind), rounded(rounded(sums, kind) + bias, kind), rounded(sums + bias, kind)]
+        wanted = ways.pop(0 if begins else 1)
+        if any(np.array_equal(wanted, other) for other in ways):
             sys.exit(f"{kind} {inner} {out} {groups}: these numbers tell nothing")
     if not np.array_equal(got, wanted):
         sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")

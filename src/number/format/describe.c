@@ -427,10 +427,9 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "conv",
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
                       "multiply-adds in FP32, beside the matrix unit; the others add in the order "
-                      "of the kernel that cuDNN took for the nearest recorded shape. The bias of "
-                      "the former is "
-                      "added before the one rounding; in FP16 with 32 channels or more to the "
-                      "rounded sum.");
+                      "of the kernel that cuDNN took for the nearest recorded shape. With one "
+                      "channel a group the chain begins with the bias; in FP16 with 32 channels or "
+                      "more that is added to the rounded sum.");
     if (a->norms_torch)
         put_paragraph(
             page, "norms",

@@ -118,6 +118,18 @@ static enum ulp_status order_taps(const struct ulp_call *call, const struct taps
     return status;
 }
 
+/* Like `model`, but of these values in lines. */
+static void make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float *values,
+                      size_t lines, size_t count)
+{
+    *out = *model;
+    out->data = values;
+    out->count = lines * count;
+    out->rank = 2;
+    out->dims[0] = (int64_t)lines;
+    out->dims[1] = (int64_t)count;
+}
+
 /* Weights with the zeros that the kernel fills up with, as a factor: places that no product has. */
 static enum ulp_status fill_weights(const struct ulp_call *call, const struct ulp_tensor *weights,
                                     const struct taps *taps, size_t lines,
@@ -142,16 +154,47 @@ static enum ulp_status fill_weights(const struct ulp_call *call, const struct ul
             values[at] =
                 padding[at] ? 0 : ((const float *)weights->data)[i * k + (size_t)taps->places[j]];
         }
-    *filled = *weights;
-    filled->data = values;
-    filled->count = lines * taps->count;
-    filled->rank = 2;
-    filled->dims[0] = (int64_t)lines;
-    filled->dims[1] = (int64_t)taps->count;
+    make_flat(filled, weights, values, lines, taps->count);
     factor->tensor = filled;
     factor->line_offset = line;
     factor->k_offset = along;
     factor->padding = padding;
+    return ULP_OK;
+}
+
+/* The bias as the first product of every chain, by ones that lie behind the input; w_k and x_k have
+ * a place for it, the lines of problem->a are one longer than the weights'. */
+static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct ulp_tensor *bias,
+                                       struct ulp_padded *x, struct ulp_contraction *problem,
+                                       struct ulp_error *error)
+{
+    const struct ulp_tensor *weights = problem->a.tensor;
+    const size_t k = problem->k - 1, count = x->tensor.count;
+    struct ulp_tensor *longer;
+    float *values, *input;
+    uint8_t *padding = NULL;
+    enum ulp_status status;
+    if ((status = ulp_call_take(call, 1, sizeof *longer, &longer, error)) != ULP_OK ||
+        (status = ulp_call_take(call, weights->count + bias->count, sizeof *values, &values,
+                                error)) != ULP_OK ||
+        (status = ulp_call_take(call, 2 * count, sizeof *input, &input, error)) != ULP_OK ||
+        (x->padding && (status = ulp_call_take(call, 2 * count, 1, &padding, error)) != ULP_OK))
+        return status;
+    for (size_t i = 0; i < bias->count; i++) {
+        values[i * (k + 1)] = ((const float *)bias->data)[i];
+        memcpy(values + i * (k + 1) + 1, (const float *)weights->data + i * k, k * sizeof *values);
+    }
+    memcpy(input, x->tensor.data, count * sizeof *input);
+    for (size_t i = count; i < 2 * count; i++)
+        input[i] = 1;
+    if (padding) {
+        memcpy(padding, x->padding, count);
+        memset(padding + count, 0, count);
+    }
+    make_flat(longer, weights, values, bias->count, k + 1);
+    make_flat(&x->tensor, &x->tensor, input, 2, count);
+    problem->a.tensor = longer;
+    problem->b.padding = padding;
     return ULP_OK;
 }
 
@@ -160,9 +203,10 @@ static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error
     return ulp_conv_infer(call, call->in[0], call->in[1], call->in[0]->type, error);
 }
 
-enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in,
-                              const struct ulp_tensor *weights, struct ulp_sums *sums,
-                              struct ulp_error *error)
+/* first: NULL, or the bias that chains begin with. */
+static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *in,
+                                const struct ulp_tensor *weights, const struct ulp_tensor *first,
+                                struct ulp_sums *sums, struct ulp_error *error)
 {
     static const int64_t zeros[ULP_RANK_MAX];
     struct ulp_conv_groups g = {0};
@@ -177,11 +221,12 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         size[d] = w.in[d] + w.pads[d] + w.pads_end[d];
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank),
             k = g.in * positions;
+    const int64_t k_whole = k + (first ? 1 : 0);
     if ((status = ulp_pad_input(call, in, w.rank, w.pads, size, &x, error)) != ULP_OK ||
-        (status = ulp_conv_group_tables(call, &g, g.out * k, x.channel, pixels, batch, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &w_line, (size_t)g.out, 0, k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
+        (status = ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch,
+                                        error)) != ULP_OK ||
+        (status = ulp_move_table(call, &w_line, (size_t)g.out, 0, k_whole, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1, error)) != ULP_OK ||
         (status = ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps,
                                 error)) != ULP_OK ||
         (status = ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) !=
@@ -194,11 +239,19 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
         (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
         (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
         return status;
+    if (first) {
+        int64_t *longer;
+        if ((status = ulp_move_table(call, &longer, (size_t)k_whole, 0, 0, error)) != ULP_OK)
+            return status;
+        longer[0] = (int64_t)x.tensor.count;
+        memcpy(longer + 1, x_k, (size_t)k * sizeof *longer);
+        x_k = longer;
+    }
     struct ulp_contraction problem = {
         .batch_count = (size_t)(g.batch * g.count),
         .m = (size_t)g.out,
         .n = (size_t)pixels,
-        .k = order.count,
+        .k = first ? (size_t)k_whole : order.count,
         .k_run = tile_is_whole(call->arithmetic, g.in) ? (size_t)g.in : 0,
         .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
         .b = {.tensor = &x.tensor,
@@ -212,15 +265,24 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
     };
     if (order.count > (size_t)k)
         status = fill_weights(call, weights, &order, (size_t)g.out, &problem.a, error);
+    if (first)
+        status = begin_with_bias(call, first, &x, &problem, error);
     return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
+}
+
+enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in,
+                              const struct ulp_tensor *weights, struct ulp_sums *sums,
+                              struct ulp_error *error)
+{
+    return add_sums(call, in, weights, NULL, sums, error);
 }
 
 /* As PyTorch 2.11 and cuDNN 9.19 compute in FP16 and BF16 what is no product for a matrix unit,
  * found from the convolutions of 27 networks on an H100 (tests/compare_bits.py): scalar chains in
  * the weight's order for 1 to 3 channels, for one channel a group, and for the shapes that the
- * table of kernels says so of. There the bias is added
- * before the sum is rounded, which is PyTorch's own kernel, or after, which is cuDNN's (FP16 with
- * 32 channels or more). */
+ * table of kernels says so of. Chains
+ * begin with the bias, which is PyTorch's own kernel for one channel a group, or the bias is added
+ * after the sum is rounded, which is cuDNN's (FP16 with 32 channels or more). */
 static bool is_chain(const struct ulp_call *call)
 {
     struct ulp_windows windows;
@@ -232,7 +294,9 @@ static bool is_chain(const struct ulp_call *call)
            kernel.order == ULP_CONV_CHAIN;
 }
 
-static bool leaves_unit(const struct ulp_call *call, struct ulp_arithmetic *own)
+/* *first: the bias that chains begin with, or NULL. */
+static bool leaves_unit(const struct ulp_call *call, struct ulp_arithmetic *own,
+                        const struct ulp_tensor **first)
 {
     const int64_t groups = ulp_call_int(call, "group"), channels = call->in[1]->dims[1];
     const bool depthwise = groups > 1 && channels == 1 && call->in[1]->dims[0] == groups;
@@ -243,7 +307,7 @@ static bool leaves_unit(const struct ulp_call *call, struct ulp_arithmetic *own)
     own->schedule.split_k = own->schedule.promote = 0;
     own->schedule.fused = true;
     if (depthwise && (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
-        own->schedule.epilogue_rounded = false;
+        *first = ulp_call_in(call, 2);
     return true;
 }
 
@@ -252,14 +316,15 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
     struct ulp_sums sums;
     struct ulp_arithmetic own;
     struct ulp_call beside = *call;
-    if (leaves_unit(call, &own)) {
+    const struct ulp_tensor *first = NULL;
+    if (leaves_unit(call, &own, &first)) {
         beside.arithmetic = &own;
         call = &beside;
     }
     enum ulp_status status =
-        ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error);
+        ulp_sums_begin(call, call->in[0]->type, !first && ulp_call_in(call, 2), &sums, error);
     if (status == ULP_OK)
-        status = ulp_conv_sums(call, call->in[0], call->in[1], &sums, error);
+        status = add_sums(call, call->in[0], call->in[1], first, &sums, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
 }
 
