@@ -9,7 +9,7 @@ is cancelled, are not fitted to: stderr says how many of them follow.
 units: ex2 and rsqrt. The leading six bits of the significand (rsqrt: and the exponent's last) choose a parabola in the other 17, d: the result is the whole part of c0 + c1 d + c2 s, s being the square of d without the partial products below
   2^-15: each bit of d lowers the mean by c2 / 2^16, its lowest by half and bit 9, whose own square falls out, by twice that, which is how the form was found. c1 and c2 are whole numbers of units in the last place, c0 of quarters, plus one
   number for each function. Every result follows, 2^23 and 2^24 of them, but 1 / sqrt(4^k), which is exact. rcp has the same form with seven bits and 16.
-tanh: with t = |x| below a threshold near 0.6, t + t t^2 P(t^2), P of degree 3, above, 1 - 2 rcp(ex2(2 log2(e) t) + 1).
+tanh: with t = |x| below 0.6, t + t t^2 P(t^2), P of degree 3, from there on 1 - 2 rcp(ex2(2 log2(e) t) + 1). Many P meet the 5,037 results below 0.6; one of those nearby meets all 7.6 million of tanh_near and tanh_edge (record_mufu.py).
 erf: with t = |x| below a threshold near 1, t + t P(t^2), above, 1 - ex2(-(t + t Q(t))), P and Q of degree 6 by Horner's rule with fused multiply-adds. Degree
   5 leaves several times as many results unexplained. Each result gives the range in which P or Q lies; linear programming finds the
   function, fit_cuda_search.c the floats.
@@ -227,11 +227,40 @@ def tanh(model, x):
     return np.copysign(np.where(t >= threshold, far, near), x)
 
 
-def fit_tanh(data, units):
+def walk(c, x, y):
+    """Of the coefficients that hardly change the polynomial those that give every y: where the second moves by an ulp the third does by 42 and the fourth by 196."""
+    def wrong(tried, x, y):
+        p = tried[-1]
+        for k in tried[-2::-1]:
+            p = fma(p, x * x, k)
+        return fma(p, x, x) != y
+
+    hard = np.flatnonzero(wrong(c, x, y))[::8]
+    third, fourth = (moves.ravel().astype(np.int32) for moves in np.meshgrid(np.arange(-30, 31), np.arange(-150, 151)))
+    for second in range(-3, 6):
+        moves = (np.int32(0), np.int32(0), np.int32(second), third + np.int32(42 * second), fourth + np.int32(196 * second))
+        tried = [(k.view(np.int32) + move).view(F32) for k, move in zip(c, moves)]
+        right = ~np.any([wrong(tried, x[i], y[i]) for i in hard], axis=0)
+        for i in np.flatnonzero(right):
+            one = [k if np.ndim(k) == 0 else k[i] for k in tried]
+            if not wrong(one, x, y).any():
+                return one
+    sys.exit("tanh: no polynomial nearby gives every recorded result")
+
+
+def recorded_tanh(path):
+    with np.load(path) as file:
+        x = np.arange(file["low"], file["high"], file["step"], dtype=np.uint32).view(F32)
+        return x, (np.tanh(x.astype(float)).astype(F32).view(np.int32) + file["ulps"]).view(F32)
+
+
+def fit_tanh(data, units, folder):
     x, y = np.abs(data["f32.x"]), np.abs(data["f32.tanhf"])
-    threshold = F32(0.6)
+    threshold = F32(0.6)  # of the floats of tanh_edge that its bits tell
     near = (x < threshold) & (x > 1e-4)
-    return units, threshold, fit_polynomial("tanh", x[near] * x[near], polynomial_ranges(x[near], y[near], y[near]), F32(0), TANH_DEGREE)
+    start = fit_polynomial("tanh", x[near] * x[near], polynomial_ranges(x[near], y[near], y[near]), F32(0), TANH_DEGREE)
+    dense, results = (np.concatenate(parts) for parts in zip(*(recorded_tanh(os.path.join(folder, f"tanh_{name}.npz")) for name in ("near", "edge"))))
+    return units, threshold, walk(start, dense[dense < threshold], results[dense < threshold])
 
 
 # ---- what follows from it ----
@@ -286,7 +315,7 @@ def main():
     units = {"ex2": fit_unit("ex2", recorded_units(os.path.join(folder, "mufu_ex2_fraction.npz"), np.exp2, 2**22)),
              "rsqrt": fit_unit("rsqrt", recorded_units(os.path.join(folder, "mufu_rsqrt.npz"), lambda x: 1 / np.sqrt(x), 2**24)),
              "rcp": fit_unit("rcp", recorded_units(os.path.join(folder, "mufu_rcp.npz"), lambda x: 1 / x, 2**24, 1 << 16))}
-    hyperbolic = fit_tanh(data, units)
+    hyperbolic = fit_tanh(data, units, folder)
     model = fit_erf(data, units["ex2"])
     report(data, model, hyperbolic)
     write(units, model, hyperbolic)

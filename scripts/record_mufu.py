@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Record the special-function unit of an NVIDIA GPU for every significand: ex2, rcp, rsqrt, lg2 and tanh (.approx.ftz.f32).
+"""Record the special-function unit of an NVIDIA GPU for every significand: ex2, rcp, rsqrt and lg2 (.approx.ftz.f32); and PyTorch's tanh.
 
     scripts/record_mufu.py FOLDER [NAME...]
 
 Writes FOLDER/mufu_NAME.npz with `low`, `high` (the first input's bits, and one behind the last's) and `ulps`: by how many units in the last place the
-result is away from the correctly rounded one, input by input in the order of bits. Needs CuPy and, for the correctly rounded values, numpy's doubles:
+result is away from the correctly rounded one, input by input in the order of bits; FOLDER/tanh_NAME.npz, too, for every `step`-th float. Needs CuPy (tanh: PyTorch) and, for the correctly rounded values, numpy's doubles:
 a double rounded to FP32 is not the correctly rounded value where it lies within 2^-52 of a tie, which moves such an entry by one and no result
 (the result is the correctly rounded double's rounding plus `ulps`)."""
 import pathlib
@@ -22,15 +22,28 @@ FUNCTIONS = {  # name: instruction, function in FP64, first input, one behind th
     "lg2": ("lg2.approx.ftz.f32", cupy.log2, 0.5, 4.0),
 }
 
+TANH = {"tanh_near": (2.0**-7, 0.59, 7), "tanh_edge": (0.59, 0.61, 1), "tanh_far": (0.61, 16.0, 28)}  # first input, one behind the last, every so many-th
+
 
 def bits_of(x):
     return int(np.float32(x).view(np.uint32))
 
 
+def record_tanh(path, low, high, step):
+    import torch
+    first, behind = bits_of(low), bits_of(high)
+    x = torch.arange(first, behind, step, dtype=torch.int32, device="cuda").view(torch.float32)
+    ulps = torch.tanh(x).view(torch.int32) - torch.tanh(x.double()).float().view(torch.int32)
+    np.savez_compressed(path, low=np.uint32(first), high=np.uint32(behind), step=np.uint32(step), ulps=ulps.clamp(-127, 127).to(torch.int8).cpu().numpy())
+
+
 def main(folder, *names):
     out = pathlib.Path(folder)
     out.mkdir(parents=True, exist_ok=True)
-    for name in names or FUNCTIONS:
+    for name in names or [*FUNCTIONS, *TANH]:
+        if name in TANH:
+            record_tanh(out / f"{name}.npz", *TANH[name])
+            continue
         instruction, exact, low, high = FUNCTIONS[name]
         kernel = cupy.RawKernel(
             'extern "C" __global__ void f(const float *x, float *y, size_t n) {'

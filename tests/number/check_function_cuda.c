@@ -43,7 +43,7 @@ static const struct function {
     {ULP_PRIMITIVE_EXP, "f32.expf", 2, UINT64_C(0xc488d6b8dec6c184)},
     {ULP_PRIMITIVE_SIGMOID, "torch.f32.sigmoid", 3.25, UINT64_C(0xe155b2e4319ccf1)},
     {ULP_PRIMITIVE_RSQRT, "f32.rsqrtf", 1.515, UINT64_C(0x5f29f17fcb90e47e)},
-    {ULP_PRIMITIVE_TANH, "f32.tanhf", 1.875, UINT64_C(0x5d6fefbd87e50408)},
+    {ULP_PRIMITIVE_TANH, "f32.tanhf", 1.875, UINT64_C(0x175b8ff5c6ce5f53)},
 };
 enum { FUNCTIONS = sizeof functions / sizeof functions[0] };
 #define NAME(function) ulp_primitive_rows[(function)->primitive].name
@@ -90,6 +90,10 @@ START_TEST(results_are_the_recorded_ones)
 }
 END_TEST
 
+static void run_tanh(float *out, const float *a, size_t n)
+{
+    ck_assert(ulp_cuda_function(ULP_PRIMITIVE_TANH, out, a, n));
+}
 static double exact_rcp(double x)
 {
     return 1 / x;
@@ -99,8 +103,8 @@ static double exact_rsqrt(double x)
     return 1 / sqrt(x);
 }
 
-/* Every significand that scripts/record_mufu.py asked the units for: recorded are steps from the
- * exact result's double, rounded. */
+/* Every significand that scripts/record_mufu.py asked the units for, and the floats that it asked
+ * tanh for: recorded are steps from the exact result's double, rounded. */
 START_TEST(units_give_every_recorded_result)
 {
     static const struct {
@@ -109,18 +113,24 @@ START_TEST(units_give_every_recorded_result)
         void (*run)(float *, const float *, size_t);
     } rows[] = {{"mufu/mufu_ex2_fraction.npz", exp2, ulp_cuda_ex2},
                 {"mufu/mufu_rcp.npz", exact_rcp, ulp_cuda_rcp},
-                {"mufu/mufu_rsqrt.npz", exact_rsqrt, run_rsqrt}};
+                {"mufu/mufu_rsqrt.npz", exact_rsqrt, run_rsqrt},
+                {"mufu/tanh_near.npz", tanh, run_tanh},
+                {"mufu/tanh_edge.npz", tanh, run_tanh},
+                {"mufu/tanh_far.npz", tanh, run_tanh}};
     struct ulp_tensor_set set = {0};
     struct ulp_error error;
     ck_ulp_ok(ulp_tensor_set_read(test_data(rows[_i].path), NULL, &set, &error), error);
     const struct ulp_tensor *ulps = ulp_tensor_set_find(&set, "ulps");
-    const uint32_t low = (uint32_t)ulp_tensor_get(ulp_tensor_set_find(&set, "low"), 0);
-    ck_assert(ulps && ulps->count >= 1 << 23);
-    const size_t stride = ulps->count / test_count(1 << 20, (int)ulps->count) * ULP_STRIP;
-    for (size_t first = 0; first < ulps->count; first += stride) {
+    const struct ulp_tensor *spacing = ulp_tensor_set_find(&set, "step");
+    const uint32_t low = (uint32_t)ulp_tensor_get(ulp_tensor_set_find(&set, "low"), 0),
+                   step = spacing ? (uint32_t)ulp_tensor_get(spacing, 0) : 1;
+    ck_assert(ulps && ulps->count >= 1 << 18);
+    const size_t tested = test_count(1 << 20, (int)ulps->count),
+                 stride = (tested < ulps->count ? ulps->count / tested : 1) * ULP_STRIP;
+    for (size_t first = 0; first + ULP_STRIP <= ulps->count; first += stride) {
         float x[ULP_STRIP], y[ULP_STRIP];
         for (size_t i = 0; i < ULP_STRIP; i++)
-            x[i] = ulp_float_from(low + (uint32_t)(first + i));
+            x[i] = ulp_float_from(low + (uint32_t)(first + i) * step);
         rows[_i].run(y, x, ULP_STRIP);
         for (size_t i = 0; i < ULP_STRIP; i++) {
             const int steps = (int)ulp_tensor_get(ulps, first + i);
@@ -376,7 +386,7 @@ int main(void)
     TCase *tests = tcase_create("function_cuda");
     tcase_set_timeout(tests, 0);
     tcase_add_loop_test(tests, results_are_the_recorded_ones, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 3);
+    tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 6);
     tcase_add_loop_test(tests, errors_are_bounded, 0, FUNCTIONS * DISABLED);
     tcase_add_loop_test(tests, ends, 0, DISABLED);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_processor, 0, FUNCTIONS * DISABLED);

@@ -144,9 +144,9 @@ static const float erf_far[7] = {
 #define TANH_THRESHOLD 0x1.333334p-1f
 static const float tanh_near[] = {
     -0x1.5553dap-2f,
-    0x1.10b284p-3f,
-    -0x1.ac79acp-5f,
-    0x1.01e278p-6f,
+    0x1.10b282p-3f,
+    -0x1.ac795cp-5f,
+    0x1.01e104p-6f,
 };
 
 #endif
