@@ -31,6 +31,8 @@ done <<'END_ROWS'
 2|unknown base "float16" (did you mean "fp16"?)|audit model.onnx -a float16
 2|"int8" is no arithmetic: it takes scales|audit model.onnx -a int8
 2|(did you mean "fp8-e4m3"?)|audit model.onnx -a fp8
+2|"trt" is a target, which --for takes; an arithmetic of it is trt|audit model.onnx -a trt
+2|"trt10" is a target, which --for takes; an arithmetic of it is trt10:|audit model.onnx -a trt10@h100
 2|unknown GPU "4090" after @ (did you mean "rtx4090"?)|audit model.onnx -a fp16@4090
 2|there is no option '--precision' (did you mean "--arith"?)|audit model.onnx --precision fp16
 2|there is no option '--fp16' (did you mean "--arith"?)|audit model.onnx --fp16

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <ulpscope/target.h>
 
 #include "base/error.h"
 #include "number/format/request.h"
@@ -113,8 +114,13 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
     const char *near = word, *words[2 * BASE_COUNT + 2];
     char hint[64], known[400];
     size_t count = 0;
+    const struct ulp_target *target = ulp_target_find(word);
     if (is_integer_type(word))
         return fail_integer(word, error);
+    if (target)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "\"%s\" is a target, which --for takes; an arithmetic of it is %s", word,
+                        target->lowered);
     for (int i = 0; i < BASE_COUNT; i++) {
         words[count++] = bases[i].name;
         if (bases[i].strict)
