@@ -119,17 +119,28 @@ struct written {
 static bool differs(const char *line)
 {
     return strstr(line, "seconds") || strstr(line, " s, ") || strstr(line, "peak") ||
-           strstr(line, "time=\"");
+           strstr(line, "time=\"") || strstr(line, "\"work\":");
 }
 
-/* The line that holds a page's whole document, of which only the time differs. */
+/* The line that holds a page's whole document, of which the time differs, and the work: values that
+ * a search keeps are given up where memory ends, and computed again. */
 static unsigned long long hash_document(const char *line, size_t length)
 {
-    static const char time[] = "\"seconds\":";
-    const char *at = strstr(line, time);
-    const size_t until = at ? (size_t)(at - line) + sizeof time - 1 : length,
-                 from = until + strspn(line + until, "0123456789.e-");
-    return ulp_hash(line, until) * 31 + ulp_hash(line + from, length - from);
+    static const char *const keys[] = {"\"seconds\":", "\"work\":"};
+    const char *const end = line + length;
+    unsigned long long hash = 0;
+    for (;;) {
+        const char *next = end;
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+            const char *at = strstr(line, keys[k]);
+            if (at && at + strlen(keys[k]) < next)
+                next = at + strlen(keys[k]);
+        }
+        hash = hash * 31 + ulp_hash(line, (size_t)(next - line));
+        if (next == end)
+            return hash;
+        line = next + strspn(next, " 0123456789.e+-");
+    }
 }
 
 static unsigned long long hash_line(unsigned long long hash, const char *line, size_t length)
