@@ -249,6 +249,7 @@ struct ulp_arithmetic {
     /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
      * false: every function is correctly rounded */
     bool cuda_functions;
+    bool tanh_rounded; /* but tanh; no name has it: a kernel of a recurrence sets it */
     /* Softplus, Mish, ReduceLogSumExp and LogSoftmax by their plain formulas, in which an
      * exponential overflows or a probability vanishes; false: by those that cannot */
     bool plain_exponentials;

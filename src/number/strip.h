@@ -43,7 +43,7 @@ struct ulp_strip_rule {
     enum ulp_rounding rounding;
     uint64_t seed;
     /* float carrier, not each_step: functions of number/function/cuda.h */
-    bool cuda_functions;
+    bool cuda_functions, tanh_rounded;
     /* integer carriers: the ends of the type, which "-inf" and "inf" stand for */
     int64_t least, greatest;
 };

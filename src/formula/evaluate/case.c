@@ -90,11 +90,12 @@ bool ulp_evaluate_same_format(const struct ulp_format *a, const struct ulp_forma
 /* What computing a tape takes of an arithmetic. */
 static bool is_same_arithmetic(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
 {
-    return a == b || (ulp_evaluate_same_format(&a->storage, &b->storage) &&
-                      ulp_evaluate_same_format(&a->compute, &b->compute) &&
-                      ulp_evaluate_same_format(&a->rows, &b->rows) && a->rounding == b->rounding &&
-                      a->seed == b->seed && a->reduce == b->reduce &&
-                      a->reduce_block == b->reduce_block && a->cuda_functions == b->cuda_functions);
+    return a == b ||
+           (ulp_evaluate_same_format(&a->storage, &b->storage) &&
+            ulp_evaluate_same_format(&a->compute, &b->compute) &&
+            ulp_evaluate_same_format(&a->rows, &b->rows) && a->rounding == b->rounding &&
+            a->seed == b->seed && a->reduce == b->reduce && a->reduce_block == b->reduce_block &&
+            a->cuda_functions == b->cuda_functions && a->tanh_rounded == b->tanh_rounded);
 }
 
 static bool is_same_access(const struct ulp_tape_access *a, const struct ulp_tape_access *b)

@@ -73,7 +73,8 @@ static void run_FMA(STRIP_ARGUMENTS)
 static void run_function(enum ulp_primitive primitive, STRIP_ARGUMENTS)
 {
     (void)c;
-    if (rule->cuda_functions && ulp_cuda_function(primitive, out, a, n))
+    if (rule->cuda_functions && !(rule->tanh_rounded && primitive == ULP_PRIMITIVE_TANH) &&
+        ulp_cuda_function(primitive, out, a, n))
         return;
     if (!rule->each_step) {
         ulp_function_floats(primitive, out, a, b, n);

@@ -134,7 +134,9 @@ static enum ulp_status run_cell(struct ulp_call *call, const struct ulp_recurren
           .position_stride = 1,
           .storage = s->kernel->c_stored ? NULL : &call->arithmetic->compute}},
     };
-    return ulp_call_text(call, formula, call->arithmetic, &rows, operands->count, operands->items,
+    struct ulp_arithmetic arithmetic = *call->arithmetic;
+    arithmetic.tanh_rounded = s->kernel->tanh_rounded;
+    return ulp_call_text(call, formula, &arithmetic, &rows, operands->count, operands->items,
                          second ? 2 : 1, outputs, error);
 }
 

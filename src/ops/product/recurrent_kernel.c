@@ -61,7 +61,21 @@ static const struct row {
      1,
      false,
      {.input_stored = true, .biased = true, .c_stored = true}},
-    /* a product and elemWiseRNNcell each step: all of BF16, and FP16 from 256 hidden on */
+    /* a product and elemWiseRNNcell each step: all of BF16, and FP16 from 256 hidden on, whose
+       recorded bits are those of a tanh that is rounded, where BF16's are those of CUDA's */
+    {0,
+     "fp16",
+     0,
+     SIZE_MAX,
+     1,
+     1,
+     1,
+     false,
+     {.input_stored = true,
+      .sums_stored = true,
+      .h_stored = true,
+      .c_stored = true,
+      .tanh_rounded = true}},
     {0,
      NULL,
      0,

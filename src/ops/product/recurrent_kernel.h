@@ -12,6 +12,7 @@ struct ulp_recurrent_kernel {
     bool sums_stored;  /* the sums over the state */
     bool h_stored;     /* between steps; false: products of h are chains in FP32 */
     bool c_stored;
+    bool tanh_rounded; /* correctly to FP32, not CUDA's */
 };
 
 struct ulp_recurrent_shape {
