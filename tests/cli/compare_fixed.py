@@ -13,30 +13,7 @@ import tempfile
 
 import numpy as np
 
-try:
-    import onnx
-    import onnxruntime
-except ImportError:
-    onnx = None
-
-
-def run(program, model, inputs, out):
-    subprocess.run([program, "run", model, "-i", inputs, "-a", "mpfr:128", "-o", out, "-q"], check=True, stdout=subprocess.DEVNULL)
-    return np.load(out)
-
-
-def accept(path, inputs):
-    """What the checker or the runtime says against the file."""
-    try:
-        onnx.checker.check_model(path, full_check=True)
-        options = onnxruntime.SessionOptions()
-        options.log_severity_level = 4
-        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        given = np.load(inputs)
-        session.run(None, {value.name: given[value.name] for value in session.get_inputs()})
-    except Exception as error:  # pylint: disable=broad-exception-caught
-        return str(error).splitlines()[0]
-    return ""
+from fixed_files import exact, onnx, refusal
 
 
 def main():
@@ -49,13 +26,13 @@ def main():
             if not os.path.exists(fixed):
                 continue
             edited, edits = edited + 1, edits + done.stdout.count("\n  decomposed-") + done.stdout.count("\n  log-of-softmax") + sum(done.stdout.count(f"\n  {rule}") for rule in ("scale-after-product", "constant-beyond-fp16"))
-            before, after = run(program, path, inputs, os.path.join(folder, "a.npz")), run(program, fixed, inputs, os.path.join(folder, "b.npz"))
+            before, after = exact(program, path, inputs, os.path.join(folder, "a.npz")), exact(program, fixed, inputs, os.path.join(folder, "b.npz"))
             for name in before.files:
                 x, y = before[name].astype("f8"), after[name].astype("f8")
                 # npz holds FP32 or FP64: a step of FP32 is 2^-23 of an element
                 if not np.array_equal(np.isnan(x), np.isnan(y)) or np.nanmax(np.abs(x - y), initial=0) > 2.0**-22 * np.nanmax(np.abs(x), initial=0):
                     bad.append(f"{path}: output {name} is another")
-            said = accept(fixed, inputs) if onnx and not accept(path, inputs) else ""
+            said = refusal(fixed, inputs) if onnx and not refusal(path, inputs) else ""
             bad += [f"{path}: {said}"] if said else []
             os.remove(fixed)
     print("\n".join(bad + [f"{edits} edits in {edited} of {len(sys.argv) - 2} models, {len(bad)} findings"]))
