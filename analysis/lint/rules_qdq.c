@@ -1,6 +1,7 @@
 /* Rules about quantised models. */
 #include "analysis/lint/lint.h"
 
+#include "ops/product/quantize_rows.h"
 #include "tensor/tensor.h"
 
 static bool is_quantizing(struct ulp_lint_place place)
@@ -66,21 +67,6 @@ void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
                          source.node->op_type);
 }
 
-/* The axis along which the reader's factor has its output channels; -1: it has none there. */
-static int find_channel_axis(struct ulp_lint_place reader, int value)
-{
-    if (ulp_lint_input(reader, 1) != value)
-        return -1;
-    const struct ulp_tensor *constant = ulp_lint_constant(reader.graph, value);
-    if (ulp_lint_is(reader, "Conv"))
-        return 0;
-    if (ulp_lint_is(reader, "ConvTranspose"))
-        return 1;
-    if (ulp_lint_is(reader, "Gemm"))
-        return ulp_lint_int(reader, "transB", 0) ? 0 : 1;
-    return ulp_lint_is(reader, "MatMul") ? (constant ? constant->rank - 1 : 1) : -1;
-}
-
 /* Behind QuantizeLinear and DequantizeLinear: is it a constant? */
 static const struct ulp_tensor *find_quantized_constant(struct ulp_lint_place place)
 {
@@ -111,9 +97,10 @@ void ulp_lint_qdq_axis(struct ulp_lint *lint, struct ulp_lint_place place)
     const int out = ulp_lint_output(place, 0);
     for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
         const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
-        int wanted = find_channel_axis(reader, out);
-        if (ulp_lint_is(reader, "MatMul") && wanted >= 0)
-            wanted = constant->rank - 1;
+        const int wanted = ulp_lint_input(reader, 1) == out
+                               ? ulp_output_channels(reader.node->op_type, constant->rank,
+                                                     ulp_lint_int(reader, "transB", 0))
+                               : -1;
         if (wanted >= 0 && wanted != axis) {
             ulp_lint_add(lint, place, NULL,
                          "axis %lld, while the output channels of '%s' (%s) are along axis %d",

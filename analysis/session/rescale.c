@@ -5,6 +5,7 @@
 
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
+#include "ops/product/quantize_rows.h"
 #include "tensor/tensor.h"
 
 static bool is_set(const struct ulp_step *step, const char *name)
@@ -22,14 +23,8 @@ static int find_axis(const struct ulp_block *block, int slot)
     const int rank = block->slots[slot].shape.rank;
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *reader = &block->steps[s];
-        const char *op = reader->bound.op->name;
-        if (reader->own_input_count < 2 || reader->inputs[1] != slot)
-            continue;
-        return strcmp(op, "MatMul") == 0          ? (rank > 1 ? rank - 1 : -1)
-               : strcmp(op, "Conv") == 0          ? 0
-               : strcmp(op, "ConvTranspose") == 0 ? 1
-               : strcmp(op, "Gemm") == 0          ? !is_set(reader, "transB")
-                                                  : -1;
+        if (reader->own_input_count >= 2 && reader->inputs[1] == slot)
+            return ulp_output_channels(reader->bound.op->name, rank, is_set(reader, "transB"));
     }
     return -1;
 }

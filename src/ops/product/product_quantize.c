@@ -155,6 +155,15 @@ enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
     return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
 }
 
+int ulp_output_channels(const char *op, int rank, bool transposed)
+{
+    return strcmp(op, "MatMul") == 0          ? (rank > 1 ? rank - 1 : -1)
+           : strcmp(op, "Conv") == 0          ? 0
+           : strcmp(op, "ConvTranspose") == 0 ? 1
+           : strcmp(op, "Gemm") == 0          ? !transposed
+                                              : -1;
+}
+
 /* ---- DynamicQuantizeLinear: one row over everything ---- */
 
 static enum ulp_status infer_dynamic(struct ulp_call *call, struct ulp_error *error)

@@ -19,6 +19,10 @@ enum ulp_status ulp_quantize_infer(struct ulp_call *call, struct ulp_error *erro
 /* The result has the type of the scale, unless output_dtype names one. */
 enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error);
 
+/* The axis of a product's second factor, of that rank, along which it has its output channels
+ * (transposed: Gemm's transB); -1: it has none. */
+int ulp_output_channels(const char *op, int rank, bool transposed);
+
 /* Rows of ULP_QUANTIZE, and of ULP_DEQUANTIZE and its like. */
 static inline bool ulp_is_quantizer(const struct ulp_operator *op)
 {

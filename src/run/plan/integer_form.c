@@ -9,6 +9,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "ops/product/quantize_rows.h"
 #include "run/plan/plan.h"
 
 struct fuse {
@@ -83,16 +84,15 @@ static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequant
  * transposed or scaled Gemm). */
 static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
 {
-    const struct ulp_tensor *w = &fuse->block->slots[step->inputs[1]].shape;
-    if (strcmp(step->bound.op->name, "Conv") == 0)
-        return 0;
-    if (strcmp(step->bound.op->name, "MatMul") == 0)
-        return w->rank == 2 ? 1 : -1;
+    const char *op = step->bound.op->name;
+    const int rank = fuse->block->slots[step->inputs[1]].shape.rank;
+    if (strcmp(op, "MatMul") == 0 && rank != 2)
+        return -1;
     const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
                                *beta = ulp_node_attribute(step->bound.node, "beta");
     if (int_attribute(step, "transA", 0) || (alpha && alpha->f != 1) || (beta && beta->f != 1))
         return -1;
-    return int_attribute(step, "transB", 0) ? 0 : 1;
+    return ulp_output_channels(op, rank, int_attribute(step, "transB", 0));
 }
 
 /* The slot of an INT32 bias whose scale is x_scale * w_scale (within two roundings, of FP32
