@@ -3,6 +3,7 @@
 
 #include "analysis/lint/lint.h"
 #include "ops/operator.h"
+#include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
 const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_graph *graph,
@@ -113,28 +114,28 @@ bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type)
     return type == ULP_TYPE_FLOAT16 || (type == ULP_TYPE_FLOAT && !lint->declares_half);
 }
 
-void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
-                  const char *format, ...)
+const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list list)
 {
     struct ulp_text text = {0};
-    va_list list;
-    va_start(list, format);
     ulp_text_show_list(&text, format, list);
-    va_end(list);
-    const size_t capacity = lint->finding_capacity ? 2 * lint->finding_capacity : 64;
-    if (lint->finding_count == lint->finding_capacity) {
-        struct ulp_finding *grown = ulp_arena_take(lint->arena, capacity, sizeof *grown);
-        if (grown && lint->finding_count)
-            memcpy(grown, lint->findings, lint->finding_count * sizeof *grown);
-        lint->findings = grown ? grown : lint->findings;
-        lint->finding_capacity = grown ? capacity : lint->finding_capacity;
-    }
     const char *kept =
         text.data && !text.failed ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
     ulp_text_free(&text);
+    return kept;
+}
+
+void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
+                  const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const char *kept = ulp_lint_sentence(lint, format, list);
+    va_end(list);
+    const bool room = ulp_plan_grow(lint->arena, &lint->findings, lint->finding_count,
+                                    &lint->finding_capacity, sizeof *lint->findings);
     const char *node = place.node ? ulp_lint_node_name(lint, place.graph, place.node->name) : NULL;
     const char *names[3] = {node, place.node ? place.node->op_type : NULL, value};
-    bool copied = kept && (!place.node || node) && lint->finding_count < lint->finding_capacity;
+    bool copied = kept && room && (!place.node || node);
     for (int i = 0; i < 3 && copied; i++)
         copied = !names[i] || (names[i] = ulp_arena_copy(lint->arena, names[i]));
     if (!copied) {

@@ -18,14 +18,10 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *
                            const char *rule, struct ulp_lint_place place, bool exact, bool tried,
                            const char *format, ...)
 {
-    struct ulp_text text = {0};
     va_list list;
     va_start(list, format);
-    ulp_text_show_list(&text, format, list);
+    const char *kept = ulp_lint_sentence(&p->lint, format, list);
     va_end(list);
-    const char *kept =
-        text.data && !text.failed ? ulp_arena_text(p->lint.arena, text.data, text.length) : NULL;
-    ulp_text_free(&text);
     if (!kept ||
         !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
         p->lint.failed = true;

@@ -108,6 +108,8 @@ extern const size_t ulp_lint_row_count;
 #undef RULE_node
 #undef RULE_once
 
+/* A sentence, kept in the lint's arena; NULL: out of memory. */
+const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list list);
 /* A finding of the rule that runs; place.node and value may be NULL. */
 void ulp_lint_add(struct ulp_lint *lint, struct ulp_lint_place place, const char *value,
                   const char *format, ...) ULP_PRINTF(4, 5);
