@@ -3,9 +3,8 @@
 # measure. The same integers as an index, in a comparison, or as an output are decisions. In all graphs x / s lies between two integers, so
 # that FP16 takes the other one.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: amounts are not looked at"; exit 77; }
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: amounts are not looked at"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import INT64, node, write_model
 

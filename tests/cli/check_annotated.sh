@@ -3,7 +3,6 @@
 # reader of protobuf's wire format of its own; figures beside the report. Where the Python of ULPSCOPE_TEST_PYTHON has onnx, onnx.checker takes them; where it
 # has onnxruntime, they compute the same bits.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 
 expect 0 "a report" "$program" audit "$model" -i "$inputs" -a fp16,bf16 -q -o digits
 expect 0 "a copy" "$program" report digits --to onnx -o digits.onnx
@@ -17,7 +16,7 @@ lines err 1 "no model"
 expect 3 "no folder" "$program" report digits --to onnx -o nowhere/copy.onnx
 lines err 1 "no folder"
 
-PYTHONPATH=$source/examples "$python" - "$program" "$model" <<'END' || fail "annotated copies"
+PYTHONPATH=$source/examples python3 - "$program" "$model" <<'END' || fail "annotated copies"
 import json, os, random, struct, subprocess, sys
 from onnx_writer import attribute, block, node, number, value, varint
 program, digits = sys.argv[1:]

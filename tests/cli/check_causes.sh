@@ -3,9 +3,8 @@
 # arithmetic makes. They are switched on in the order of doc/attribution.md, so that no rounding falls anew behind one that is switched off: a
 # cause is what the error loses without its switch. FP32's functions and sums, which have none, are less than 1 % of the error here.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: causes are not compared"; exit 77; }
-PYTHONPATH=$source/examples "$python" - "$program" <<'END'
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: causes are not compared"; exit 77; }
+PYTHONPATH=$source/examples python3 - "$program" <<'END'
 import json
 import subprocess
 import sys

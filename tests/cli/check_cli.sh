@@ -181,7 +181,7 @@ for result, finding in zip(run['results'], found['findings']):
         for logical in place.get('logicalLocations', []):
             only(logical, 'name', 'kind')
 END
-"${ULPSCOPE_TEST_PYTHON:-python3}" "$source/tests/support/sarif.py" lint.sarif || [ $? -eq 77 ] || fail "lint.sarif by sarif_om"
+python3 "$source/tests/support/sarif.py" lint.sarif || [ $? -eq 77 ] || fail "lint.sarif by sarif_om"
 expect 0 "outputs as Polygraphy writes them" "$program" run "$model" -i "$inputs" -o out.json --quiet
 shows out.json '"polygraphy_class": "RunResults"' "outputs as Polygraphy writes them"
 expect 3 "outputs in no folder" "$program" run "$model" -i "$inputs" --outputs nowhere/out.npz
@@ -541,13 +541,13 @@ expect 0 "audit --attribute" "$program" audit "$model" -i "$inputs" -a tf32 --at
 grep -qE "causes [0-9]+ % of" out || fail "the verdict of audit --attribute names no cause"
 
 # ort-cpu against ONNX Runtime, where a Python has it (ULPSCOPE_TEST_PYTHON names another one than python3).
-python=${ULPSCOPE_TEST_PYTHON:-python3} data=${ULPSCOPE_TEST_DATA:-/nowhere}
-if [ -d "$data/mixed" ] && "$python" -c 'import numpy, onnxruntime' 2>/dev/null; then
+data=${ULPSCOPE_TEST_DATA:-/nowhere}
+if [ -d "$data/mixed" ] && python3 -c 'import numpy, onnxruntime' 2>/dev/null; then
     pairs=()
     for name in tinybert_1l_fp16 resnet_4b_cifar10_fp16 tinybert_1l_mixed magika_v3_3_mixed cct2_32_opset20_mixed gtcrn_simple_mixed; do
         pairs+=("$data/mixed/$name/model.onnx=$data/models/${name%_*}/inputs.npz")
     done
-    expect 0 "ort-cpu is ONNX Runtime" "$python" "$source/tests/compare_ort.py" "$program" "${pairs[@]}" --close 1e-5
+    expect 0 "ort-cpu is ONNX Runtime" python3 "$source/tests/compare_ort.py" "$program" "${pairs[@]}" --close 1e-5
 fi
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed

@@ -46,8 +46,7 @@ for name in shared:
     # inputs rounded once (2^-24 each); the network does not magnify them a thousandfold
     assert rms > 0 and all(abs(x - y) <= rms * 1000 * 2.0 ** -24 for x, y in zip(whole[name], way[name])), name
 END
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-if "$python" -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
+if python3 -c 'import numpy, onnx, onnxruntime' 2>/dev/null; then
     parts=("$model" "$inputs" embed/MatMul "$model" "$inputs" embed/MatMul,head/Gemm)
     while read -r network part; do
         folder=${ULPSCOPE_TEST_DATA:-none}/$network
@@ -59,7 +58,7 @@ pretrained/silero_vad_sequence /Relu_2,/recurrent/LSTM
 pretrained/plcmos Concat_43,LeakyRelu_62
 models/nanogpt_4l /h.0/ln_2/Sub,/h.0/ln_2/Sqrt
 END
-    expect 0 "parts in ONNX Runtime" "$python" "$source/tests/compare_extract.py" "$program" "${parts[@]}"
+    expect 0 "parts in ONNX Runtime" python3 "$source/tests/compare_extract.py" "$program" "${parts[@]}"
 else
     echo "no Python with onnx and onnxruntime: parts are not run by ONNX Runtime"
 fi

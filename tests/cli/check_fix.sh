@@ -2,12 +2,11 @@
 # lint --fix: what it writes computes the same in exact arithmetic, is accepted, and holds where the model did not; what changes values is
 # asked for; nothing to mend is no file.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: lint --fix is not tried"; exit 77; }
-"$python" "$source/examples/causes/causes.py" w >/dev/null || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: lint --fix is not tried"; exit 77; }
+python3 "$source/examples/causes/causes.py" w >/dev/null || exit 99
 pairs=()
 for path in w/*/*.onnx; do pairs+=("$path=${path%/*}/inputs.npz"); done
-"$python" "$source/tests/cli/compare_fixed.py" "$program" "${pairs[@]}" || failed=1
+python3 "$source/tests/cli/compare_fixed.py" "$program" "${pairs[@]}" || failed=1
 
 # mended NAME TARGET [OPTION...]: broken as it is, fine as it is written
 mended() {
@@ -36,7 +35,7 @@ cmp -s own.onnx w/01-layernorm-square/broken.onnx || fail "onto itself: the mode
 expect 2 "a change of nothing" "$program" lint own.onnx --allow-value-change
 
 # Weights in another file, nodes that a body reads, constants that others read, too, and an old model whose initializers are inputs.
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -62,9 +61,9 @@ write_model("batch.onnx", norm_of, {"x": (4, 8)}, ["y"], figures, opset=17)
 write_model("returned.onnx", norm_of, {"x": (4, 8)}, {"y": None, "g": (8,)}, figures, opset=17)
 write_model("old_opset.onnx", norm, {"x": (4, 8)}, ["y"], constants, opset=13)
 END
-"$python" "$source/tests/cli/compare_fixed.py" "$program" shared.onnx=x.npz old.onnx=x.npz outputs.onnx=x.npz || failed=1
+python3 "$source/tests/cli/compare_fixed.py" "$program" shared.onnx=x.npz old.onnx=x.npz outputs.onnx=x.npz || failed=1
 for model in gelu=x matrices=matrices batch=x; do
-    "$python" "$source/tests/cli/compare_fixed.py" "$program" "${model%=*}.onnx=${model#*=}.npz" || fail "$model: not mended"
+    python3 "$source/tests/cli/compare_fixed.py" "$program" "${model%=*}.onnx=${model#*=}.npz" || fail "$model: not mended"
 done
 # Their twins would have an output of another shape, or a constant of other values.
 for model in raised vectors returned; do

@@ -2,9 +2,8 @@
 # ulpscope fix: what it writes is fine where the model was broken, is accepted by onnx and ONNX Runtime, and changes nothing in exact arithmetic
 # but what was allowed; what gains nothing is not made; nothing to fix is no file; a goal that cannot be met is said.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: fix is not tried"; exit 77; }
-"$python" "$source/examples/causes/causes.py" w >/dev/null || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: fix is not tried"; exit 77; }
+python3 "$source/examples/causes/causes.py" w >/dev/null || exit 99
 
 # every cause at its target: fixed.onnx where there is one, which is fine; fix.json says so
 while IFS=$'\t' read -r name target node says thread; do
@@ -27,7 +26,7 @@ while IFS=$'\t' read -r name target node says thread; do
     ! grep -q "lowers every model itself" out || judged="-a model"
     expect 0 "$name, fixed" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz $judged --no-plan -q
 done <"$source/examples/causes/causes.tsv"
-"$python" "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
+python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # what was asked
 broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torch -q"
@@ -47,7 +46,7 @@ expect 1 "the best" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-lay
 shows out "but its sqnr_db is" "the best"
 
 # the model's own files are never written to, under whatever name its weights are; what has no file is not fixed; another shape is not fine
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import block, node, number, value, write_model
 

@@ -6,7 +6,6 @@
 # ---- JUnit: what the audit wrote with the same limits, byte for byte: one sample, several, NaN in an input
 limits=(--fail-above sqnr_db=60 --fail-above fp16:nonfinite=0 --fail-above outputs.nonfinite=0 --fail-above introduced.max_ulp=0.1
     --fail-above logits:max_abs=1e9 --fail-above bf16:logits:cosine=0.999 --fail-above diverged=0 --fail-above single.mean=0)
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 python3 - "$inputs" <<'END' || fail "inputs"
 import array, sys, zipfile
 def write(name, change):
@@ -66,7 +65,7 @@ done
 
 # ---- tables
 expect 0 "a table" "$program" report several --to csv -o nodes.csv
-"$python" - "$program" "$model" <<'END' || fail "formats of saved reports"
+python3 - "$program" "$model" <<'END' || fail "formats of saved reports"
 import copy, csv, json, re, subprocess, sys, xml.etree.ElementTree as tree
 program, model = sys.argv[1:]
 report = json.load(open('several/report.json'))
@@ -202,7 +201,7 @@ done
 [ ${#commands[@]} -ge 5 ] || fail "only ${#commands[@]} commands were found in the workflow"
 shows summary.md "**Accuracy: no change" "the workflow's summary"
 for file in lint.sarif limits.xml report/report.json report-main/report.json; do [ -s "$file" ] || fail "the workflow makes no $file"; done
-"$python" - "$workflow" <<'END' || fail "the workflow is no workflow"
+python3 - "$workflow" <<'END' || fail "the workflow is no workflow"
 import sys
 try:
     import yaml

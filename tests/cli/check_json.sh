@@ -2,7 +2,6 @@
 # --json of every command that has a result: with - standard output is the JSON and nothing else, the same that --out or --json FILE
 # writes, and exit codes are those of the command without it.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 cp "$model" model.onnx
 cp "$inputs" in.npz
 products=$source/tests/data/unit/h200_probes.npz
@@ -73,15 +72,15 @@ while read -r -u 3 command file arguments; do
         rm -f fixed.onnx
         expect $code "$name --json FILE" "$program" "$command" "${words[@]}" "${quiet[@]}" --json file.json
         diff <(sed 's/[0-9.]* s$//' text) <(sed 's/[0-9.]* s$//' out) >changed || fail "$name: --json FILE changes the text: $(head -5 changed)"
-        "$python" equal.py stream.json file.json || fail "$name: standard output is not what --json FILE writes"
+        python3 equal.py stream.json file.json || fail "$name: standard output is not what --json FILE writes"
     else
-        "$python" equal.py stream.json "folder/$file" || fail "$name: standard output is no JSON"
+        python3 equal.py stream.json "folder/$file" || fail "$name: standard output is no JSON"
         cmp stream.json "folder/$file" || fail "$name: standard output is not $file"
     fi
     # a pipe whose reader comes late
     rm -f fixed.onnx
     "$program" "$command" "${words[@]}" "${quiet[@]}" "${also[@]}" --json=- 2>err | { sleep 0.05; cat >piped.json; }
-    "$python" equal.py stream.json piped.json || fail "$name: into a pipe: $(tail -2 err)"
+    python3 equal.py stream.json piped.json || fail "$name: into a pipe: $(tail -2 err)"
 done 3< <(cases)
 
 # ---- what goes wrong is said, and leaves standard output empty
@@ -106,6 +105,6 @@ expect 0 "its merge" "$program" merge kept -q
 [ ! -e first.json ] || fail "merge writes the file of the audit's --json"
 if "$program" arith fp16 --sandbox >out 2>err; then
     expect 0 "in the sandbox" "${overflow[@]}" --sandbox
-    "$python" equal.py out out || fail "in the sandbox: no JSON"
+    python3 equal.py out out || fail "in the sandbox: no JSON"
 fi
 exit $failed

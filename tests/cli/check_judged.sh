@@ -57,10 +57,9 @@ tr -s '\n ' ' ' <out | grep -q "What the outputs are for: broken (logits, classi
 expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal
 grep -q "What the outputs are for: broken (logits, signal)." out || fail "a recording as a signal: $(grep 'are for' out)"
 
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-if "$python" -c 'import numpy' 2>/dev/null; then
+if python3 -c 'import numpy' 2>/dev/null; then
     mkdir cases
-    "$python" "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
+    python3 "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
 else
     echo "SKIP cases: no numpy (ULPSCOPE_TEST_PYTHON)"
 fi

@@ -2,10 +2,9 @@
 # scripts/make_networks.py and make_decoder.py: what they write is a model, runs here, and gives what ONNX Runtime gives.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "$python has no numpy"; exit 77; }
-compare=$("$python" -c 'import onnx, onnxruntime' 2>/dev/null && echo yes)
-[ "$compare" ] || echo "$python has no onnx or no onnxruntime: values are not compared"
+python3 -c 'import numpy' 2>/dev/null || { echo "python3 has no numpy"; exit 77; }
+compare=$(python3 -c 'import onnx, onnxruntime' 2>/dev/null && echo yes)
+[ "$compare" ] || echo "python3 has no onnx or no onnxruntime: values are not compared"
 cat >compare.py <<'EOF'
 import sys
 import numpy, onnx, onnxruntime
@@ -24,13 +23,13 @@ for item, theirs in zip(session.get_outputs(), session.run(None, dict(numpy.load
 EOF
 check() { # NAME FOLDER: the model's outputs
     expect 0 "$1 is run" "$program" run "$2/model.onnx" -i "$2/inputs.npz" -a fp32 -q -o "$2/out.npz"
-    [ -z "$compare" ] || expect 0 "$1 beside ONNX Runtime" "$python" compare.py "$2"
+    [ -z "$compare" ] || expect 0 "$1 beside ONNX Runtime" python3 compare.py "$2"
 }
 for name in rtdetr-r101 yolov8s vit-b16 clip-l14-text sd15-unet; do
-    expect 0 "$name is written" "$python" "$source/scripts/make_networks.py" "$name" --model "$name" --small --batch 2
+    expect 0 "$name is written" python3 "$source/scripts/make_networks.py" "$name" --model "$name" --small --batch 2
     shows out "GMAC" "$name is written"
     check "$name" "$name"
 done
-expect 0 "a decoder is written" "$python" "$source/scripts/make_decoder.py" decoder --model tiny --weights fp32 --past 2
+expect 0 "a decoder is written" python3 "$source/scripts/make_decoder.py" decoder --model tiny --weights fp32 --past 2
 expect 0 "a decoder is run" "$program" run decoder/model.onnx -i decoder/inputs.npz -a fp32 -q -o decoder/out.npz
 exit $failed

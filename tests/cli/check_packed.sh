@@ -2,9 +2,8 @@
 # Weights of 4 bits, in files of external data and inside the model: they stay packed, are widened where a node reads them, and give the
 # bits of the same numbers in bytes. Blocks of scales, even ones and a last short one, by DequantizeLinear; a Gather and a Cast.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: packed weights are not compared"; exit 77; }
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: packed weights are not compared"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import block, initialiser, node, number, value
 
@@ -70,7 +69,7 @@ awk 'NR == FNR { bytes = $1; next } !($1 > 0 && $1 < bytes - 2) { exit 1 }' few_
     fail "packed: $(cat few.memory) MiB, as bytes $(cat few_bytes.memory)"
 expect 0 "in FP64" "$program" run outside.onnx -i x.npz -a fp64 -o fp64.npz
 # FP64 sums of 2,051 products are within 2,051 * 2^-53 of the magnitudes' sum, some 100 times the result; what is written may be FP32
-"$python" - <<'END' || fail "not what the definition says"
+python3 - <<'END' || fail "not what the definition says"
 import numpy as np
 got, wanted = np.load("fp64.npz"), np.load("wanted.npz")
 assert np.array_equal(got["wide"], wanted["wide"]) and got["v"] == wanted["v"]
@@ -81,7 +80,7 @@ expect 0 "an audit" "$program" audit outside.onnx -i x.npz -a fp16 --reference f
 expect 0 "the same of bytes" "$program" audit bytes.onnx -i x.npz -a fp16 --reference fp64 -o bytes
 expect 0 "a quick audit" "$program" audit few.onnx -i x.npz -a fp16 --quick
 expect 0 "a proof" "$program" prove few.onnx -i x.npz
-"$python" - <<'END' || fail "reports differ"
+python3 - <<'END' || fail "reports differ"
 import json
 a, b = (json.load(open(f"{name}/report.json"))["lanes"] for name in ("packed", "bytes"))
 assert [x["outputs"] for x in a] == [x["outputs"] for x in b] and a

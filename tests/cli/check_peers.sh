@@ -3,10 +3,9 @@
 # has polygraphy and onnxruntime, by polygraphy itself in both directions. Model Explorer's node data: where it has
 # ai-edge-model-explorer (and model-explorer-onnx), by its own classes and the node ids of its ONNX adapter.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 
 # two samples in Polygraphy's --save-inputs
-"$python" - "$inputs" <<'END' || fail "inputs"
+python3 - "$inputs" <<'END' || fail "inputs"
 import array, base64, json, sys, zipfile
 def npy(data, scale):
     end = 10 + int.from_bytes(data[8:10], 'little')
@@ -36,7 +35,7 @@ for i in 0 1; do
     expect 0 "iteration $i is compared" "$program" compare "$model" fp32.json --iteration $i -i sample$i.npz -q
     shows out "explained by fp32" "iteration $i is compared"
 done
-"$python" - <<'END' || fail "Polygraphy's run results"
+python3 - <<'END' || fail "Polygraphy's run results"
 import base64, json, os, zipfile
 for name, runner in (('fp32', 'ulpscope-fp32'), ('all', None)):
     results = json.load(open(name + '.json'))
@@ -66,8 +65,8 @@ done
 rm fp32/0000000000.json
 expect 3 "a folder without its first iteration" "$program" compare "$model" fp32 -i sample0.npz -q
 
-polygraphy=$(dirname "$(command -v "$python")")/polygraphy
-if ! "$python" -c 'import onnxruntime, polygraphy; print("polygraphy", polygraphy.__version__)' 2>/dev/null || [ ! -x "$polygraphy" ]; then
+polygraphy=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))')/polygraphy
+if ! python3 -c 'import onnxruntime, polygraphy; print("polygraphy", polygraphy.__version__)' 2>/dev/null || [ ! -x "$polygraphy" ]; then
     echo "polygraphy and onnxruntime are not installed: its files are compared by structure only"
 else
     expect 0 "inspect data" "$polygraphy" inspect data fp32.json
@@ -92,7 +91,7 @@ expect 0 "a report" "$program" audit "$model" -i "$inputs" -a fp16 -q -o report
 for figure in share introduced entire headroom nonfinite; do
     expect 0 "node data: $figure" "$program" report report --to model-explorer --figure $figure -o $figure.json
 done
-"$python" - "$model" <<'END' || fail "Model Explorer's node data"
+python3 - "$model" <<'END' || fail "Model Explorer's node data"
 import json, sys
 nodes = json.load(open('report/report.json'))['lanes'][0]['nodes']
 files = {figure: json.load(open(figure + '.json')) for figure in ('share', 'introduced', 'entire', 'headroom', 'nonfinite')}

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # plan --formats: the least error for a mean of bits, beside numpy's run of every allocation; what is refused.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 formats=nvfp4,mxfp8,bf16
 plan() { "$program" plan model.onnx -i inputs.npz --formats "$formats" -q "$@"; }
-oracle() { "$python" "$source/tests/cli/plan_formats.py" "$source/examples" "$@"; }
+oracle() { python3 "$source/tests/cli/plan_formats.py" "$source/examples" "$@"; }
 
 "$program" plan "$model" -i "$inputs" --formats nvfp4,fp32 --budget bits=6 -q -o digits >out 2>err || fail "the example: $(cat err)"
 shows out "(6 allowed)" "what is allowed"
@@ -42,9 +41,9 @@ shows budget.line "bits and $(sed -n 's/.*(\([0-9.]* dB\)).*/\1/p;/dB/q' audited
 expect 2 "bits with scales" "$program" bits "$model" -i "$inputs" -q --formats nvfp4,bf16 --tolerance sqnr_db=20
 shows err "ulpscope plan --formats" "bits with scales"
 
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: no allocation is run beside"; [ "$failed" -eq 0 ] && exit 77; exit 1; }
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: no allocation is run beside"; [ "$failed" -eq 0 ] && exit 77; exit 1; }
 # nothing is lost of a product with zeros
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
 write_model("zeros.onnx", [node("MatMul", "x w", "p"), node("Add", "p x", "y")], {"x": [2, 32]}, {"y": [2, 32]}, {"w": np.zeros((32, 32), "f4")}, opset=25, ir_version=11)
@@ -68,16 +67,16 @@ for seed in 0 1 2; do
     ! grep -q bf16 file.d/modelopt.yaml || fail "ModelOpt's configuration of $seed has what is not quantised"
     "$program" run model.onnx -i inputs.npz --plan file.d/plan.json -o plan.npz -q || fail "the plan of $seed"
     "$program" run file.d/quantised.onnx -i inputs.npz -a bf16 --keep 'quantise/*=fp32' -o file.npz -q || fail "the file of $seed is read"
-    "$python" -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "the file of $seed has other bits"
+    python3 -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "the file of $seed has other bits"
     "$program" lint file.d/quantised.onnx >out || fail "lint of the file of $seed: $(cat out)"
-    ! "$python" -c 'import onnx.reference' 2>/dev/null || oracle file file.d || fail "ONNX on the file of $seed"
+    ! python3 -c 'import onnx.reference' 2>/dev/null || oracle file file.d || fail "ONNX on the file of $seed"
     # TensorRT's operators: of one sample constant scales are those of the values, so the bits are the plan's, too. Two of the products fill their blocks
     plan --budget bits=7 --for trt -o trt.d >out || fail "TensorRT's file of $seed: $(cat out)"
     shows out "Of 2 products" "TensorRT's file of $seed"
     grep -aq TRT_FP4DynamicQuantize trt.d/quantised.onnx && grep -aq TRT_MXFP8DynamicQuantize trt.d/quantised.onnx || fail "TensorRT's operators are not in the file of $seed: $(head -1 out)"
     "$program" run model.onnx -i inputs.npz --plan trt.d/plan.json -o plan.npz -q || fail "TensorRT's plan of $seed"
     "$program" run trt.d/quantised.onnx -i inputs.npz -a bf16 --keep 'quantise/*=fp32' -o file.npz -q || fail "TensorRT's file of $seed is read"
-    "$python" -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "TensorRT's file of $seed has other bits"
+    python3 -c "import numpy as np; a, b = np.load('plan.npz')['y3'], np.load('file.npz')['y3']; assert a.tobytes() == b.tobytes()" || fail "TensorRT's file of $seed has other bits"
     # the figures of a run with another number of threads are the same
     plan --budget bits=5 -t 1 >one && plan --budget bits=5 -t 3 >three && cmp one three || fail "threads change the plan of $seed"
     for decibels in 13 18 22; do

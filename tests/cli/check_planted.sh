@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Faults in scales, planted in ten networks: lint names what stands in the file, audit beside the float network what it costs, scales the outlier.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: nothing is planted"; exit 77; }
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: nothing is planted"; exit 77; }
 
 # plant SEED FAULT: the files, and the number of the product in `at`
-plant() { at=$("$python" "$source/tests/cli/planted_scales.py" "$source/examples" . "$1" "$2") || fail "planting $2 $1"; }
+plant() { at=$(python3 "$source/tests/cli/planted_scales.py" "$source/examples" . "$1" "$2") || fail "planting $2 $1"; }
 look() { "$program" "$@" -q >out 2>err; }
 
 for seed in 0 1 2 3 4 5 6 7 8 9; do

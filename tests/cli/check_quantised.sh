@@ -2,9 +2,8 @@
 # Shares through QuantizeLinear and DequantizeLinear: a node in front of three pairs has its share, of errors that clipping takes nothing is left
 # upstream, and where all errors are below a step decisions make the whole. Then 20 networks with a planted culprit (planted.py).
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: shares through Q/DQ are not checked"; exit 77; }
-PYTHONPATH=$source/examples "$python" - "$program" <<'END' || failed=1
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: shares through Q/DQ are not checked"; exit 77; }
+PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
 import json
 import subprocess
 import sys
@@ -78,7 +77,7 @@ claim(abs(nodes["culprit"].get("share") or 0) <= 1e-3, f"what is clipped has a s
 sys.exit(failures > 0)
 END
 # a weight that the original has under another name, and in another node's place
-PYTHONPATH=$source/examples "$python" - <<'END' || failed=1
+PYTHONPATH=$source/examples python3 - <<'END' || failed=1
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -95,7 +94,7 @@ expect 0 "weights with --pair" "$program" audit named.onnx --reference-model flo
 tr -s ' \n' '  ' <out >flat
 shows flat "without the quantised weights of node 0 weights (DequantizeLinear) it gains" "weights with --pair"
 # a converted graph beside its original: shares of a linear network are those that numpy finds, and the Cast is named, not the Slice behind it
-PYTHONPATH=$source/examples "$python" - "$program" <<'END' || failed=1
+PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
 import json
 import subprocess
 import sys
@@ -134,7 +133,7 @@ if abs(lane["attribution"]["sum"] - 1) > 1e-3 or "node 0 border (Cast) causes 75
 sys.exit(failures > 0)
 END
 # a channel 30 times as wide: what floats, and a scale for each channel, would gain is what numpy finds
-PYTHONPATH=$source/examples "$python" - "$program" <<'END' || failed=1
+PYTHONPATH=$source/examples python3 - "$program" <<'END' || failed=1
 import json
 import subprocess
 import sys
@@ -184,5 +183,5 @@ for name, weight, step, said in (("vector", turn.normal(size=24).astype("f"), te
 sys.exit(failures > 0)
 END
 expect 2 "a pair with a name that the original has not" "$program" audit named.onnx --reference-model float.onnx --pair w=missing -i named.npz -a fp32 -q
-"$python" "$source/tests/cli/planted.py" "$program" >planted || { fail "culprits that were planted are not named first"; grep -v '^named' planted; }
+python3 "$source/tests/cli/planted.py" "$program" >planted || { fail "culprits that were planted are not named first"; grep -v '^named' planted; }
 exit $failed

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # scaled=modelopt: which products have scales, against runs that keep the others in the storage's format, bit for bit.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: no models"; exit 77; }
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: no models"; exit 77; }
 
 cat >make.py <<'EOF'
 import sys
@@ -29,7 +28,7 @@ other = [name for name in a.files if a[name].tobytes() != b[name].tobytes()]
 unlike = {name for name in a.files if a[name].tobytes() != c[name].tobytes()}
 sys.exit(f"other bits: {other}; unlike all scaled: {unlike}" if other or unlike != set(sys.argv[1:]) else 0)
 EOF
-"$python" make.py "$source/examples" || fail "no model"
+python3 make.py "$source/examples" || fail "no model"
 run() { "$program" run m.onnx -i in.npz -a "$1" -o "$2.npz" -q "${@:3}" >/dev/null 2>err || fail "$1: $(cat err)"; }
 
 # arithmetic, storage, unscaled nodes, and their outputs
@@ -37,7 +36,7 @@ compare() {
     run "$1,scaled=modelopt" scaled
     run "$1" kept $(printf -- '--keep %s='"$2"' ' $3)
     run "$1" all
-    "$python" same.py $4 2>err || fail "$1: $(cat err)"
+    python3 same.py $4 2>err || fail "$1: $(cat err)"
 }
 compare bf16,factor=nvfp4 bf16@b200 "conv_wide conv_few conv_large conv_single matmul_values" "wide_out few_out large_out single_out values_out"
 compare fp16,factor=mxfp8,scale=up fp16@b200 "conv_wide conv_few conv_large conv_single matmul_values" "wide_out few_out large_out single_out values_out"
@@ -45,7 +44,7 @@ compare fp16,factor=fp8-tensor fp16 "conv_few conv_large conv_single matmul_row"
 compare bf16,weights=mxfp4 bf16 "conv_wide conv_few conv_large conv_single" "wide_out few_out large_out single_out"
 
 "$program" scales m.onnx -i in.npz -a fp16,factor=fp8-tensor,scaled=modelopt --json s.json -q >out 2>err || fail "scales: $(cat err)"
-"$python" - <<'EOF' || fail "scales looks at other factors"
+python3 - <<'EOF' || fail "scales looks at other factors"
 import json
 assert {t["node"] for t in json.load(open("s.json"))["tensors"]} == {"conv_wide", "matmul_weight", "matmul_values"}
 EOF

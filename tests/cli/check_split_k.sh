@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # split-k=cublas against an H100: recorded products whose k was cut, where the Python of ULPSCOPE_TEST_PYTHON has numpy and onnx.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
 expect 2 "no such table" "$program" arith fp16@a100,split-k=cublas
 expect 2 "no such products" "$program" arith tf32@h100,split-k=cublas
 expect 2 "rows without a table" "$program" arith fp16@h100,rows=8
 expect 0 "rows" "$program" arith fp16@h100,split-k=cublas,rows=8
-"$python" -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in $python"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
+python3 -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in python3"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
 # what split-k=cublas gives, three slices of whole 64 of 4,096 products, compare finds of the numbers alone; 3 of whole blocks of 16 give others
-"$python" - "$program" "$top_srcdir" "$work" <<'END' || fail "compare with slices of 64"
+python3 - "$program" "$top_srcdir" "$work" <<'END' || fail "compare with slices of 64"
 import json, subprocess, sys
 import numpy as np
 program, source, work = sys.argv[1:]
@@ -26,10 +25,10 @@ said = subprocess.run([program, "compare", model, "-i", inputs, recorded, "-a", 
 if (found["slices"], found["tile"], found["found"], found["others"]) != (3, 64, True, "") or "is cut in 3 slices of whole 64 products" not in said:
     sys.exit(f"{found}\n{said}")
 END
-"$python" "$top_srcdir/tests/compare_split_k.py" "$program" "$top_srcdir/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
+python3 "$top_srcdir/tests/compare_split_k.py" "$program" "$top_srcdir/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
 
 # study --rows: its classes, differences and first choices are those of one run for each number of rows
-"$python" - "$program" <<'END' || fail "study --rows"
+python3 - "$program" <<'END' || fail "study --rows"
 import json, subprocess, sys
 import numpy as np, onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -72,7 +71,7 @@ assert [n["name"] for n in study["nodes"]] == ["second"] and study["product_coun
 END
 expect 2 "rows beside a reference" "$program" study rows.onnx --rows 1,8 --reference fp64
 expect 2 "rows of slices" "$program" study rows.onnx --rows 1,8 --sweep fp16@h100,split-k=4
-"$python" - <<'END' || fail "models of which nothing can be said"
+python3 - <<'END' || fail "models of which nothing can be said"
 import onnx
 from onnx import TensorProto, helper
 relu = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, [4])], [helper.make_empty_tensor_value_info("y")])

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Static scales: ranges from samples by each calibrator, and runs with them, against numpy and a table of all E4M3 numbers.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy for $python: no models"; exit 77; }
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: no models"; exit 77; }
 
 cat >make.py <<'END'
 import sys
@@ -88,8 +87,8 @@ def clipped(calibrator, sample, path):
 globals()[sys.argv[1]](*sys.argv[2:])
 END
 sed -i 's/globals()\[sys.argv\[1\]\](\*sys.argv\[2:\])/function, *words = sys.argv[1:]\nglobals()[function](*(word == "fake" if word in ("fake", "unit") else word for word in words))/' oracle.py
-"$python" make.py "$source/examples" || fail "no model"
-oracle() { "$python" oracle.py "$@" >wrong 2>&1 || fail "$*: $(tail -3 wrong)"; }
+python3 make.py "$source/examples" || fail "no model"
+oracle() { python3 oracle.py "$@" >wrong 2>&1 || fail "$*: $(tail -3 wrong)"; }
 calibrate() { "$program" scales one.onnx -i "${@:4}" -a "$2" --calibrate "$1.json" --calibrator "$3" -q >out 2>err || fail "$1: $(cat err)"; }
 
 fp8=bf16,factor=fp8-tensor
@@ -119,7 +118,7 @@ for arithmetic in $fp8 fp16,factor=fp8-e5m2-tensor $fp8,unit=none bf16,factor=nv
     "$program" scales m.onnx -i in.npz -a $arithmetic --calibrate own.json -q >out 2>err || fail "$arithmetic: $(cat err)"
     "$program" run m.onnx -i in.npz -a $arithmetic -o dynamic.npz -q >out 2>err || fail "$arithmetic: $(cat err)"
     "$program" run m.onnx -i in.npz -a $arithmetic,scales=own.json -o static.npz -q >out 2>err || fail "$arithmetic, static: $(cat err)"
-    "$python" - <<'END' || fail "$arithmetic: static scales of the same sample give other bits"
+    python3 - <<'END' || fail "$arithmetic: static scales of the same sample give other bits"
 import numpy as np
 a, b = np.load("dynamic.npz"), np.load("static.npz")
 # a product of products is calibrated with the exact ones

@@ -3,8 +3,7 @@
 # the networks of $ULPSCOPE_TEST_DATA; a variance beyond FP16 and an epsilon that becomes 0 have one cause and one Try in audit, overflow and
 # plan, which works as it is printed; inputs that are not finite are named.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: verdicts are not checked"; exit 77; }
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: verdicts are not checked"; exit 77; }
 
 cat >walk.py <<'END'
 import json
@@ -163,7 +162,7 @@ x[0, 0] = np.nan
 np.savez("nan.npz", x=x)
 sys.exit(failures > 0)
 END
-PYTHONPATH=$source/examples "$python" walk.py "$program" || fail "a verdict blames a node that cannot be to blame"
+PYTHONPATH=$source/examples python3 walk.py "$program" || fail "a verdict blames a node that cannot be to blame"
 
 # one MODEL ARITHMETIC SENTENCE WORDS NODES...: audit and overflow name the cause; Try keeps these nodes and heals, and is overflow's; plan keeps them, too
 one() {
@@ -224,7 +223,7 @@ expect 0 "an input with NaN" "$program" audit log.onnx -i nan.npz -a fp16 -q
 tr -s ' \n' '  ' <out >flat
 shows flat "Input x has 1 value that is not finite (when that is meant: --allow-nonfinite-inputs)" "NaN in the verdict"
 # an output that equals the reference, NaN and all, says nothing
-PYTHONPATH=$source/examples "$python" - <<'END' || fail "a network with NaN"
+PYTHONPATH=$source/examples python3 - <<'END' || fail "a network with NaN"
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -238,7 +237,7 @@ expect 0 "NaN passed on" "$program" audit passed.onnx -i passed.npz -a fp32 -q
 expect 0 "NaN that is meant" "$program" audit passed.onnx -i passed.npz -a fp32 -q --allow-nonfinite-inputs
 [[ $(head -1 out) == "fp32: fine"* ]] || fail "NaN that is meant: $(head -1 out)"
 # a sample of which nothing can be measured hides no figure of the others, before them or behind them
-PYTHONPATH=$source/examples "$python" - <<'END' || fail "samples"
+PYTHONPATH=$source/examples python3 - <<'END' || fail "samples"
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -251,7 +250,7 @@ for order in "some none" "none some" some; do
     for sample in $order; do inputs+=(-i $sample.npz); done
     expect 0 "$order" "$program" audit root.onnx "${inputs[@]}" -a fp16 -q --allow-nonfinite-inputs -o "${order// /-}"
 done
-"$python" - <<'END' || fail "the order of samples decides"
+python3 - <<'END' || fail "the order of samples decides"
 import json
 
 some, before, behind = (json.load(open(f"{folder}/report.json"))["lanes"][0]["outputs"][0] for folder in ("some", "none-some", "some-none"))

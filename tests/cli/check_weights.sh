@@ -2,9 +2,8 @@
 # Weights of 8 and 16 bits in files of external data: they stay there, are lowered in blocks under a memory limit that is less
 # than they would take in FP32, and give the bits of the same weights inside the model, which are decoded when it is loaded.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: weights in files are not compared"; exit 77; }
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: weights in files are not compared"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import block, number, node, value
 
@@ -64,7 +63,7 @@ END
 
 # The reports but for times and memory.
 same() {
-    "$python" - "$1" "$2" <<'END'
+    python3 - "$1" "$2" <<'END'
 import json, sys
 def strip(x):
     if isinstance(x, dict):

@@ -2,9 +2,8 @@
 # Attention in tiles, as an H200's kernels returned it: the sample that lies here, and with $ULPSCOPE_TEST_DATA all that was recorded, where three cases
 # of 160 are known to be below their limits.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: attention is not compared"; exit 77; }
-"$python" "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" || fail "attention is not the recorded one"
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: attention is not compared"; exit 77; }
+python3 "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" || fail "attention is not the recorded one"
 # equal bits for any number of threads and any instruction set; masks, a past and grouped heads among them
 for case in multiheadattention multiheadattention_past attention_pairs groupqueryattention_later groupqueryattention_window groupqueryattention_sink; do
     folder=$source/tests/data/microsoft/test_$case

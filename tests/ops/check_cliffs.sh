@@ -3,9 +3,8 @@
 # and the logsumexp of 32 equal channels from 7.6313 on (#2690). Both are named by their reporters to 4 digits; the grid's step is 0.015, so
 # that the point before must be right. The reference and fp16 do not fall.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: the cliffs are not looked for"; exit 77; }
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: the cliffs are not looked for"; exit 77; }
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -17,7 +16,7 @@ END
 for arithmetic in coreml-ane:fp16 fp16 fp16-strict coreml-gpu:fp16; do
     expect 0 "$arithmetic" "$program" run cliffs.onnx -i x.npz -a $arithmetic -o "$arithmetic.npz" -q
 done
-"$python" - <<'END' || exit 1
+python3 - <<'END' || exit 1
 import numpy as np
 
 x = np.linspace(-15, 15, 2000)
@@ -44,7 +43,7 @@ expect 0 "a forecast of the cliffs" "$program" overflow cliffs.onnx -i x.npz -f 
 shows out "2 * exp(x)" "a forecast of the cliffs"
 shows out "sum of row_sum(exp(x))" "a forecast of the cliffs"
 # A probability that FP16 does not hold has no logarithm there.
-PYTHONPATH=$source/examples "$python" - <<'END' || exit 99
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
 
@@ -53,5 +52,5 @@ write_model("classes.onnx", [node("LogSoftmax", "x", "y")], {"x": (1, 8)}, ["y"]
 END
 expect 0 "a dominant class" "$program" run classes.onnx -i classes.npz -a coreml-ane:fp16 -o classes.out.npz -q
 expect 0 "a dominant class by the other formula" "$program" run classes.onnx -i classes.npz -a fp16-strict -o other.npz -q
-"$python" -c 'import numpy as np; y = np.load("classes.out.npz")["y"]; raise SystemExit(not (np.isneginf(np.delete(y[0], 3)).all() and y[0, 3] == 0))' || { echo "log_softmax is not -inf"; exit 1; }
+python3 -c 'import numpy as np; y = np.load("classes.out.npz")["y"]; raise SystemExit(not (np.isneginf(np.delete(y[0], 3)).all() and y[0, 3] == 0))' || { echo "log_softmax is not -inf"; exit 1; }
 exit $failed

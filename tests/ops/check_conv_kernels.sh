@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # conv=torch: which convolutions are chains in FP32 and where their bias goes, against chains in numpy's doubles, in which each step of these numbers is exact before it is rounded.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: convolutions are not compared"; exit 77; }
-"$python" - "$program" "$source/examples" <<'END' || fail "convolutions"
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: convolutions are not compared"; exit 77; }
+python3 - "$program" "$source/examples" <<'END' || fail "convolutions"
 import subprocess, sys
 import numpy as np
 program, examples = sys.argv[1:]
@@ -53,7 +52,7 @@ for kind, inner, out, groups, begins in (("fp16", 40, 40, 40, False), ("fp16", 1
         sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")
 END
 # what a GPU gave for drawn numbers: the one that differs is Winograd's 4x4
-"$python" "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
+python3 "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
 expect 2 "no matrix unit" "$program" arith fp16,unit=none,conv=torch
 shows err "conv=" "what is wrong"
 exit $failed

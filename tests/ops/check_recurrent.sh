@@ -2,13 +2,12 @@
 # LSTM and GRU with recurrence=cudnn: as recorded on a GPU (the sample that lies here, and with $ULPSCOPE_TEST_DATA whole sequences), and what is known of the kernels without their numbers: one that stores its state gives the same
 # bits a step at a time, one that does not gives others (so it was recorded); directions, layouts and initial states are each other's.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-python=${ULPSCOPE_TEST_PYTHON:-python3}
-"$python" -c 'import numpy' 2>/dev/null || { echo "no numpy: recurrences are not compared"; exit 77; }
-"$python" "$source/tests/compare_recurrent.py" "$program" "$source/tests/data/unit/h100_recurrent.npz" || fail "recurrences are not the recorded ones"
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: recurrences are not compared"; exit 77; }
+python3 "$source/tests/compare_recurrent.py" "$program" "$source/tests/data/unit/h100_recurrent.npz" || fail "recurrences are not the recorded ones"
 if [ -f "${ULPSCOPE_TEST_DATA:-}/gpu/h200_recurrent.npz" ]; then
-    "$python" "$source/tests/compare_recurrent.py" "$program" "$ULPSCOPE_TEST_DATA/gpu/h200_recurrent.npz" || fail "recurrences are not the recorded ones"
+    python3 "$source/tests/compare_recurrent.py" "$program" "$ULPSCOPE_TEST_DATA/gpu/h200_recurrent.npz" || fail "recurrences are not the recorded ones"
 fi
-"$python" - "$program" "$source/examples" <<'END' || fail "states, directions and layouts"
+python3 - "$program" "$source/examples" <<'END' || fail "states, directions and layouts"
 import os, subprocess, sys
 import numpy as np
 program, examples = sys.argv[1:]

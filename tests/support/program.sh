@@ -9,6 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 99
 failed=0
+# The Python of tests: one that comes first on PATH may lack what ULPSCOPE_TEST_PYTHON has.
+python3() { command "${ULPSCOPE_TEST_PYTHON:-python3}" "$@"; }
 fail() { echo "FAIL $1"; failed=1; }
 
 # expect CODE NAME COMMAND...: runs it, keeps stdout in out and stderr in err.
