@@ -12,9 +12,6 @@
 #include "base/options.h"
 #include "number/function/math.h"
 
-/* What a plan is searched for, and what "met" means in figures, where nothing is asked. */
-static const char *const fine[] = {"sqnr_db=40"};
-
 /* ---- what is asked ---- */
 
 static bool is_rule(const char *name)
@@ -42,7 +39,7 @@ static enum ulp_status check_rules(const char *const *rules, size_t count, struc
     return status;
 }
 
-/* Before anything is searched; and the copy that gets types has lost the model's own files. */
+/* Before anything is searched. */
 static enum ulp_status check_data(const struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_text data = {0};
@@ -91,21 +88,17 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
     fix->lowered = target && target->bit & ULP_LOWERED;
     const bool asked = options->tolerance_count;
-    const char *const *tolerances = asked ? options->tolerances : fine;
-    const size_t count = asked ? options->tolerance_count : 1, length = strlen(options->path);
+    static const char *const fine = ULP_SEARCH_FINE;
+    const char *const *tolerances = asked ? options->tolerances : &fine;
+    const size_t count = asked ? options->tolerance_count : 1;
     fix->tolerances = ulp_arena_take(fix->memory, count, sizeof *fix->tolerances);
-    x->draft = ulp_arena_take(fix->memory, length + 16, 1);
-    x->draft_data = ulp_arena_take(fix->memory, length + 16, 1);
-    bool copied = fix->tolerances && x->draft && x->draft_data &&
-                  copy(fix, &fix->model_path, ulp_model_path(x->model)) &&
+    bool copied = fix->tolerances && copy(fix, &fix->model_path, ulp_model_path(x->model)) &&
                   copy(fix, &fix->target, options->target) && copy(fix, &fix->arithmetic, name) &&
                   copy(fix, &fix->reference, options->reference.name);
     for (size_t t = 0; t < count && copied; t++)
         copied = copy(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
     if (!copied)
         return ulp_out_of_memory(error);
-    snprintf(x->draft, length + 16, "%s.draft", options->path);
-    snprintf(x->draft_data, length + 16, "%s.draft.data", options->path);
     fix->sample_count = x->sample_count;
     return ULP_OK;
 }
@@ -121,7 +114,7 @@ static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
-    const char *const formats[] = {"fp32", x->arithmetic.name}, *const targets[] = {formats[1]};
+    const char *const formats[] = {"fp32", fix->arithmetic}, *const targets[] = {fix->arithmetic};
     const struct ulp_search_options wanted = {.reference = options->reference,
                                               .formats = formats,
                                               .format_count = 2,
@@ -145,6 +138,10 @@ static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
     fix->plan = plan;
     fix->plan_seconds = plan->seconds;
     fix->node_count = plan->node_count;
+    for (size_t t = 0; t < plan->target_count; t++) {
+        fix->draw_count = plan->targets[t].draw_count;
+        fix->held_count = plan->targets[t].held_count;
+    }
     fix->kept_macs = plan->kept_macs;
     fix->macs = plan->macs;
     fix->kept = ulp_arena_take(fix->memory, plan->kept_count + 1, sizeof *fix->kept);
@@ -190,19 +187,9 @@ static enum ulp_status write_types(struct ulp_fixing *x, const struct ulp_keeps 
                                              .thread_count = x->options->thread_count,
                                              .progress = x->options->progress,
                                              .name = slash ? slash + 1 : path};
-    struct ulp_model *draft = NULL;
-    enum ulp_status status = folder ? ULP_OK : ulp_out_of_memory(error);
-    if (status == ULP_OK && x->edited) /* types are put into a file, which is held without a name */
-        status = ulp_lint_write_edited(&x->proposals, x->taken, x->draft, error);
-    if (status == ULP_OK && x->edited)
-        status = ulp_model_load(x->draft, ulp_model_budget(x->model), &draft, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_write(draft ? draft : x->model, &wanted, x->samples, x->sample_count,
-                                 folder, &x->fix->mixed, error);
-    ulp_model_free(draft);
-    ulp_files_drop(x->draft);
-    ulp_files_drop(x->draft_data);
-    return status;
+    return folder ? ulp_mixed_write(edited(x), &wanted, x->samples, x->sample_count, folder,
+                                    &x->fix->mixed, error)
+                  : ulp_out_of_memory(error);
 }
 
 /* With types where nodes are kept, and where the target takes types from the graph; else the edits
@@ -229,23 +216,6 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
 
 /* ---- all of it ---- */
 
-/* Why there is no file, though it may look fine in the samples as they are. */
-static enum ulp_status explain(struct ulp_fixing *x, struct ulp_error *error)
-{
-    const struct ulp_search *plan = x->fix->plan;
-    struct ulp_text text = {0};
-    for (size_t t = 0; plan && t < plan->target_count && !text.length; t++)
-        if (plan->targets[t].held_count < plan->targets[t].draw_count && plan->targets[t].own <= 1)
-            ulp_text_add(&text, "it holds in %zu of %zu draws (ulpscope plan --help)",
-                         plan->targets[t].held_count, plan->targets[t].draw_count);
-    ulp_text_add(&text, "%s--best writes what came nearest",
-                 text.length ? ": " : "nothing that was tried meets it: ");
-    const enum ulp_status status =
-        text.failed ? ulp_out_of_memory(error) : give_reason(x, text.data, error);
-    ulp_text_free(&text);
-    return status;
-}
-
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                             struct ulp_error *error)
 {
@@ -266,7 +236,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         status = ulp_fix_try_edits(x, before, &after, error);
     if (status == ULP_OK)
         status = ulp_fix_report(x, &after, &fix->edited, error);
-    if (status == ULP_OK && !ulp_fix_is_met(x, &after))
+    if (status == ULP_OK) /* which judges in draws, also that nothing needs to be kept */
         status = search(x, error);
     if (status == ULP_OK)
         status = list_keeps(x, &keeps, error);
@@ -276,9 +246,10 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         status = ulp_fix_report(x, &after, &fix->after, error);
     if (status != ULP_OK)
         return status;
-    fix->met = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
+    fix->met = fix->plan->met;
     if (!fix->met && !x->options->best)
-        return explain(x, error);
+        return give_reason(x, "nothing that was tried meets it: --best writes what came nearest",
+                           error);
     status = write_model(x, &keeps, error);
     fix->met &= fix->path != NULL;
     return status;

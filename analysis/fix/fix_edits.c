@@ -58,7 +58,7 @@ static enum ulp_status share_values(struct ulp_fixing *x, struct ulp_error *erro
 {
     struct ulp_model *all = NULL;
     struct ulp_names kept = {.budget = ulp_model_budget(x->model)};
-    enum ulp_status status = ulp_lint_load_edited(&x->proposals, x->taken, &all, error);
+    enum ulp_status status = ulp_lint_load_edited(&x->proposals, x->taken, false, &all, error);
     bool added = true;
     for (size_t v = 0; status == ULP_OK && v < all->graph->value_count && added; v++)
         added = ulp_names_add(&kept, all->graph->values[v].name, 0);
@@ -83,7 +83,7 @@ static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp
                              double *change, struct ulp_error *error)
 {
     struct ulp_model *model = NULL;
-    enum ulp_status status = ulp_lint_load_edited(&x->proposals, taken, &model, error);
+    enum ulp_status status = ulp_lint_load_edited(&x->proposals, taken, false, &model, error);
     if (status == ULP_OK && out)
         status = ulp_fix_judge(x, model, NULL, out, error);
     if (status == ULP_OK && change)
@@ -217,7 +217,7 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     for (size_t i = 0; i < x->proposals.count; i++)
         x->fix->made_count += x->taken[i];
     if (status == ULP_OK && x->fix->made_count)
-        status = ulp_lint_load_edited(&x->proposals, x->taken, &x->edited, error);
+        status = ulp_lint_load_edited(&x->proposals, x->taken, true, &x->edited, error);
     if (status == ULP_OK && x->fix->made_count)
         status = ulp_fix_judge(x, x->edited, NULL, out, error);
     if (status == ULP_OK && x->fix->made_count)

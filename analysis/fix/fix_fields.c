@@ -59,6 +59,8 @@ static const struct ulp_field fix[] = {
     {.name = "kept", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix, kept), .points = true, .counted = true, .count = offsetof(struct ulp_fix, kept_count)},
     {.name = "kept_macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix, kept_macs)},
     {.name = "macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix, macs)},
+    {.name = "draw_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, draw_count)},
+    {.name = "held_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, held_count)},
     {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix, reason)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, sample_count)},
     {.name = "runs", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, runs)},

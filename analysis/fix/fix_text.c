@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/fix/fixing.h"
+#include "analysis/search/search_text.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 
@@ -47,6 +48,10 @@ void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
     ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
     if (!fix->met)
         add_miss(out, after);
+    if (fix->plan) {
+        ulp_text_add(out, "%s", fix->plan->met && fix->plan->target_count ? "," : "");
+        ulp_search_say_draws(out, fix->plan);
+    }
     if (fix->path)
         ulp_text_show(out, ": %s", fix->path);
     else if (fix->reason)
@@ -114,7 +119,7 @@ static void add_plan(const struct ulp_page *page, const struct ulp_fix *fix)
 {
     enum { SHOWN = 4 };
     struct ulp_text text = {0};
-    if (!fix->plan)
+    if (!fix->kept_count)
         return;
     ulp_text_add(&text, "%zu of %zu nodes in FP32", fix->kept_count, fix->node_count);
     if (fix->macs > 0)
@@ -158,7 +163,7 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
                  fix->edit_count == 1 ? "" : "s", fix->runs, fix->runs == 1 ? "" : "s",
                  fix->sample_count, fix->sample_count == 1 ? "" : "s");
     if (fix->plan)
-        ulp_text_add(&text, ", plan in %zu runs", fix->plan->runs);
+        ulp_text_add(&text, ", draws and plan in %zu runs", fix->plan->runs);
     if (fix->made_count)
         ulp_text_add(&text, "; all edits change %.2g of an output's rms", fix->change);
     ulp_text_show(&text, "; reference %s; %.1f s", fix->reference, fix->seconds);

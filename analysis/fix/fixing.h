@@ -17,8 +17,7 @@ struct ulp_fixing {
     struct ulp_arithmetic arithmetic; /* that it is judged in */
     struct ulp_emulation emulation;   /* of the model as it is given: limits and exact results */
     struct ulp_lint_proposals proposals;
-    bool *taken;              /* by proposal */
-    char *draft, *draft_data; /* paths of the edited model while it gets its types */
+    bool *taken; /* by proposal */
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
     struct ulp_model *edited; /* with those taken; NULL: there are none */

@@ -362,12 +362,12 @@ enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals
 }
 
 enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                     struct ulp_model **out, struct ulp_error *error)
+                                     bool written, struct ulp_model **out, struct ulp_error *error)
 {
     size_t count;
     const struct ulp_edit *edits = list_taken(proposals, taken, &count);
     *out = NULL;
-    return edits ? ulp_edit_load(proposals->lint.model, edits, count, out, error)
+    return edits ? ulp_edit_load(proposals->lint.model, edits, count, written, out, error)
                  : ulp_out_of_memory(error);
 }
 

@@ -69,6 +69,6 @@ enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals
                                       const char *path, struct ulp_error *error);
 /* The same in memory, as ulp_edit_load gives it. */
 enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
-                                     struct ulp_model **out, struct ulp_error *error);
+                                     bool written, struct ulp_model **out, struct ulp_error *error);
 
 #endif

@@ -167,6 +167,7 @@ static const struct ulp_field search[] = {
     {.name = "budget", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, budget)},
     {.name = "tolerance_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, tolerance_count), .counts = true},
     {.name = "tolerances", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, tolerances), .points = true, .counted = true, .count = offsetof(struct ulp_search, tolerance_count)},
+    {.name = "by_default", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, by_default)},
     {.name = "headroom", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, headroom)},
     {.name = "follows", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, follows)},
     {.name = "before", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, before)},

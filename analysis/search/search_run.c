@@ -143,7 +143,12 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
     const double started = ulp_seconds_now();
     /* what the least error for a budget is measured by */
     const bool any = options->budget > 0 && !options->by_node && !options->tolerance_count;
-    static const char *const any_error = ULP_SEARCH_ANY_ERROR;
+    static const char *const any_error = ULP_SEARCH_ANY_ERROR, *const fine = ULP_SEARCH_FINE;
+    out->by_default = options->by_node && !options->tolerance_count;
+    if (out->by_default) {
+        options_here.tolerances = &fine;
+        options_here.tolerance_count = 1;
+    }
     struct ulp_searcher search = {.options = options,
                                   .limit = INFINITY,
                                   .most = INFINITY,

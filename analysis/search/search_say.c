@@ -8,6 +8,7 @@ void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *fo
 {
     for (size_t t = 0; t < found->tolerance_count; t++)
         ulp_text_show(out, "%s%s", t ? " and " : "", found->tolerances[t]);
+    ulp_text_add(out, "%s", found->by_default ? " (the default)" : "");
 }
 
 /* ", 3 e5m9 and 1 e8m12": the formats of most layers, and the widest. */

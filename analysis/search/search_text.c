@@ -54,8 +54,7 @@ static void add_price(struct ulp_text *out, const struct ulp_search *found)
                      100 * found->kept_macs / found->macs, 100 * found->kept_bytes / found->bytes);
 }
 
-/* " and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
-static void add_draws(struct ulp_text *out, const struct ulp_search *found)
+void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
 {
     for (size_t t = 0; t < found->target_count; t++) {
         const struct ulp_search_target *target = &found->targets[t];
@@ -132,7 +131,7 @@ static void add_plan(struct ulp_text *out, const struct ulp_search *found)
                   counted ? "" : found->cost, name_of(found, found->narrow),
                   found->ratio <= 1 ? "meets" : "does not meet");
     ulp_search_say_tolerances(out, found);
-    add_draws(out, found);
+    ulp_search_say_draws(out, found);
     ulp_text_add(out, "; ");
     ulp_search_say_figure(out, after);
     if (isfinite(after->ratio))
@@ -166,7 +165,7 @@ static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
                   found->kept_count ? "then " : "");
     ulp_search_say_tolerances(out, found);
     ulp_text_add(out, found->kept_count ? "" : " as it is");
-    add_draws(out, found);
+    ulp_search_say_draws(out, found);
     ulp_text_add(out, "; ");
     ulp_search_say_figure(out, ulp_search_worst(found->samples, found->sample_count));
     if (isfinite(found->ratio))

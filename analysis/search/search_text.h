@@ -20,6 +20,8 @@ void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample 
 void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
                                                  size_t count);
+/* " and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
+void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
 /* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
  * empty: they do not say. The configuration of ModelOpt. */
 void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);

@@ -51,7 +51,7 @@ struct ulp_fix_options {
     const char *arithmetic;          /* NULL: the target's, as ulp_doctor_options have it */
     struct ulp_arithmetic reference; /* mpfr:128 */
     /* what it must meet, as in struct ulp_search_options; none: the verdict is fine, and a plan is
-     * searched for sqnr_db=40 */
+     * searched for ULP_SEARCH_FINE */
     const char *const *tolerances;
     size_t tolerance_count;
     /* ids of rules: only their edits, or all but theirs */
@@ -86,6 +86,8 @@ struct ulp_fix {
     size_t node_count, kept_count; /* nodes of the edited model, and those kept in FP32 */
     char **kept;
     double kept_macs, macs; /* multiply-adds and element operations of these, and of all */
+    /* draws of what was found, as those of a plan, and those within the tolerance */
+    size_t draw_count, held_count;
     char *reason; /* why there is no file, or the file has no types; NULL: it is as meant */
     size_t sample_count, runs; /* of one sample: of edits */
     double seconds, plan_seconds;

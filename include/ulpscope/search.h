@@ -31,6 +31,10 @@ ULP_API const char *ulp_search_cost_name(size_t cost);
 #define ULP_SEARCH_EXPONENT_MAX 8
 #define ULP_SEARCH_MANTISSA_MAX 23
 
+/* What a plan meets where nothing is asked: an error of 1 % of each output's rms, which verdicts
+ * call fine of outputs that are for nothing known. */
+#define ULP_SEARCH_FINE "sqnr_db=40"
+
 struct ulp_search_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
@@ -52,7 +56,7 @@ struct ulp_search_options {
     /* "METRIC=VALUE" or "OUTPUT:METRIC=VALUE", figures of the whole error as ulp_audit_check takes
      * them, of every sample. All must be met; besides, outputs must be finite where the reference
      * is, and integers equal. Outputs are judged that some tolerance is of: one without "OUTPUT:"
-     * is of all. */
+     * is of all. None, of a plan: ULP_SEARCH_FINE */
     const char *const *tolerances;
     size_t tolerance_count;
     /* patterns (struct ulp_keep): nodes in the widest format whatever happens, and in the narrowest
@@ -187,6 +191,7 @@ struct ulp_search {
     double budget; /* of formats with scales: the mean bits that were allowed; 0: any */
     size_t tolerance_count;
     char **tolerances;
+    bool by_default; /* none was asked for */
     double headroom;
     /* With the widest format everywhere, too, something is decided otherwise than by the reference
      * (scores that are nearly equal, say): all runs take the reference's decisions

@@ -305,7 +305,7 @@ class Model:
     def plan(
         self,
         samples: Samples,
-        tolerance: str | Sequence[str],
+        tolerance: str | Sequence[str] = (),
         arithmetic: ArithmeticName = "fp16",
         *,
         keep_in: ArithmeticName = "fp32",
@@ -323,7 +323,7 @@ class Model:
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Search:
-        """The cheapest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"), proven by
+        """The cheapest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
         runs. cost: what is to be least: "nodes", "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.

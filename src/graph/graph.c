@@ -20,6 +20,7 @@ void ulp_model_free(struct ulp_model *model)
     ulp_free(model->tensors);
     free(model->mappings);
     free(model->path);
+    ulp_free(model->bytes);
     ulp_arena_free(model->arena);
     ulp_budget_close(&model->budget);
     free(model);

@@ -42,7 +42,7 @@ def main():
                 # npz holds FP32: a step of it is 2^-23 of an element
                 if not change <= said["change"] + 2.0**-23:
                     bad.append(f"{folder}: output {name} changes {change:.3g} of its rms")
-    if planned > 6:  # of the 25 causes; the others need no plan
+    if planned > 8:  # of the 25 causes; the others hold in draws by edits alone
         bad.append(f"{planned} need a plan")
     print("\n".join(bad + [f"{accepted} accepted, {compared} compared, {planned} with nodes in FP32, {len(bad)} findings"]))
     return 1 if bad or not compared else 0

@@ -361,7 +361,7 @@ expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqn
 shows out "Keep nothing" "nothing to keep"
 expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q
 shows out "No plan meets sqnr_db=300" "no plan"
-expect 2 "no tolerance" "$program" plan "$model" -i "$inputs"
+expect 2 "no tolerance" "$program" bits "$model" -i "$inputs"
 lines err 3 "no tolerance"
 expect 0 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a trt:fp16 --tolerance sqnr_db=60
 shows out "a kept node is a kernel of its own" "a plan of fused kernels"

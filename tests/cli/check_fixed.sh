@@ -28,6 +28,21 @@ while IFS=$'\t' read -r name target node says thread; do
 done <"$source/examples/causes/causes.tsv"
 python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
+# edits that hold as the sample rounds, and in few draws: nodes are kept, too, and what is reported is judged as a plan's
+python3 - <<'END' || fail "edits alone are not judged in draws"
+import json
+
+said, alone = (json.load(open(f"w/{name}/fix.json")) for name in ("17-unscaled-scores", "01-layernorm-square"))
+assert said["edited"]["grade"] == "fine" and said["edited"]["ratio"] < 1 and said["made_count"] and said["kept"], said["verdict"]
+assert alone["made_count"] and not alone["kept"], alone["verdict"]
+for one in (said, alone):
+    assert one["held_count"] == one["draw_count"] == 50 and ", and holds in 50 of 50 draws (worst " in one["verdict"], one["verdict"]
+    assert "on other inputs: unknown" in one["verdict"], one["verdict"]
+END
+
+expect 0 "a plan's own default" "$program" plan w/20-running-variance/broken.onnx -i w/20-running-variance/inputs.npz --for coreml-gpu -q
+shows out "then meets sqnr_db=40 (the default) and holds in" "a plan's own default"
+
 # what was asked
 broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torch -q"
 expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --only log-of-softmax
@@ -73,7 +88,11 @@ for out in copy.onnx ./copy.onnx; do
     expect 2 "weights under lint's copy's name" "$program" lint own.onnx -q --fail-on none --fix $out
     cmp -s kept copy.onnx.data || fail "the model's weights are written over"
 done
+# what stands beside the copy stays, whatever it is
+mkfifo typed.onnx.draft
+ln -s nowhere typed.onnx.draft.data
 expect 0 "weights in a file, no folder" "$program" fix own.onnx -i own.npz --for torch -q -o typed.onnx
+[ -p typed.onnx.draft ] && [ -L typed.onnx.draft.data ] || fail "what stands beside the copy is gone"
 shows out "weights in typed.onnx.data" "weights in a file, no folder"
 expect 0 "weights in a file, fixed" "$program" doctor typed.onnx -i own.npz -a model --no-plan -q
 expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx

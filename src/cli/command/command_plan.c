@@ -160,9 +160,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->target_count && options->arithmetic)
             refuse(state, "--for chooses the arithmetic: leave out --arith");
         check_formats(state, options);
-        if (!options->apply && !search->tolerances.count && !(options->bits > 0))
-            refuse(state, "give a --tolerance, as --tolerance sqnr_db=60%s",
-                   search->formats.count ? ", or a --budget, as --budget bits=5" : "");
+        if (search->formats.count && !search->tolerances.count && !(options->bits > 0))
+            refuse(state, "give a --tolerance, as --tolerance sqnr_db=60, or a --budget, as "
+                          "--budget bits=5");
         if (search->lower_io && !search->out)
             refuse(state, "--lower-io is about mixed.onnx: give --out");
         if (count_shapes(&options->common) > 1)

@@ -23,7 +23,7 @@ static const struct argp_option option_list[] = {
     {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
      "The limit for every graph output in every sample, written as for audit --fail-above: "
      "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
-     "output. May be repeated", 0},
+     "output. May be repeated (plan's default sqnr_db=40)", 0},
     {"cost", OPTION_COST, "nodes|bits|macs|bytes|weights|nodes+macs|FILE", OPTION_READS,
      "What is to be least: kept nodes (with --budget plan's default), bits of every layer alike (bits' default), times "
      "its multiply-adds, bytes of its constants and results, bits of its constants, of all nodes and all multiply-adds "

@@ -422,7 +422,8 @@ enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_ed
 }
 
 enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_edit *edits,
-                              size_t count, struct ulp_model **out, struct ulp_error *error)
+                              size_t count, bool written, struct ulp_model **out,
+                              struct ulp_error *error)
 {
     ProtobufCBinaryData packed = {0};
     *out = NULL;
@@ -430,6 +431,11 @@ enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_ed
     if (status == ULP_OK)
         status = ulp_model_load_bytes(model->path, packed.data, packed.len, ulp_model_budget(model),
                                       out, error);
-    ulp_free(packed.data);
-    return status;
+    if (status != ULP_OK || !written) {
+        ulp_free(packed.data);
+        return status;
+    }
+    (*out)->bytes = packed.data;
+    (*out)->byte_count = packed.len;
+    return ULP_OK;
 }

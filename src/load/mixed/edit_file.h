@@ -39,9 +39,10 @@ struct ulp_edit {
  * path.data. Errors as of ulp_mixed_write_file; ULP_ERROR_USAGE: path is the model. */
 enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_edit *edits,
                               size_t count, const char *path, struct ulp_error *error);
-/* The same as a model in memory, which reads the weights of the given one's file of external data;
- * to be run, not to be written again. */
+/* The same as a model in memory, which reads the weights of the given one's file of external data.
+ * written: it is to be written with other types, and keeps its bytes. */
 enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_edit *edits,
-                              size_t count, struct ulp_model **out, struct ulp_error *error);
+                              size_t count, bool written, struct ulp_model **out,
+                              struct ulp_error *error);
 
 #endif

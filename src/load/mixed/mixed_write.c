@@ -192,13 +192,15 @@ enum ulp_status mixed_fail_changed(struct ulp_error *error)
 enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct ulp_error *error)
 {
     const struct ulp_model *model = mixed->request->model;
-    void *bytes;
-    size_t count;
+    void *mapped = NULL;
+    size_t count = model->byte_count;
     mixed->budget = mixed->names.budget = ulp_model_budget(model);
-    enum ulp_status status = ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
+    enum ulp_status status =
+        model->bytes ? ULP_OK
+                     : ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error);
     if (status != ULP_OK)
         return status;
-    status = open_mixed(mixed, bytes, count, error);
+    status = open_mixed(mixed, model->bytes ? model->bytes : mapped, count, error);
     if (status == ULP_OK && !mixed->proto->graph)
         status = mixed_fail_changed(error);
     if (status == ULP_OK)
@@ -206,8 +208,8 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
     if (status == ULP_OK)
         status = write_model(mixed, error);
     close_mixed(mixed);
-    if (bytes)
-        munmap(bytes, count);
+    if (mapped)
+        munmap(mapped, count);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", model->path);
 }
 
