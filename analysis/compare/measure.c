@@ -35,7 +35,7 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     bool whole =
         out->model_path && out->reference && out->arithmetics && out->files && comparing->open;
     for (size_t a = 0; whole && a < out->arithmetic_count; a++) {
-        out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].name);
+        out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].asked);
         comparing->open[a].names.budget = budget;
         whole = out->arithmetics[a];
     }

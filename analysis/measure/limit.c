@@ -372,7 +372,7 @@ static const char *find_lane(const struct names *lanes, const char *text, size_t
     memcpy(name, text, length);
     name[length] = '\0';
     return ulp_arithmetic_find(name, &arithmetic, NULL) == ULP_OK
-               ? find_name(lanes, arithmetic.name, strlen(arithmetic.name))
+               ? find_name(lanes, arithmetic.asked, strlen(arithmetic.asked))
                : NULL;
 }
 

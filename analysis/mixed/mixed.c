@@ -213,7 +213,7 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
     }
     if (job->types.low == ULP_TYPE_FLOAT && !job->types.mixes) {
         snprintf(text, sizeof text, "%.100s is stored in FLOAT: the graph has these types as it is",
-                 job->options->arithmetic.name);
+                 job->options->arithmetic.asked);
         return give_reason(out, text, error);
     }
     status = plan_types(job, error);

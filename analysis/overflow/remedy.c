@@ -180,6 +180,7 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
     snprintf(arithmetic.storage.name, sizeof arithmetic.storage.name, "%.8s*2^%d", format->name,
              bits);
     snprintf(arithmetic.name, sizeof arithmetic.name, "%s", arithmetic.storage.name);
+    memcpy(arithmetic.asked, arithmetic.name, sizeof arithmetic.asked);
     enum ulp_status status =
         add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error);
     if (status == ULP_OK)

@@ -131,11 +131,11 @@ void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
     }
     if (!nodes.kept && !remedy->tried && follows_others(lane))
         ulp_text_add(out, "Try ulpscope plan -a %s, as outputs follow other decisions",
-                     lane->arithmetic.name);
+                     lane->arithmetic.asked);
     if (remedy->node_count)
         add_figure(out, remedy);
     else if (remedy->tried)
-        ulp_text_add(out, "Try ulpscope plan -a %s, as %s", lane->arithmetic.name,
+        ulp_text_add(out, "Try ulpscope plan -a %s, as %s", lane->arithmetic.asked,
                      isfinite(remedy->before_db)
                          ? "no one to three nodes in FP32 gain a decibel"
                          : "FP32 where values are not finite leaves some that are not");

@@ -73,11 +73,11 @@ static void add_qdq_divergence(const struct ulp_page *page, const struct ulp_aud
 /* Text under a title, broken at the width. */
 static void add_wrapped(const struct ulp_page *page, const char *title, const char *text)
 {
-    const size_t indent = ulp_page_columns(title, strlen(title));
+    const size_t used = ulp_page_columns(title, strlen(title));
     struct ulp_text shown = {0};
     ulp_text_show(&shown, "%s", text);
     ulp_text_add(page->out, "%s", title);
-    ulp_page_broken(page, &shown, indent, indent);
+    ulp_page_broken(page, &shown, used < 40 ? used : 4, used);
 }
 
 /* The conclusion about one arithmetic, before any table. */
@@ -87,7 +87,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit *aud
     struct ulp_text verdict = {0};
     char title[ULP_SHOWN_BYTES];
     ulp_report_verdict(audit, lane, &verdict);
-    ulp_show(title, sizeof title - 2, lane->name, 40, 0);
+    ulp_show(title, sizeof title - 2, lane->name, 76, 0); /* a list of kept nodes is cut */
     const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
     const char *colour = grade == ULP_GRADE_FINE     ? ""
                          : grade == ULP_GRADE_BROKEN ? page->red
@@ -117,6 +117,8 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_text_add(page->out, "\n%s", page->bold);
     ulp_page_name(page, lane->name, 0);
     ulp_text_add(page->out, "%s\n", page->off);
+    if (strcmp(lane->arithmetic.asked, lane->arithmetic.name) != 0)
+        ulp_text_add(page->out, "  %s\n", lane->arithmetic.name);
     ulp_page_kept(page, lane);
     ulp_page_kernels(page, lane);
     ulp_page_shares(page, lane);

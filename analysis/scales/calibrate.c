@@ -167,7 +167,7 @@ static enum ulp_status write_ranges(const struct calibrating *c, size_t samples,
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < c->count && status == ULP_OK; i++)
         status = add_range(c, &c->items[i], &list, error);
-    ulp_json_set(&root, "arithmetic", ulp_json_text(options->arithmetic.name));
+    ulp_json_set(&root, "arithmetic", ulp_json_text(options->arithmetic.asked));
     ulp_json_set(&root, "calibrator", ulp_json_text(names[options->calibrator]));
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE)
         ulp_json_set(&root, "percentile", ulp_json_number(options->percentile));
@@ -187,12 +187,12 @@ static enum ulp_status check_options(const struct ulp_calibration_options *optio
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: no factor has a scale of its whole tensor; calibrate for fp8-tensor, "
                         "fp8-e5m2-tensor or nvfp4, as bf16,factor=fp8-tensor",
-                        arithmetic->name);
+                        arithmetic->asked);
     if (options->calibrator == ULP_CALIBRATOR_MSE && arithmetic->scaling[0].tensor_scale)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: blocks have scales of their own, beside which the tensor's has no "
                         "least error; take max or percentile",
-                        arithmetic->name);
+                        arithmetic->asked);
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE &&
         !(options->percentile > 0 && options->percentile <= 100))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -226,7 +226,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
         status = ulp_fail(error, ULP_ERROR_LIMIT,
                           "no product in the main graph takes %s of a value that is no weight: "
                           "there is nothing to calibrate",
-                          options->arithmetic.name);
+                          options->arithmetic.asked);
     if (status == ULP_OK)
         status = write_ranges(&calibrating, sample_count, path, error);
     ulp_arena_free(calibrating.memory);

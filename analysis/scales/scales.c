@@ -329,7 +329,7 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
     if (status != ULP_OK)
         return status;
     out->model_path = copy(&looking, ulp_model_path(model));
-    out->arithmetic = copy(&looking, options->arithmetic.name);
+    out->arithmetic = copy(&looking, options->arithmetic.asked);
     if (!out->model_path || !out->arithmetic)
         return ulp_out_of_memory(error);
     status = look(&looking, model, inputs, error);
@@ -339,7 +339,7 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
         return ulp_fail(error, ULP_ERROR_LIMIT,
                         "no product in the main graph takes %s, and no QuantizeLinear is there: "
                         "nothing to look at",
-                        options->arithmetic.name);
+                        options->arithmetic.asked);
     if (shows_nothing(&looking))
         return ulp_fail(error, ULP_ERROR_LIMIT,
                         "every product is 0 with these inputs, whatever is rounded: give inputs "
@@ -363,7 +363,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
                         "%s has no format with scales, and the graph no QuantizeLinear: give "
                         "factor= or weights=, as "
                         "bf16,factor=nvfp4 (doc/scales.md)",
-                        options->arithmetic.name);
+                        options->arithmetic.asked);
     enum ulp_status status =
         options->allow_nonfinite_inputs ? ULP_OK : ulp_judge_inputs(inputs, NULL, error);
     if (status == ULP_OK)

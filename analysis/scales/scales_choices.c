@@ -51,7 +51,7 @@ static bool add_lane(struct choosing *c, const struct ulp_arithmetic *arithmetic
 {
     struct ulp_scales_choice *choice = &c->choices[c->count];
     choice->words = ulp_arena_copy(c->out->memory, words);
-    choice->arithmetic = ulp_arena_copy(c->out->memory, arithmetic->name);
+    choice->arithmetic = ulp_arena_copy(c->out->memory, arithmetic->asked);
     c->lanes[c->count++] = *arithmetic;
     return choice->words && choice->arithmetic;
 }

@@ -38,7 +38,7 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     if (status != ULP_OK)
         return status;
     const struct ulp_format *storage = &out->arithmetic.storage;
-    snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.name);
+    snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.asked);
     out->mantissa = storage->precision - 1;
     out->exponent = storage->storage_bits - storage->precision;
     out->bits = 1 + out->exponent + out->mantissa;

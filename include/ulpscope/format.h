@@ -207,6 +207,9 @@ struct ulp_factor_ranges {
 struct ulp_arithmetic {
     /* canonical: finding it by this name gives it again, and equal arithmetics have equal names */
     char name[256];
+    /* the name, but of a runtime's as it was asked for: "trt11:fp8,acc=fp32", by which it is found
+     * again, too; what sentences say */
+    char asked[256];
     bool as_declared; /* "model": every tensor has the format its declared ONNX type names, and each
                          node computes in the arithmetic of its first float input's type (fp32,
                          fp16, bf16, fp64); the rest of this struct is fp32's */
@@ -246,8 +249,8 @@ struct ulp_arithmetic {
     enum ulp_order reduce; /* of sums of rows: ReduceSum, Softmax, normalisations, ... */
     int reduce_block;
     uint64_t seed; /* of stochastic rounding */
-    /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md section 7.1);
-     * false: every function is correctly rounded */
+    /* erf, exp, sigmoid and tanh are CUDA's, 1 to 3 FP32 ulps off (src/number/README.md
+     * section 7.1); false: every function is correctly rounded */
     bool cuda_functions;
     bool tanh_rounded; /* but tanh; no name has it: a kernel of a recurrence sets it */
     /* Softplus, Mish, ReduceLogSumExp and LogSoftmax by their plain formulas, in which an

@@ -280,6 +280,7 @@ START_TEST(runtimes)
     struct ulp_error error;
     size_t count = 0;
     for (; (row = ulp_arithmetic_runtime(count)); count++) {
+        ck_assert_str_eq(test_arithmetic(row->name).asked, row->name);
         ck_assert_str_eq(test_arithmetic(row->name).name, test_arithmetic(row->expansion).name);
         ck_assert_uint_gt(strlen(row->support), 20);
         ck_assert_msg(strstr("measured on an H200|seen in engines|documented|"
@@ -291,6 +292,9 @@ START_TEST(runtimes)
     ck_assert_uint_gt(count, 5);
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
         ck_assert_str_eq(test_arithmetic(pairs[i][0]).name, test_arithmetic(pairs[i][1]).name);
+    ck_assert_str_eq(test_arithmetic("TRT:FP16@a100,acc=fp32").asked, "trt11:fp16@a100,acc=fp32");
+    ck_assert_str_eq(test_arithmetic("fp16,acc=fp32").asked, "fp16");
+    ck_assert_str_eq(test_arithmetic("ort-cpu").asked, "ort-cpu");
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp8", &out, &error), ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "torch-compile:fp16"));
     ck_assert_int_eq(ulp_arithmetic_find("torch:fp16,nonsense=1", &out, &error), ULP_ERROR_USAGE);
@@ -457,15 +461,22 @@ END_TEST
 START_TEST(changed_parts)
 {
     static const struct {
-        const char *base, *part, *name; /* NULL: refused */
-    } cases[] = {{"fp16", "split-k=4", "fp16,split-k=4"},
-                 {"fp16,split-k=4", "@a100", "fp16@a100,split-k=4"},
-                 {"trt:fp16", "fuse=none", "fp16,acc=fp16,batchnorm=folded"},
-                 {"fp16,fuse=reduce,fuse-inner=fp16", "fuse=pointwise",
-                  "fp16,fuse=pointwise,fuse-inner=fp16"},
-                 {"tf32", "operands=rna", "tf32,operands=rna"},
-                 {"model", "@a100", NULL},
-                 {"fp32", "fuse=reduce", NULL}};
+        const char *base, *part, *name, *asked; /* name NULL: refused; asked NULL: the name */
+    } cases[] = {
+        {"fp16", "split-k=4", "fp16,split-k=4", NULL},
+        {"fp16,split-k=4", "@a100", "fp16@a100,split-k=4", NULL},
+        {"trt:fp16", "fuse=none", "fp16,acc=fp16,batchnorm=folded", "trt11:fp16,fuse=none"},
+        {"torch:tf32", "@a100", "tf32@a100,vectors=scalar,norms=torch", "torch:tf32@a100"},
+        {"trt:fp16,acc=fp32", "acc=fp16",
+         "fp16,acc=fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored", "trt11:fp16,acc=fp16"},
+        /* a kernel that cannot be is left out, which the runtime's name with it would not say */
+        {"torch:fp16,attention=flash2", "unit=none",
+         "fp16,unit=none,epilogue=rounded,constants=ieee", NULL},
+        {"fp16,fuse=reduce,fuse-inner=fp16", "fuse=pointwise",
+         "fp16,fuse=pointwise,fuse-inner=fp16", NULL},
+        {"tf32", "operands=rna", "tf32,operands=rna", NULL},
+        {"model", "@a100", NULL, NULL},
+        {"fp32", "fuse=reduce", NULL, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct ulp_arithmetic base = test_arithmetic(cases[i].base);
         struct ulp_arithmetic out;
@@ -474,6 +485,8 @@ START_TEST(changed_parts)
         if (cases[i].name) {
             ck_ulp_ok(status, error);
             ck_assert_str_eq(out.name, cases[i].name);
+            ck_assert_str_eq(out.asked, cases[i].asked ? cases[i].asked : cases[i].name);
+            ck_assert_str_eq(test_arithmetic(out.asked).name, out.name);
         } else {
             ck_assert_int_eq(status, ULP_ERROR_USAGE);
         }

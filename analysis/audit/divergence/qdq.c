@@ -9,7 +9,7 @@
 /* What the lane keeps, as its name says it. */
 static const char *find_kept(const struct ulp_audit_lane *lane)
 {
-    return lane->name + strlen(lane->arithmetic.name);
+    return lane->name + strlen(lane->arithmetic.asked);
 }
 
 void ulp_qdq_divergence_prepare(struct ulp_audit *audit)

@@ -54,7 +54,7 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
     ulp_text_add(&name, "%s", plan->name);
     for (size_t k = 0; k < rules->count; k++)
         ulp_text_add(&name, ",keep=%s=%s", rules->items[k].pattern,
-                     rules->items[k].arithmetic.name);
+                     rules->items[k].arithmetic.asked);
     lanes->joined_name = name.failed ? NULL : strdup(name.data);
     ulp_text_free(&name);
     *out = (struct ulp_keeps){plan->count + rules->count, lanes->joined, lanes->joined_name};

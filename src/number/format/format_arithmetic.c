@@ -157,6 +157,25 @@ static bool find_name(struct ulp_arithmetic *a)
     return a->name[0] != 0;
 }
 
+/* As it was asked for by name, and then with this part, or NULL; its own name where that is no
+ * runtime's. */
+static void set_asked(struct ulp_arithmetic *a, const char *name, const char *part)
+{
+    struct ulp_request request;
+    struct ulp_arithmetic other;
+    char text[sizeof a->asked];
+    memcpy(a->asked, a->name, sizeof a->asked);
+    if (ulp_request_read(&request, name, NULL) != ULP_OK || !request.runtime ||
+        (part && ulp_request_change(&request, part, NULL) != ULP_OK))
+        return;
+    if (part)
+        ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
+    if (ulp_request_write_said(&request, text, sizeof text) &&
+        ulp_request_read(&request, text, NULL) == ULP_OK &&
+        ulp_request_resolve(&other, &request, NULL) == ULP_OK && equal_arithmetics(a, &other))
+        memcpy(a->asked, text, sizeof text);
+}
+
 /* "model" and "ort-cpu": fp32 where a model declares nothing else. */
 static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *name,
                                      struct ulp_error *error)
@@ -166,6 +185,7 @@ static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *nam
         out->as_declared = true;
         out->half_as_float = strcmp(name, "ort-cpu") == 0;
         snprintf(out->name, sizeof out->name, "%s", name);
+        memcpy(out->asked, out->name, sizeof out->asked);
     }
     return status;
 }
@@ -192,9 +212,13 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     struct ulp_request request;
     if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
         return find_declared(out, name, error);
-    const enum ulp_status status = ulp_request_read(&request, name, error);
-    return status == ULP_OK ? find_requested(&request, name, out, error)
-                            : ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
+    enum ulp_status status = ulp_request_read(&request, name, error);
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
+    status = find_requested(&request, name, out, error);
+    if (status == ULP_OK)
+        set_asked(out, name, NULL);
+    return status;
 }
 
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
@@ -211,8 +235,12 @@ enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct u
     if (status == ULP_OK)
         ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
     const struct ulp_factor_ranges *ranges = base->ranges; /* out may be base */
+    char asked[sizeof base->asked];
+    memcpy(asked, base->asked, sizeof asked);
     if (status == ULP_OK)
         status = find_requested(&request, base->name, out, error);
+    if (status == ULP_OK)
+        set_asked(out, asked, part);
     if (status == ULP_OK)
         out->ranges = out->scales_static ? ranges : NULL;
     return status;

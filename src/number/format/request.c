@@ -389,7 +389,7 @@ enum ulp_status ulp_request_change(struct ulp_request *request, const char *word
     const int part = find_part(word);
     if (part < 0)
         return fail_unknown(word, error);
-    request->given[part] = true;
+    request->given[part] = request->said[part] = true;
     return read_value(request, part, word + strlen(part_rows[part].key), error);
 }
 
@@ -397,7 +397,7 @@ static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
                                 struct ulp_error *error)
 {
     char hint[64], known[160];
-    request->given[ULP_PART_GPU] = true;
+    request->given[ULP_PART_GPU] = request->said[ULP_PART_GPU] = true;
     request->choice[ULP_PART_GPU] = find_word(gpu, ulp_gpu_names);
     if (request->choice[ULP_PART_GPU] >= 0)
         return ULP_OK;
@@ -426,8 +426,12 @@ static enum ulp_status read_base(struct ulp_request *request, const char *base,
                                  struct ulp_error *error)
 {
     const struct ulp_runtime *runtime = ulp_runtime_find(base);
-    if (runtime)
-        return ulp_request_read(request, runtime->expansion, error);
+    if (runtime) {
+        const enum ulp_status status = ulp_request_read(request, runtime->expansion, error);
+        request->runtime = runtime;
+        memset(request->said, 0, sizeof request->said);
+        return status;
+    }
     if (strlen(base) >= sizeof request->base)
         return ulp_fail(error, ULP_ERROR_USAGE, "the base \"%s\" is longer than any known one",
                         base);
@@ -440,7 +444,6 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
 {
     memset(request, 0, sizeof *request);
     char text[512];
-    bool said[ULP_PART_COUNT] = {false}; /* in this name, as opposed to a runtime's expansion */
     const size_t length = strlen(name);
     if (length >= sizeof text)
         return ulp_fail(error, ULP_ERROR_USAGE, "the name is longer than %zu characters",
@@ -455,12 +458,11 @@ enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
         const int part = *word == '@' ? -1 : find_part(word);
         if (part < 0)
             return fail_unknown(word, error);
-        if (said[part])
+        if (request->said[part])
             return ulp_fail(error, ULP_ERROR_USAGE, "\"%s\": this part is set twice", word);
-        said[part] = true;
         status = ulp_request_change(request, word, error);
     }
-    ulp_request_settle(request, said);
+    ulp_request_settle(request, request->said);
     return status;
 }
 
@@ -504,6 +506,15 @@ bool ulp_request_write(const struct ulp_request *request, char *text, size_t siz
                                        find_value(request, (enum ulp_part)part, number));
     }
     return length < size;
+}
+
+bool ulp_request_write_said(const struct ulp_request *request, char *text, size_t size)
+{
+    struct ulp_request said = *request;
+    snprintf(said.base, sizeof said.base, "%s", request->runtime->name);
+    for (int part = 0; part < ULP_PART_COUNT; part++)
+        said.given[part] &= said.said[part];
+    return ulp_request_write(&said, text, size);
 }
 
 const char *ulp_arithmetic_part(size_t index, char *spelled, size_t size)

@@ -63,7 +63,9 @@ enum ulp_unit_class {
 struct ulp_request {
     char base[32];
     bool given[ULP_PART_COUNT];
-    bool brought[ULP_PART_COUNT]; /* by a runtime's name: left out where it cannot be */
+    const struct ulp_runtime *runtime; /* that the name begins with; NULL: none */
+    bool said[ULP_PART_COUNT];         /* behind a runtime's name, or in a name without one */
+    bool brought[ULP_PART_COUNT];      /* by a runtime's name: left out where it cannot be */
     /* Of a part that is one of a list: the index (of the public enum where there is one); of
      * PROMOTE, SPLIT and ROWS the number; PLACE 0 result-only, 1 each-step; FUSED, SUBNORMALS,
      * EPILOGUE, QDQ, VECTORS, FUNCTIONS, EXPONENTIALS and BATCHNORM 0, 1. */
@@ -95,6 +97,8 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
                                     struct ulp_error *error);
 /* Write the name into text; false when it does not fit. */
 bool ulp_request_write(const struct ulp_request *request, char *text, size_t size);
+/* The same of what was said behind the runtime's name, which there must be. */
+bool ulp_request_write_said(const struct ulp_request *request, char *text, size_t size);
 /* ` (did you mean "X"?)` for the nearest of the words (ended by NULL), or "", written into text,
  * which is returned. */
 const char *ulp_suggest(char text[64], const char *word, const char *const *words);

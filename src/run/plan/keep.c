@@ -76,7 +76,7 @@ static void add_arithmetic_name(struct ulp_text *text, const struct ulp_arithmet
         const char *key, *word, *name;
     } parts[] = {{"scales=", "static", arithmetic->ranges ? arithmetic->ranges->name : NULL},
                  {"fuse=", "groups", grouping ? grouping->name : NULL}};
-    const char *rest = arithmetic->name;
+    const char *rest = arithmetic->asked;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         const char *at = rest;
         while (parts[i].name && (at = strstr(at, parts[i].key)) != NULL && at[-1] != ',')
@@ -101,9 +101,9 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
     for (size_t k = 0; !keeps->name && k < keeps->count; k++) {
         const struct ulp_keep *keep = &keeps->items[k];
         if (keep->pattern)
-            ulp_text_add(&text, ",keep=%s=%s", keep->pattern, keep->arithmetic.name);
+            ulp_text_add(&text, ",keep=%s=%s", keep->pattern, keep->arithmetic.asked);
         else
-            ulp_text_add(&text, ",keep=%zu nodes=%s", keep->node_count, keep->arithmetic.name);
+            ulp_text_add(&text, ",keep=%zu nodes=%s", keep->node_count, keep->arithmetic.asked);
     }
     mix->name = text.failed ? NULL : ulp_arena_text(mix->memory, text.data, text.length);
     ulp_text_free(&text);
@@ -179,7 +179,7 @@ const char *ulp_plan_lane_name(const struct ulp_plan *plan, size_t lane)
 {
     return plan->names[lane]        ? plan->names[lane]
            : plan->mixes[lane].name ? plan->mixes[lane].name
-                                    : plan->lanes[lane].name;
+                                    : plan->lanes[lane].asked;
 }
 
 const struct ulp_arithmetic *ulp_plan_node_arithmetic(const struct ulp_plan *plan, size_t lane,
