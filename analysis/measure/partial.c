@@ -157,6 +157,9 @@ static double clamp(double cosine)
     return cosine > 1 ? 1 : cosine < -1 ? -1 : cosine;
 }
 
+/* log10(2), rounded once. */
+#define LOG10_2 0.30102999566398119521
+
 void ulp_partial_combine(const struct ulp_partial *partials, size_t partial_count, size_t count,
                          struct ulp_metrics *out)
 {
@@ -203,7 +206,7 @@ void ulp_partial_combine(const struct ulp_partial *partials, size_t partial_coun
         .max_ulp = all.max_ulp,
         .cosine = clamp(sums.vb / (sqrt(sums.v2) * sqrt(sums.b2))),
         .sqnr_db = sums.d2 > 0 ? 20 * (ulp_math_log10(quotient) +
-                                       (exponent + base_scale - abs_scale) * ulp_math_log10(2))
+                                       (exponent + base_scale - abs_scale) * LOG10_2)
                                : INFINITY,
         .nonfinite = all.nonfinite,
         .unmeasured = count - all.count - all.nonfinite,

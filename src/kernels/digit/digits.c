@@ -434,7 +434,7 @@ static bool begin_lines_cut(struct ulp_wide_lines_cut *cut, struct ulp_wide_line
 void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan,
                   const struct ulp_factor *factor, size_t batch)
 {
-    int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2] = {{0}};
+    int64_t sums[ULP_WIDE_COLUMNS_MAX][ULP_WIDE_POSITIONS_MAX + 2];
     int64_t base[ULP_WIDE_COLUMNS_MAX], exponents[ULP_WIDE_COLUMNS_MAX];
     if (panel->irregular)
         return;
@@ -457,6 +457,8 @@ void ulp_wide_cut(struct ulp_wide_panel *panel, const struct ulp_wide_plan *plan
         ulp_wide_make_tails(&tails, panel, &plan->scheme);
         stretch.tails = &tails;
     }
+    for (size_t line = 0; integer && line < panel->width; line++)
+        memset(sums[line], 0, (size_t)(panel->digits + 1) * sizeof sums[line][0]);
     uint64_t *block = panel->data;
     for (size_t first = 0; first < plan->k; first += plan->k_block) {
         const size_t block_count = ulp_size_min(plan->k - first, plan->k_block);
