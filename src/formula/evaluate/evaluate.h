@@ -102,6 +102,8 @@ struct ulp_tape_plan {
     ulp_fused_fn *fused; /* NULL: there are none */
     /* tiles of windows are reduced from the tensor, without strips; NULL: they are not */
     ulp_windows_fn *reduce_windows;
+    /* positions of a tile are reduced together; NULL: one after the other */
+    ulp_reduce_fn *reduce_rows;
     /* rows are shorter than a strip and one fused run from tensors to a tensor: many are run at
      * once */
     bool batch;

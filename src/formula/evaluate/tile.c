@@ -337,6 +337,11 @@ static void begin_reduction(const struct ulp_tape_worker *worker, const struct u
                             step->reduction_kind, plan->order);
 }
 
+static bool is_extreme(const struct ulp_tape_step *step)
+{
+    return step->reduction_kind == ULP_REDUCTION_MAX || step->reduction_kind == ULP_REDUCTION_MIN;
+}
+
 static void add_reduction(const struct ulp_tape_worker *worker, int index, struct span span)
 {
     const struct ulp_tape_plan *plan = worker->plan;
@@ -354,6 +359,16 @@ static void add_reduction(const struct ulp_tape_worker *worker, int index, struc
     ulp_strip_fn *function =
         plan->sum_table->primitive[ulp_reduction_rows[step->reduction_kind].combine];
     const size_t parts = (size_t)plan->order.parts, bytes = n * plan->sum_bytes;
+    const bool together =
+        step->reduction_kind == ULP_REDUCTION_SUM ? !plan->sum_rule.each_step : is_extreme(step);
+    if (together && plan->reduce_rows) {
+        const size_t begun = span.first == 0;
+        if (begun)
+            memcpy(sums, values, bytes);
+        plan->reduce_rows(step->reduction_kind, sums, values + begun * bytes, span.count - begun,
+                          n);
+        return;
+    }
     for (size_t t = span.first; t < span.first + span.count; t++, values += bytes) {
         void *sum = (char *)sums + t % parts * bytes;
         if (t < parts)

@@ -83,31 +83,26 @@
 
 #endif
 
-ulp_fused_fn *ulp_fused_of(enum ulp_strip_carrier carrier, unsigned cpu)
-{
-    if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)
-        return NULL;
-    (void)cpu;
 #ifdef ULP_STRIP_X86
-    if (cpu & ULP_CPU_AVX512)
-        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx512 : fused_doubles_avx512;
-    if (cpu & ULP_CPU_AVX2)
-        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx2 : fused_doubles_avx2;
+#define CHOOSE_X86(WHAT)                                                        \
+    if (cpu & ULP_CPU_AVX512)                                                   \
+        return floats ? fused_floats_avx512##WHAT : fused_doubles_avx512##WHAT; \
+    if (cpu & ULP_CPU_AVX2)                                                     \
+        return floats ? fused_floats_avx2##WHAT : fused_doubles_avx2##WHAT;
+#else
+#define CHOOSE_X86(WHAT)
 #endif
-    return carrier == ULP_STRIP_FLOAT ? fused_floats : fused_doubles;
-}
 
-ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu)
-{
-    if (carrier != ULP_STRIP_FLOAT && carrier != ULP_STRIP_DOUBLE)
-        return NULL;
-    (void)cpu;
-#ifdef ULP_STRIP_X86
-    if (cpu & ULP_CPU_AVX512)
-        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx512_windows
-                                          : fused_doubles_avx512_windows;
-    if (cpu & ULP_CPU_AVX2)
-        return carrier == ULP_STRIP_FLOAT ? fused_floats_avx2_windows : fused_doubles_avx2_windows;
-#endif
-    return carrier == ULP_STRIP_FLOAT ? fused_floats_windows : fused_doubles_windows;
-}
+#define CHOOSE(TYPE, NAME, WHAT)                                  \
+    TYPE *NAME(enum ulp_strip_carrier carrier, unsigned cpu)      \
+    {                                                             \
+        const bool floats = carrier == ULP_STRIP_FLOAT;           \
+        if (!floats && carrier != ULP_STRIP_DOUBLE)               \
+            return NULL;                                          \
+        (void)cpu;                                                \
+        CHOOSE_X86(WHAT)                                          \
+        return floats ? fused_floats##WHAT : fused_doubles##WHAT; \
+    }
+CHOOSE(ulp_fused_fn, ulp_fused_of, )
+CHOOSE(ulp_windows_fn, ulp_windows_of, _windows)
+CHOOSE(ulp_reduce_fn, ulp_reduce_of, _reduce)

@@ -28,8 +28,14 @@ typedef void ulp_fused_fn(void *out, size_t out_step, const void *in, size_t in_
 typedef void ulp_windows_fn(enum ulp_reduction kind, void *out, const void *in,
                             const int64_t *offset, size_t offset_count, size_t stride, size_t n);
 
+/* Rows that reduce side by side: sums[i] is combined with in[i], in[n + i], ..., of `count` rows of
+ * n elements, in that order. */
+typedef void ulp_reduce_fn(enum ulp_reduction kind, void *sums, const void *in, size_t count,
+                           size_t n);
+
 /* Of a carrier, on a processor with the features `cpu` (base/machine/cpu.h); NULL: it has none. */
 ulp_fused_fn *ulp_fused_of(enum ulp_strip_carrier carrier, unsigned cpu);
 ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu);
+ulp_reduce_fn *ulp_reduce_of(enum ulp_strip_carrier carrier, unsigned cpu);
 
 #endif

@@ -2,6 +2,7 @@
  * the end:
  *   FUSED               name of the fused runs' function, an ulp_fused_fn
  *   FUSED_windows       that of the windows', an ulp_windows_fn
+ *   FUSED_reduce        that of rows side by side, an ulp_reduce_fn
  *   ATTRIBUTE           target attribute of the instruction set
  *   REAL, BITS          float or double, and the unsigned integer of its size
  *   SIGN_BIT            its sign bit
@@ -220,6 +221,23 @@ ATTRIBUTE static void JOIN(FUSED, windows)(enum ulp_reduction kind, void *out, c
         u = t ? JOIN(FUSED, add)(kind, u, w) : w;
     }
     STORE_PART(to, n, u);
+}
+
+ATTRIBUTE static void JOIN(FUSED, reduce)(enum ulp_reduction kind, void *sums, const void *in,
+                                          size_t count, size_t n)
+{
+    for (size_t i = 0; i < n; i += LANES) {
+        const size_t part = n - i < LANES ? n - i : LANES;
+        const REAL *from = (const REAL *)in + i;
+        REAL *to = (REAL *)sums + i;
+        VECTOR u = JOIN(FUSED, load)(to, part);
+        for (size_t r = 0; r < count; r++, from += n)
+            u = JOIN(FUSED, add)(kind, u, JOIN(FUSED, load)(from, part));
+        if (part == LANES)
+            *(PLACED *)to = u;
+        else
+            STORE_PART(to, part, u);
+    }
 }
 
 #undef JOIN
