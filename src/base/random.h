@@ -27,7 +27,7 @@ static inline __attribute__((always_inline)) void ulp_philox_round(uint32_t *c0,
 
 /* Doubles uniform in [0, 1) with 53 bits, two from each counter from counter_low on: of the words
  * 0 and 1, then of 2 and 3. To be expanded in functions of an instruction set. */
-#define ULP_DRAW_BLOCK 64
+#define ULP_DRAW_BLOCK 32
 static inline __attribute__((always_inline)) void ulp_draw_block(double out[ULP_DRAW_BLOCK],
                                                                  uint64_t key, uint64_t counter_low,
                                                                  uint64_t counter_high)

@@ -51,7 +51,9 @@ static double find_infinite(const struct ulp_format *format)
 
 /* How format and carrier lie to each other: round_template.h. */
 enum round_kind { ROUND_ALIGNED, ROUND_FULL, ROUND_BITWISE };
-enum { ROUND_BLOCK = ULP_DRAW_BLOCK };
+enum { ROUND_BLOCK = 64 };
+/* Fewer elements than this draw one by one: a block of draws would take longer. */
+#define DRAWN_APART 8
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define ROUND_X86

@@ -202,11 +202,11 @@ static inline __attribute__((always_inline)) void SUFFIX(draw_blocks)(const stru
                                                                       const struct draw *draw)
 {
     const struct SUFFIX(plan) own = *plan;
-    for (size_t block = 0; block < block_count; block++, x += ROUND_BLOCK) {
-        double uniform[ROUND_BLOCK];
-        ulp_draw_block(uniform, draw->seed, draw->index / 2 + block * (ROUND_BLOCK / 2),
+    for (size_t block = 0; block < block_count; block++, x += ULP_DRAW_BLOCK) {
+        double uniform[ULP_DRAW_BLOCK];
+        ulp_draw_block(uniform, draw->seed, draw->index / 2 + block * (ULP_DRAW_BLOCK / 2),
                        draw->stream);
-        for (int i = 0; i < ROUND_BLOCK; i++)
+        for (int i = 0; i < ULP_DRAW_BLOCK; i++)
             x[i] = SUFFIX(round_element)(&own, kind, ULP_ROUND_STOCHASTIC, false, x[i], uniform[i]);
     }
 }
@@ -282,13 +282,24 @@ static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, 
     else if (features & ULP_CPU_AVX2)
         run = SUFFIX(round_avx2_drawn);
 #endif
-    const size_t head = n > 0 ? draw.index % 2 : 0;
-    SUFFIX(round_few_drawn)(plan, x, head, &draw);
-    const size_t block_count = (n - head) / ROUND_BLOCK, done = head + block_count * ROUND_BLOCK;
-    run(plan, x + head, block_count, &draw);
-    draw.index += block_count * ROUND_BLOCK;
-    draw.filled = false;
-    SUFFIX(round_few_drawn)(plan, x + done, n - done, &draw);
+    REAL padded[ULP_DRAW_BLOCK] = {0};
+    while (n >= DRAWN_APART) {
+        const size_t odd = draw.index % 2, blocks = odd ? 0 : n / ULP_DRAW_BLOCK,
+                     room = ULP_DRAW_BLOCK - odd, part = n < room ? n : room,
+                     count = blocks ? blocks * ULP_DRAW_BLOCK : part;
+        draw.index -= odd; /* a block begins with an even number */
+        if (blocks) {
+            run(plan, x, blocks, &draw);
+        } else {
+            memcpy(padded + odd, x, count * sizeof *x);
+            run(plan, padded, 1, &draw);
+            memcpy(x, padded + odd, count * sizeof *x);
+        }
+        draw.index += odd + count;
+        x += count;
+        n -= count;
+    }
+    SUFFIX(round_few_drawn)(plan, x, n, &draw);
 }
 
 /* sum = F(sum + x[i]) in the order of i, ties to even. */

@@ -49,20 +49,25 @@ START_TEST(stochastic_is_reproducible)
 {
     enum { N = 300 };
     const struct ulp_format format = get_format("fp16");
-    double all[N], pieces[N], other[N];
+    double all[N], pieces[N], mixed[N], other[N];
     float narrow[N];
     for (size_t i = 0; i < N; i++)
-        all[i] = pieces[i] = other[i] = narrow[i] = (float)(1 + (double)i * 0x1.357p-14);
+        all[i] = pieces[i] = mixed[i] = other[i] = narrow[i] = (float)(1 + (double)i * 0x1.357p-14);
     ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, all, N, 3, 4, 11);
     ulp_round_floats(&format, ULP_ROUND_STOCHASTIC, narrow, N, 3, 4, 11);
     for (size_t i = 0, n; i < N; i += n) {
         n = i % 7 + 1 < N - i ? i % 7 + 1 : N - i;
         ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, pieces + i, n, 3, 4, 11 + i);
     }
+    for (size_t i = 0, n; i < N; i += n) { /* also parts of blocks, from odd places on */
+        n = i * 5 % 43 + 1 < N - i ? i * 5 % 43 + 1 : N - i;
+        ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, mixed + i, n, 3, 4, 11 + i);
+    }
     ulp_round_doubles(&format, ULP_ROUND_STOCHASTIC, other, N, 3, 5, 11);
     size_t differing = 0;
     for (size_t i = 0; i < N; i++) {
-        ck_assert(same_double(all[i], pieces[i]) && same_double(all[i], narrow[i]));
+        ck_assert(same_double(all[i], pieces[i]) && same_double(all[i], narrow[i]) &&
+                  same_double(all[i], mixed[i]));
         differing += all[i] != other[i];
     }
     ck_assert_uint_gt(differing, N / 8); /* another stream is another sequence */
