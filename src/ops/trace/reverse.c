@@ -7,8 +7,11 @@
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error)
 {
     void *memory;
-    ulp_free(trace->cotangents);
-    trace->cotangents = NULL;
+    if (trace->cotangents) { /* those of another sweep; nothing was recorded since */
+        if (trace->count)
+            memset(trace->cotangents, 0, trace->count * sizeof *trace->cotangents);
+        return ULP_OK;
+    }
     const enum ulp_status status =
         ulp_allocate_zero(&memory, trace->count, sizeof *trace->cotangents, trace->budget,
                           "cotangents of a trace", error);
@@ -269,6 +272,34 @@ static void owe_lines(struct ulp_trace *trace, const struct side *side, size_t k
         }
 }
 
+/* Lines of which each is owed one product, as those of a convolution of one channel are. False:
+ * they are not, or the factor is no plain numbers. */
+static bool multiply_lines(const struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                           const struct side *side, size_t batch, size_t batches, size_t first,
+                           size_t lines)
+{
+    const struct ulp_factor *other = side->other;
+    const size_t k = gate->problem.k;
+    const bool floats = other->tensor->element == ULP_ELEMENT_F32;
+    double *owed = side->owed;
+    if (side->others != 1 || (!floats && other->tensor->element != ULP_ELEMENT_F64))
+        return false;
+    for (size_t g = batch; g < batch + batches; g++) {
+        const int64_t start =
+            (other->batch_offset ? other->batch_offset[g] : 0) + other->line_offset[0];
+        const double *sums = trace->cotangents + gate->start + side->batches[g];
+        for (size_t i = first; i < first + lines; i++)
+            for (size_t e = 0; e < k; e++) {
+                const int64_t at = start + other->k_offset[e];
+                const double factor = other->padding && other->padding[at] ? 0
+                                      : floats ? ((const float *)other->tensor->data)[at]
+                                               : ((const double *)other->tensor->data)[at];
+                *owed++ = sums[side->line[i]] * factor;
+            }
+    }
+    return true;
+}
+
 static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                      const struct side *side, size_t batch, size_t batches,
                                      size_t first, size_t lines, struct ulp_error *error)
@@ -299,7 +330,10 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_t
         .out_column_offset = side->columns,
         .store = true,
     };
-    const enum ulp_status status = ulp_contract(&trace->arithmetic, &adjoint, trace->pool, error);
+    const enum ulp_status status =
+        multiply_lines(trace, gate, side, batch, batches, first, lines)
+            ? ULP_OK
+            : ulp_contract(&trace->arithmetic, &adjoint, trace->pool, error);
     for (size_t g = 0; g < batches && status == ULP_OK; g++)
         owe_lines(trace, side, p->k, batch + g, first, lines, side->owed + g * lines * p->k);
     return status;
