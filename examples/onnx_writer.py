@@ -30,8 +30,10 @@ def single(field, value):
 
 
 def attribute(name, value):
-    """AttributeProto of a float, int, string, or list of ints."""
+    """AttributeProto of a float, int, string, graph() or list of ints."""
     head = block(1, name)
+    if isinstance(value, bytes):
+        return head + block(6, value) + number(20, 5)
     if isinstance(value, float):
         return head + single(2, value) + number(20, 1)
     if isinstance(value, int):
@@ -71,13 +73,17 @@ def value(name, shape, data_type=FLOAT):
     return block(1, name) + block(2, block(1, kind))
 
 
-def write_model(path, nodes, inputs, outputs, initialisers=None, opset=24, ir_version=10, name="test", types=None):
-    """nodes: from node(); inputs: {name: shape}; outputs: names, or {name: shape}; initialisers: {name: array}; types: of inputs and outputs that are not FP32."""
+def graph(nodes, inputs, outputs, initialisers=None, name="test", types=None):
+    """GraphProto, also of a body. nodes: from node(); inputs: {name: shape}; outputs: names, or {name: shape}; initialisers: {name: array}; types: of inputs and outputs that are not FP32."""
     types = types or {}
     outputs = outputs if isinstance(outputs, dict) else {key: None for key in outputs}
-    graph = (b"".join(block(1, item) for item in nodes) + block(2, name) +
-             b"".join(block(5, initialiser(*item)) for item in (initialisers or {}).items()) +
-             b"".join(block(11, value(*item, types.get(item[0], FLOAT))) for item in inputs.items()) +
-             b"".join(block(12, value(*item, types.get(item[0], FLOAT))) for item in outputs.items()))
+    return (b"".join(block(1, item) for item in nodes) + block(2, name) +
+            b"".join(block(5, initialiser(*item)) for item in (initialisers or {}).items()) +
+            b"".join(block(11, value(*item, types.get(item[0], FLOAT))) for item in inputs.items()) +
+            b"".join(block(12, value(*item, types.get(item[0], FLOAT))) for item in outputs.items()))
+
+
+def write_model(path, nodes, inputs, outputs, initialisers=None, opset=24, ir_version=10, name="test", types=None):
+    """What graph() takes, as a file."""
     with open(path, "wb") as file:
-        file.write(number(1, ir_version) + block(7, graph) + block(8, block(1, "") + number(2, opset)))
+        file.write(number(1, ir_version) + block(7, graph(nodes, inputs, outputs, initialisers, name, types)) + block(8, block(1, "") + number(2, opset)))

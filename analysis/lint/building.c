@@ -27,10 +27,15 @@ void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *
         p->lint.failed = true;
         return;
     }
-    p->items[p->count++] = (struct ulp_lint_proposal){
-        .said = {.rule = rule, .node = place.node->name, .text = kept, .exact = exact},
-        .first = p->edit_count,
-        .tried = tried};
+    p->items[p->count++] =
+        (struct ulp_lint_proposal){.said = {.rule = rule,
+                                            .node = ulp_lint_node_name(&p->lint, place.graph,
+                                                                       place.node->name),
+                                            .text = kept,
+                                            .exact = exact},
+                                   .first = p->edit_count,
+                                   .tried = tried};
+    p->lint.failed |= !p->items[p->count - 1].said.node;
     ulp_lint_propose_more(p, edit);
 }
 
@@ -95,6 +100,9 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
     if (!parts)
         return;
     memcpy(parts, b->parts, b->count * sizeof *parts);
-    const struct ulp_edit edit = {.node = place.node, .parts = parts, .part_count = b->count};
+    const struct ulp_edit edit = {.graph = place.graph->graph,
+                                  .node = place.node,
+                                  .parts = parts,
+                                  .part_count = b->count};
     ulp_lint_propose_edit(p, &edit, rule, place, exact, tried, "%s", text);
 }

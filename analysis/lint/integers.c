@@ -164,10 +164,9 @@ static void convert_zero_point(struct ulp_lint_proposals *p, struct ulp_lint_pla
 
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint_graph *main = &p->lint.graphs[0];
-    for (size_t n = 0; n < main->graph->node_count; n++) {
-        const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
-        if (*place.node->domain)
+    for (size_t n = 0; n < p->lint.node_count; n++) {
+        const struct ulp_lint_place place = p->lint.places[n];
+        if (place.graph->function || *place.node->domain)
             continue;
         convert_length(p, place);
         convert_zero_point(p, place);

@@ -60,6 +60,7 @@ static inline size_t ulp_lint_number(struct ulp_lint_place place)
 
 struct ulp_plan;
 struct ulp_block;
+struct ulp_step;
 struct ulp_idiom;
 
 struct ulp_lint {
@@ -170,6 +171,14 @@ bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type);
 bool ulp_lint_scales_late(struct ulp_lint_place place, int *constant);
 /* The epsilon that the node adds, or bounds by, in FP16 (rules_half.c). */
 bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out);
+/* planned.c, once there is a plan. The node of a step: where it stands; node NULL: in a function
+ * that was expanded. A value's shape, NULL: it is not known. The graph's value that is in the
+ * block's slot, -1: there is none. */
+struct ulp_lint_place ulp_lint_place_of(const struct ulp_lint *lint, const struct ulp_step *step);
+const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint,
+                                           const struct ulp_lint_graph *graph, int value);
+int ulp_lint_value_in(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                      const struct ulp_block *block, int slot);
 /* Whether the node is part of an operator that is written out (rules_idiom.c). */
 bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place);
 /* The name of a type as prose has it: "FP16". */

@@ -1,5 +1,6 @@
 /* Mending what rules find without inputs: a copy of the model's file in which nodes are replaced by
- * the operator that they are, and constants by such as FP16 holds. Main graph only. */
+ * the operator that they are, and constants by such as FP16 holds: in the main graph and in bodies,
+ * not in functions, whose calls may differ. */
 #include <math.h>
 #include <stdio.h>
 
@@ -41,36 +42,27 @@ static struct ulp_edit_part *take_part(struct ulp_lint_proposals *p, const char 
 
 /* ---- operators written out as several nodes ---- */
 
-/* The number of a slot of the main block in the main graph; -1: it has none. */
-static int find_value(const struct ulp_lint *lint, const struct ulp_block *block, int slot)
-{
-    const struct ulp_graph *graph = lint->model->graph;
-    for (size_t v = 0; slot >= 0 && v < graph->value_count; v++)
-        if (strcmp(graph->values[v].name, block->slots[slot].name) == 0)
-            return (int)v;
-    return -1;
-}
-
 /* Scale and bias of a normalisation are of the normalised axes alone. */
-static bool fits(const struct ulp_lint *lint, const struct ulp_block *block,
-                 const struct ulp_idiom *idiom, int hole)
+static bool fits(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                 const struct ulp_block *block, const struct ulp_idiom *idiom, int hole)
 {
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
     if (idiom->holes[hole] < 0)
         return true;
     const struct ulp_tensor *parameter =
-        ulp_lint_constant(&lint->graphs[0],
-                          find_value(lint, block, idiom->holes[hole])); /* also behind Identity */
+        ulp_lint_constant(graph, ulp_lint_value_in(lint, graph, block,
+                                                   idiom->holes[hole])); /* behind Identity, too */
     return parameter && parameter->rank <= x->rank - idiom->axis && parameter->type == x->type;
 }
 
-static bool normalises_last(const struct ulp_lint *lint, const struct ulp_block *block,
-                            const struct ulp_idiom *idiom)
+static bool normalises_last(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
+                            const struct ulp_block *block, const struct ulp_idiom *idiom)
 {
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape;
     const uint32_t all = (UINT32_C(1) << x->rank) - 1, before = (UINT32_C(1) << idiom->axis) - 1;
     return idiom->axes == (all & ~before) && idiom->holes[ULP_IDIOM_GAMMA] >= 0 &&
-           fits(lint, block, idiom, ULP_IDIOM_GAMMA) && fits(lint, block, idiom, ULP_IDIOM_BETA);
+           fits(lint, graph, block, idiom, ULP_IDIOM_GAMMA) &&
+           fits(lint, graph, block, idiom, ULP_IDIOM_BETA);
 }
 
 /* May the model have that opset, and mean the same? Where every operator has the row that it has
@@ -112,21 +104,22 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
 {
     static const int holes[] = {ULP_IDIOM_X, ULP_IDIOM_GAMMA, ULP_IDIOM_BETA};
     const struct ulp_step *root = &block->steps[idiom->root];
+    const struct ulp_lint_place place = ulp_lint_place_of(&p->lint, root);
     const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape,
                             *y = &block->slots[root->outputs[0]].shape;
     int inputs[3];
     size_t count = 0;
     const int64_t opset = ulp_model_opset(p->lint.model, "");
     const bool raises = opset < row->opset;
-    if (root->call ||
+    if (root->call || !place.node || place.graph->function ||
         (raises && !(row->from && opset >= row->from && may_be(&p->lint, row->opset))) ||
         x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
         idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
-        (row->normalises && !normalises_last(&p->lint, block, idiom)) ||
+        (row->normalises && !normalises_last(&p->lint, place.graph, block, idiom)) ||
         (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
         return;
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
-        inputs[count++] = find_value(&p->lint, block, idiom->holes[holes[i]]);
+        inputs[count++] = ulp_lint_value_in(&p->lint, place.graph, block, idiom->holes[holes[i]]);
         if (inputs[i] < 0)
             return;
     }
@@ -139,17 +132,20 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
         ulp_build_attribute(part, "epsilon", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->epsilon;
     if (row->approximate)
         ulp_build_attribute(part, "approximate", ULP_ATTRIBUTE_STRING)->s = row->approximate;
-    const struct ulp_edit edit = {.node = root->node,
+    const struct ulp_edit edit = {.graph = place.graph->graph,
+                                  .node = place.node,
                                   .parts = part,
                                   .part_count = 1,
                                   .opset = raises ? row->opset : 0};
     char older[40] = "";
     if (raises)
         snprintf(older, sizeof older, "; the opset is %d instead of %d", row->opset, (int)opset);
-    for (size_t i = 0; i < idiom->step_count; i++)
-        if (!block->steps[idiom->steps[i]].call)
-            p->covered[block->steps[idiom->steps[i]].node->index] = true;
-    const struct ulp_lint_place place = {&p->lint.graphs[0], root->node};
+    for (size_t i = 0; i < idiom->step_count; i++) {
+        const struct ulp_lint_place inner =
+            ulp_lint_place_of(&p->lint, &block->steps[idiom->steps[i]]);
+        if (inner.node)
+            p->covered[ulp_lint_number(inner)] = true;
+    }
     ulp_lint_propose_edit(p, &edit, row->rule, place, true, raises, "%zu nodes are one %s%s",
                           idiom->step_count, row->op, older);
 }
@@ -158,7 +154,7 @@ static void replace_idioms(struct ulp_lint_proposals *p)
 {
     const struct ulp_lint *lint = &p->lint;
     for (size_t b = 0; b < lint->idiom_block_count; b++)
-        for (size_t i = 0; i < lint->idioms[b].count && !lint->idioms[b].block->parent; i++)
+        for (size_t i = 0; i < lint->idioms[b].count; i++)
             for (size_t r = 0; r < sizeof operator_rows / sizeof *operator_rows; r++)
                 if (lint->idioms[b].items[i].kind == operator_rows[r].kind)
                     replace_idiom(p, lint->idioms[b].block, &lint->idioms[b].items[i],
@@ -195,11 +191,17 @@ static bool is_stored(const struct ulp_lint_graph *graph, int value)
                           ulp_lint_is(ulp_lint_producer(graph, value), "Constant"));
 }
 
-/* Is it read once, and not returned? */
-static bool is_own(const struct ulp_lint_graph *graph, int value)
+/* Where the value is stored, when it is read once, and not returned; NULL: it is not. */
+static const struct ulp_lint_graph *find_own(const struct ulp_lint_graph *graph, int *value)
 {
-    return is_stored(graph, value) && !graph->is_output[value] &&
-           ulp_lint_reader_count(graph, value) == 1;
+    while (*value >= 0 && !graph->is_output[*value] && ulp_lint_reader_count(graph, *value) == 1) {
+        const int outer = graph->graph->values[*value].outer;
+        if (outer < 0 || !graph->parent)
+            return is_stored(graph, *value) ? graph : NULL;
+        *value = outer;
+        graph = graph->parent;
+    }
+    return NULL;
 }
 
 /* A variance beyond FP16: it becomes 1 less the epsilon, and the scale is divided by the deviation
@@ -211,17 +213,21 @@ static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place
         ulp_lint_is(place, "BatchNormalization") ? ulp_node_attribute(place.node, "epsilon") : NULL;
     const double epsilon =
         attribute && attribute->kind == ULP_ATTRIBUTE_FLOAT ? (double)attribute->f : 1e-5;
-    const int scale = ulp_lint_is(place, "BatchNormalization") ? ulp_lint_input(place, SCALE) : -1,
-              variance = scale < 0 ? -1 : ulp_lint_input(place, VARIANCE);
-    const struct ulp_tensor *old = variance < 0 ? NULL : ulp_lint_constant(place.graph, variance),
-                            *factors = scale < 0 ? NULL : ulp_lint_constant(place.graph, scale);
-    if (!is_own(place.graph, scale) || !is_own(place.graph, variance) || !old || !factors ||
-        old->element != ULP_ELEMENT_F32 || factors->element != ULP_ELEMENT_F32 ||
-        old->count != factors->count || !ulp_lint_figures(place.graph, variance)->overflowing ||
+    const bool is = ulp_lint_is(place, "BatchNormalization");
+    int scale = is ? ulp_lint_input(place, SCALE) : -1,
+        variance = is ? ulp_lint_input(place, VARIANCE) : -1;
+    const struct ulp_tensor *old = ulp_lint_constant(place.graph, variance),
+                            *factors = ulp_lint_constant(place.graph, scale);
+    const struct ulp_lint_graph *of_scale = find_own(place.graph, &scale),
+                                *of_variance = find_own(place.graph, &variance);
+    if (!of_scale || !of_variance || !old || !factors || old->element != ULP_ELEMENT_F32 ||
+        factors->element != ULP_ELEMENT_F32 || old->count != factors->count ||
+        !ulp_lint_figures(of_variance, variance)->overflowing ||
         ulp_lint_int(place, "training_mode", 0))
         return;
-    const struct ulp_edit edits[] = {{.value = scale, .tensor = change_constant(p, factors, NULL)},
-                                     {.value = variance, .tensor = change_constant(p, old, NULL)}};
+    const struct ulp_edit edits[] = {
+        {.graph = of_scale->graph, .value = scale, .tensor = change_constant(p, factors, NULL)},
+        {.graph = of_variance->graph, .value = variance, .tensor = change_constant(p, old, NULL)}};
     for (size_t i = 0; i < old->count && !p->lint.failed; i++) {
         const double deviation = sqrt(ulp_tensor_get(old, i) + epsilon);
         ((float *)edits[0].tensor->data)[i] = (float)(ulp_tensor_get(factors, i) / deviation);
@@ -233,47 +239,66 @@ static void replace_variance(struct ulp_lint_proposals *p, struct ulp_lint_place
         p, &edits[0], "constant-beyond-fp16", place, true, false,
         "the scale '%s' is divided by the deviations, for the variance '%s', which reaches %.3g, "
         "is 1 less the epsilon",
-        ulp_lint_value_name(place.graph, scale), ulp_lint_value_name(place.graph, variance),
-        ulp_lint_figures(place.graph, variance)->largest);
+        ulp_lint_value_name(of_scale, scale), ulp_lint_value_name(of_variance, variance),
+        ulp_lint_figures(of_variance, variance)->largest);
     ulp_lint_propose_more(p, &edits[1]);
 }
 
-/* Is every reader one of these operators? */
-static bool is_read_by(const struct ulp_lint_graph *graph, int value, const char *const *ops)
+/* Does it hold of every node that reads the value, in bodies, too? *first: the first of them. */
+static bool of_readers(const struct ulp_lint *lint, const struct ulp_lint_graph *graph, int value,
+                       bool (*holds)(const struct ulp_lint *, struct ulp_lint_place),
+                       struct ulp_lint_place *first)
 {
-    bool all = ulp_lint_reader_count(graph, value) > 0;
-    for (size_t i = 0; i < ulp_lint_reader_count(graph, value); i++)
-        all &= ulp_lint_is_any(ulp_lint_reader(graph, value, i), ops);
+    bool all = !graph->is_output[value];
+    for (size_t i = 0; i < ulp_lint_reader_count(graph, value) && all; i++) {
+        const struct ulp_lint_place reader = ulp_lint_reader(graph, value, i);
+        bool own = false;
+        for (size_t in = 0; in < reader.node->input_count; in++)
+            own |= reader.node->inputs[in] == value;
+        if (own && !first->node)
+            *first = reader;
+        all = !own || holds(lint, reader);
+        for (size_t g = 0; g < lint->graph_count && all; g++) {
+            const struct ulp_lint_graph *body = &lint->graphs[g];
+            for (size_t v = 0; body->parent == graph && body->owner == reader.node && all &&
+                               v < body->graph->value_count;
+                 v++)
+                if (body->graph->values[v].outer == value)
+                    all = of_readers(lint, body, (int)v, holds, first);
+        }
+    }
     return all;
 }
 
-static bool protects_alone(struct ulp_lint_proposals *p, const struct ulp_lint_graph *graph,
-                           int value)
+static bool masks(const struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    bool all = ulp_lint_reader_count(graph, value) > 0;
-    for (size_t i = 0; i < ulp_lint_reader_count(graph, value); i++) {
-        double epsilon;
-        all &= ulp_lint_epsilon(&p->lint, ulp_lint_reader(graph, value, i), &epsilon);
-    }
-    return all;
+    static const char *const masking[] = {"Add", "Sub", "Mul", "Where", NULL};
+    (void)lint;
+    return ulp_lint_is_any(place, masking);
+}
+
+static bool protects(const struct ulp_lint *lint, struct ulp_lint_place place)
+{
+    double epsilon;
+    return ulp_lint_epsilon(lint, place, &epsilon);
 }
 
 static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint_graph *graph,
                              int value)
 {
-    static const char *const masking[] = {"Add", "Sub", "Mul", "Where", NULL};
+    const struct ulp_lint *lint = &p->lint;
     const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
     const struct ulp_lint_figures *figures = ulp_lint_figures(graph, value);
     if (!constant || !figures || constant->element != ULP_ELEMENT_F32 ||
-        !ulp_lint_in_half(&p->lint, constant->type) || !ulp_lint_reader_count(graph, value) ||
-        graph->is_output[value])
+        !ulp_lint_in_half(lint, constant->type) || !ulp_lint_reader_count(graph, value))
         return;
-    const struct ulp_lint_place reader = ulp_lint_reader(graph, value, 0);
-    struct ulp_edit edit = {.value = value};
+    struct ulp_lint_place reader = {0};
+    struct ulp_edit edit = {.graph = graph->graph, .value = value};
     double most = -INFINITY;
     for (size_t i = 0; figures->overflowing && i < constant->count; i++)
         most = ulp_math_max(most, ulp_tensor_get(constant, i));
-    if (constant->count == 1 && figures->vanishing && protects_alone(p, graph, value)) {
+    if (constant->count == 1 && figures->vanishing &&
+        of_readers(lint, graph, value, protects, &reader)) {
         edit.tensor = change_constant(p, constant, NULL);
         if (edit.tensor)
             *(float *)edit.tensor->data = (float)copysign(p->epsilon, ulp_tensor_get(constant, 0));
@@ -283,7 +308,7 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
                                   ulp_lint_value_name(graph, value), p->epsilon,
                                   ulp_tensor_get(constant, 0));
     } else if (figures->overflowing && most <= 0 && figures->largest >= 1e6 &&
-               is_read_by(graph, value, masking)) {
+               of_readers(lint, graph, value, masks, &reader)) {
         edit.tensor = change_constant(p, constant, bound_mask);
         if (edit.tensor)
             ulp_lint_propose_edit(p, &edit, "constant-beyond-fp16", reader, false, false,
@@ -294,19 +319,19 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
 
 static void look(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint_graph *main = &p->lint.graphs[0];
-    for (size_t n = 0; n < main->graph->node_count; n++) {
-        const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
+    for (size_t n = 0; n < p->lint.node_count; n++) {
         if (n == 0)
-            ulp_lint_in_idiom(&p->lint, place); /* finds them */
-        replace_variance(p, place);
+            ulp_lint_in_idiom(&p->lint, p->lint.places[n]); /* finds them */
+        if (!p->lint.places[n].graph->function)
+            replace_variance(p, p->lint.places[n]);
     }
     replace_idioms(p);
     ulp_lint_whole_numbers(p);
     ulp_lint_rewrite(p);
-    for (size_t v = 0; v < main->graph->value_count; v++)
-        if (is_stored(main, (int)v))
-            replace_constant(p, main, (int)v);
+    for (size_t g = 0; g < p->lint.graph_count; g++)
+        for (size_t v = 0; v < p->lint.graphs[g].graph->value_count; v++)
+            if (!p->lint.graphs[g].function && is_stored(&p->lint.graphs[g], (int)v))
+                replace_constant(p, &p->lint.graphs[g], (int)v);
 }
 
 enum ulp_status ulp_lint_propose(const struct ulp_model *model,
@@ -323,7 +348,7 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
         status = ulp_lint_view(&out->lint, error);
     if (status == ULP_OK)
         out->covered =
-            ulp_arena_take(out->lint.arena, model->graph->node_count + 1, sizeof *out->covered);
+            ulp_arena_take(out->lint.arena, out->lint.node_count + 1, sizeof *out->covered);
     if (status == ULP_OK && out->covered)
         look(out);
     out->lint.failed |= status == ULP_OK && !out->covered;

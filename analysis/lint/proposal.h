@@ -17,7 +17,7 @@ struct ulp_lint_proposals {
     struct ulp_edit *edits;
     size_t edit_count, edit_capacity;
     double epsilon; /* in the place of those that vanish */
-    bool *covered;  /* by node of the main graph: it is part of an operator that is put together */
+    bool *covered;  /* by place: it is part of an operator that is put together */
 };
 
 /* Everything that could be done, in graph order by kind; free *out with ulp_lint_proposals_free,

@@ -1,5 +1,5 @@
-/* Edits that are terms: the rows of rewrite.def, matched against the main graph from each node
- * backwards, and built in its place. */
+/* Edits that are terms: the rows of rewrite.def, matched against the main graph and bodies from
+ * each node backwards, and built in its place. */
 #include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
@@ -176,15 +176,9 @@ static const struct ulp_tensor *constant_of(struct rewriting *r, const char *nam
     return ulp_lint_constant(r->root.graph, value_of(r, name));
 }
 
-/* Of the main graph's values, as they are planned; NULL: it is not known. */
 static const struct ulp_tensor *shape_of(const struct rewriting *r, int value)
 {
-    const struct ulp_block *block = r->p->lint.plan ? r->p->lint.plan->main : NULL;
-    const char *name = ulp_lint_value_name(r->root.graph, value);
-    for (size_t s = 0; block && s < block->slot_count; s++)
-        if (strcmp(block->slots[s].name, name) == 0)
-            return block->slots[s].shape.type == ULP_TYPE_UNDEFINED ? NULL : &block->slots[s].shape;
-    return NULL;
+    return ulp_lint_shape_of(&r->p->lint, r->root.graph, value);
 }
 
 static bool always(struct rewriting *r)
@@ -419,10 +413,10 @@ static void try_row(struct ulp_lint_proposals *p, struct ulp_lint_place place,
 
 void ulp_lint_rewrite(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint_graph *main = &p->lint.graphs[0];
-    for (size_t n = 0; n < main->graph->node_count; n++) {
-        const struct ulp_lint_place place = {main, &main->graph->nodes[n]};
-        if (!ulp_lint_in_half(&p->lint, ulp_lint_type(main, ulp_lint_output(place, 0))))
+    for (size_t n = 0; n < p->lint.node_count; n++) {
+        const struct ulp_lint_place place = p->lint.places[n];
+        if (place.graph->function ||
+            !ulp_lint_in_half(&p->lint, ulp_lint_type(place.graph, ulp_lint_output(place, 0))))
             continue;
         for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
             if (!p->covered[n] && !ulp_lint_is_edited(p, place.node))

@@ -7,18 +7,6 @@
 #include "analysis/lint/lint.h"
 #include "run/idiom/idiom.h"
 
-/* The node of a step: where it stands; node NULL: in a function that was expanded. */
-static struct ulp_lint_place find_place(const struct ulp_lint *lint, const struct ulp_step *step)
-{
-    const struct ulp_node *node = step->bound.node;
-    for (size_t g = 0; g < lint->graph_count; g++) {
-        const struct ulp_graph *graph = lint->graphs[g].graph;
-        if (node >= graph->nodes && node < graph->nodes + graph->node_count)
-            return (struct ulp_lint_place){&lint->graphs[g], node};
-    }
-    return (struct ulp_lint_place){0};
-}
-
 /* Find the idioms of every block, once. */
 static void find_idioms(struct ulp_lint *lint)
 {
@@ -54,7 +42,7 @@ static void find_idioms(struct ulp_lint *lint)
         for (size_t i = 0; i < found->count && !lint->failed; i++)
             for (size_t s = 0; s < found->items[i].step_count; s++) {
                 const struct ulp_lint_place place =
-                    find_place(lint, &block->steps[found->items[i].steps[s]]);
+                    ulp_lint_place_of(lint, &block->steps[found->items[i].steps[s]]);
                 if (place.node)
                     lint->in_idiom[ulp_lint_number(place)] = true;
             }
@@ -80,7 +68,7 @@ static bool is_in_half(const struct ulp_lint *lint, const struct ulp_block *bloc
 {
     for (size_t s = 0; s < idiom->step_count; s++) {
         const struct ulp_step *step = &block->steps[idiom->steps[s]];
-        const struct ulp_lint_place place = find_place(lint, step);
+        const struct ulp_lint_place place = ulp_lint_place_of(lint, step);
         if (place.node && strcmp(step->bound.op->name, "Cast") != 0 && !gives_half(lint, place))
             return false;
     }
@@ -107,7 +95,7 @@ static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_id
         for (size_t i = 0; i < lint->idioms[b].count; i++) {
             const struct ulp_idiom *idiom = &lint->idioms[b].items[i];
             const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
-            const struct ulp_lint_place place = find_place(lint, root);
+            const struct ulp_lint_place place = ulp_lint_place_of(lint, root);
             const bool normalises =
                 idiom->kind == ULP_IDIOM_LAYER_NORM || idiom->kind == ULP_IDIOM_RMS_NORM;
             if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||

@@ -93,7 +93,7 @@ struct ulp_lint_fixed {
     const struct ulp_lint_edit *edits;
     struct ulp_arena *memory; /* private: holds the rest */
 };
-/* Write a copy of the model in which what needs no inputs is mended, in its main graph: operators
+/* Write a copy of the model in which what needs no inputs is mended, not in functions: operators
  * that are written out (as far as the opset has them), the logarithm of a Softmax; and, when
  * changed values are allowed, masks beyond FP16 (-10000) and epsilons that vanish (2^-14). Nothing
  * to mend: no file, edit_count 0. External data goes to path.data. Free *out with

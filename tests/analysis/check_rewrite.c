@@ -197,12 +197,44 @@ static size_t propose(const struct rewrite_case *c, const struct ulp_model *mode
     return count;
 }
 
-static bool has(const struct ulp_model *model, const char *op)
+/* In the graph, or in a body. */
+static bool has(const struct ulp_graph *graph, const char *op)
 {
-    for (size_t n = 0; n < model->graph->node_count; n++)
-        if (strcmp(model->graph->nodes[n].op_type, op) == 0)
-            return true;
-    return false;
+    bool found = false;
+    for (size_t n = 0; n < graph->node_count && !found; n++) {
+        const struct ulp_node *node = &graph->nodes[n];
+        found = strcmp(node->op_type, op) == 0;
+        for (size_t a = 0; a < node->attribute_count && !found; a++)
+            found = node->attributes[a].graph && has(node->attributes[a].graph, op);
+    }
+    return found;
+}
+
+/* Where a case's graph stands. */
+enum { MAIN, BRANCHES, CAPTURING, PLACES };
+
+/* "(INPUTS) => (TYPE y) CONSTANTS { NODES }" as both branches of an If, with its constants inside
+ * or around it. */
+static void place_text(const char *text, int place, char out[4000])
+{
+    const char *arrow = strstr(text, ") => "), *result = arrow + 5, *end = strstr(result, " y) "),
+               *rest = end + 4, *nodes = strstr(rest, "{ ");
+    if (*rest == '<') /* constants have braces, too */
+        for (nodes = strchr(rest, '>'); strncmp(nodes, "> { ", 4) != 0;)
+            nodes = strchr(nodes + 1, '>');
+    nodes += *nodes == '>' ? 2 : 0;
+    const int inputs = (int)(arrow - text), type = (int)(end - result),
+              constants = (int)(nodes - rest);
+    const char *inner = place == BRANCHES ? rest : nodes;
+    if (place == MAIN)
+        snprintf(out, 4000, "%s", text);
+    else
+        snprintf(out, 4000,
+                 "%.*s, bool[1] chosen) => %.*s given) %.*s { given = If <then_branch = () => %.*s "
+                 "y) %s, "
+                 "else_branch = () => %.*s y) %s> (chosen) }",
+                 inputs, text, type, result, place == CAPTURING ? constants : 0, rest, type, result,
+                 inner, type, result, inner);
 }
 
 /* Integers and floats on both sides of 0; masked: the first row of five is -inf, and one more. */
@@ -219,7 +251,9 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
                                     &error),
                   error);
         for (size_t e = 0; e < tensor.count; e++)
-            if (info.type == ULP_TYPE_INT64)
+            if (info.type == ULP_TYPE_BOOL)
+                *(unsigned char *)tensor.data = 1;
+            else if (info.type == ULP_TYPE_INT64)
                 ((int64_t *)tensor.data)[e] = (int64_t)e - 4;
             else
                 ((float *)tensor.data)[e] =
@@ -261,9 +295,12 @@ static void compare(const struct ulp_tensor_set *a, const struct ulp_tensor_set 
 
 START_TEST(edits)
 {
-    const struct rewrite_case *c = &cases[_i];
+    const struct rewrite_case *c = &cases[_i / PLACES];
+    const int place = _i % PLACES;
     struct ulp_error error;
-    struct proto bytes = onnx_text(c->opset, c->found);
+    char text[4000];
+    place_text(c->found, place, text);
+    struct proto bytes = onnx_text(c->opset, text);
     struct ulp_model *model = NULL, *edited = NULL;
     struct ulp_lint_proposals proposals;
     proto_write(&bytes, test_folder("found.onnx"));
@@ -271,22 +308,23 @@ START_TEST(edits)
     ck_ulp_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &error), error);
     const size_t count = propose(c, model, &proposals);
     bool *taken = calloc(proposals.count + 1, sizeof *taken);
-    ck_assert_msg(count == 1, "case %d (%s): %zu edits", _i, c->rule, count);
+    ck_assert_msg(count == (place == MAIN ? 1 : 2), "case %d (%s, place %d): %zu edits",
+                  _i / PLACES, c->rule, place, count);
     for (size_t i = 0; i < proposals.count; i++) {
         taken[i] = strcmp(proposals.items[i].said.rule, c->rule) == 0;
         ck_assert(!taken[i] || proposals.items[i].said.exact);
     }
     ck_ulp_ok(ulp_lint_write_edited(&proposals, taken, test_folder("edited.onnx"), &error), error);
     ck_ulp_ok(ulp_model_load(test_folder("edited.onnx"), NULL, &edited, &error), error);
-    ck_assert_msg(!c->op || (has(edited, c->op) && !has(model, c->op)), "case %d: no %s", _i,
-                  c->op);
+    ck_assert_msg(!c->op || (has(edited->graph, c->op) && !has(model->graph, c->op)),
+                  "case %d: no %s", _i / PLACES, c->op);
     /* a mask leaves a row without a largest element */
     const bool maskable = strcmp(c->rule, "exp-in-half") == 0 || strstr(c->found, "LogSumExp");
     for (int masked = 0; masked <= maskable; masked++) {
         struct ulp_tensor_set before = {0}, after = {0};
         run(model, masked, &before);
         run(edited, masked, &after);
-        compare(&before, &after, _i);
+        compare(&before, &after, _i / PLACES);
         ulp_tensor_set_free(&before);
         ulp_tensor_set_free(&after);
     }
@@ -299,10 +337,13 @@ END_TEST
 
 START_TEST(twins)
 {
-    const struct rewrite_case *c = &cases[_i];
-    struct ulp_model *model = onnx_text_load(c->opset, c->clean);
+    const struct rewrite_case *c = &cases[_i / PLACES];
+    char text[4000];
+    place_text(c->clean, _i % PLACES, text);
+    struct ulp_model *model = onnx_text_load(c->opset, text);
     struct ulp_lint_proposals proposals;
-    ck_assert_msg(!propose(c, model, &proposals), "case %d (%s): its twin is edited", _i, c->rule);
+    ck_assert_msg(!propose(c, model, &proposals), "case %d (%s): its twin is edited", _i / PLACES,
+                  c->rule);
     ulp_lint_proposals_free(&proposals);
     ulp_model_free(model);
 }
@@ -330,8 +371,8 @@ int main(void)
     Suite *suite = suite_create("rewrite");
     TCase *tests = tcase_create("rewrite");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, edits, 0, CASES);
-    tcase_add_loop_test(tests, twins, 0, CASES);
+    tcase_add_loop_test(tests, edits, 0, CASES * PLACES);
+    tcase_add_loop_test(tests, twins, 0, CASES * PLACES);
     tcase_add_test(tests, rows);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

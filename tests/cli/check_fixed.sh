@@ -26,6 +26,25 @@ while IFS=$'\t' read -r name target node says thread; do
     ! grep -q "lowers every model itself" out || judged="-a model"
     expect 0 "$name, fixed" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz $judged --no-plan -q
 done <"$source/examples/causes/causes.tsv"
+# causes in bodies; the weights of one are in another file
+python3 "$source/tests/cli/body_causes.py" w || exit 99
+while read -r name rule; do
+    folder=w/body-$name
+    expect 1 "$name in a body, before" "$program" doctor $folder/broken.onnx -i $folder/inputs.npz --for torch --no-plan -q
+    expect 0 "$name in a body" "$program" fix $folder/broken.onnx -i $folder/inputs.npz --for torch -q -o $folder/fixed.onnx --json $folder/fix.json
+    shows out "($rule)" "$name in a body"
+    grep -q '"kept": \[\]' $folder/fix.json || fail "$name in a body: nodes are kept in FP32"
+    expect 0 "$name in a body, fixed" "$program" doctor $folder/fixed.onnx -i $folder/inputs.npz -a model --no-plan -q
+done <<'END'
+loop square-in-half
+scan log-of-softmax
+branch square-in-half
+epsilon eps-zero
+END
+[ -s w/body-scan/fixed.onnx.data ] || fail "a body's weights stay in the old file"
+mkdir elsewhere
+expect 0 "a body's weights" "$program" lint w/body-scan/broken.onnx -q --fail-on none --fix elsewhere/fixed.onnx
+expect 0 "a body's weights, elsewhere" "$program" doctor elsewhere/fixed.onnx -i w/body-scan/inputs.npz --for torch --no-plan -q
 python3 "$source/tests/cli/accept_fixed.py" "$program" w/*/ || failed=1
 
 # edits that hold as the sample rounds, and in few draws: nodes are kept, too, and what is reported is judged as a plan's

@@ -8,17 +8,24 @@
 /* AttributeProto.AttributeType */
 enum { EDIT_FLOAT = 1, EDIT_INT = 2, EDIT_STRING = 3, EDIT_TENSOR = 4, EDIT_INTS = 7 };
 
-struct editing {
-    struct mixed mixed; /* first: it is what the change is given */
-    const struct ulp_edit *edits;
-    size_t count;
-    size_t *reads;            /* of each value of the main graph */
+/* The main graph, or a body of a node. */
+struct edit_scope {
+    struct edit_scope *next; /* of those that were edited before */
+    const struct ulp_graph *graph;
+    Ulp__GraphProto *proto;
+    size_t *reads, *before;   /* of each value: now, and in the model */
     struct ulp_names dropped; /* initializers */
     struct edit_insert {
         size_t position; /* of the node in the file that it comes before */
         Ulp__NodeProto *node;
     } * inserts; /* by edit, in order */
     size_t insert_count;
+};
+struct editing {
+    struct mixed mixed; /* first: it is what the change is given */
+    const struct ulp_edit *edits;
+    size_t count;
+    struct edit_scope *scopes;
 };
 
 static const struct ulp_edit *find_edit(const struct editing *e, const struct ulp_node *node)
@@ -31,57 +38,61 @@ static const struct ulp_edit *find_edit(const struct editing *e, const struct ul
 
 /* ---- what is read ---- */
 
-/* Add `step` to what the node reads, by itself or in its bodies. */
-static void count_node(struct editing *e, const struct ulp_node *node, size_t step)
+/* Add `step` to what the node reads, by itself or in its bodies; edited: as these are now. */
+static void count_node(const struct editing *e, size_t *counts, const struct ulp_node *node,
+                       bool edited, size_t step)
 {
     for (size_t i = 0; i < node->input_count; i++)
         if (node->inputs[i] >= 0)
-            e->reads[node->inputs[i]] += step;
+            counts[node->inputs[i]] += step;
     for (size_t a = 0; a < node->attribute_count; a++) {
         const struct ulp_graph *body = node->attributes[a].graph;
+        const struct edit_scope *scope = edited && body ? e->scopes : NULL;
+        while (scope && scope->graph != body)
+            scope = scope->next;
         for (size_t v = 0; body && v < body->value_count; v++)
-            if (body->values[v].outer >= 0)
-                e->reads[body->values[v].outer] += step;
+            if (body->values[v].outer >= 0 && (!scope || scope->reads[v]))
+                counts[body->values[v].outer] += step;
     }
 }
 
 /* What takes its place. */
-static void count_parts(struct editing *e, const struct ulp_edit *edit, size_t step)
+static void count_parts(size_t *counts, const struct ulp_edit *edit, size_t step)
 {
     for (size_t p = 0; p < edit->part_count; p++)
         for (size_t i = 0; i < edit->parts[p].input_count; i++) {
             const struct ulp_edit_input *input = &edit->parts[p].inputs[i];
             if (input->kind == ULP_EDIT_VALUE && input->number >= 0)
-                e->reads[input->number] += step;
+                counts[input->number] += step;
         }
 }
 
-static bool is_read(const struct editing *e, const struct ulp_node *node)
+static bool is_read(const size_t *counts, const struct ulp_node *node)
 {
     for (size_t o = 0; o < node->output_count; o++)
-        if (node->outputs[o] >= 0 && e->reads[node->outputs[o]])
+        if (node->outputs[o] >= 0 && counts[node->outputs[o]])
             return true;
     return false;
 }
 
 /* The file's nodes but those dropped, each behind the new ones that it reads. */
-static enum ulp_status put_nodes(struct editing *e, const bool *dropped, struct ulp_error *error)
+static enum ulp_status put_nodes(struct mixed *mixed, struct edit_scope *scope, const bool *dropped,
+                                 struct ulp_error *error)
 {
-    struct mixed *mixed = &e->mixed;
-    Ulp__GraphProto *proto = mixed->proto->graph;
+    Ulp__GraphProto *proto = scope->proto;
     void *memory = NULL;
     size_t count = 0;
     const enum ulp_status status =
-        ulp_allocate_zero(&memory, proto->n_node + e->insert_count + 1, sizeof *proto->node,
+        ulp_allocate_zero(&memory, proto->n_node + scope->insert_count + 1, sizeof *proto->node,
                           mixed->budget, "the model that is written", error);
     Ulp__NodeProto **nodes = memory;
     if (status != ULP_OK)
         return status;
     for (size_t p = 0; p < proto->n_node; p++) {
-        for (size_t i = 0; i < e->insert_count && !dropped[p]; i++)
-            if (e->inserts[i].position == p && e->inserts[i].node) {
-                nodes[count++] = e->inserts[i].node;
-                e->inserts[i].node = NULL;
+        for (size_t i = 0; i < scope->insert_count && !dropped[p]; i++)
+            if (scope->inserts[i].position == p && scope->inserts[i].node) {
+                nodes[count++] = scope->inserts[i].node;
+                scope->inserts[i].node = NULL;
             }
         if (dropped[p])
             ulp_unpack_free(&mixed->loader.unpacker, proto->node[p]);
@@ -95,63 +106,60 @@ static enum ulp_status put_nodes(struct editing *e, const bool *dropped, struct 
 }
 
 /* Nodes from the last on: those that only replaced ones read are read no more. */
-static enum ulp_status drop_nodes(struct editing *e, const struct ulp_graph *graph,
+static enum ulp_status drop_nodes(struct editing *e, struct edit_scope *scope,
                                   struct ulp_error *error)
 {
     struct mixed *mixed = &e->mixed;
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    bool *dropped = ulp_arena_take(mixed->arena, proto->n_node + 1, sizeof *dropped);
-    e->reads = ulp_arena_take(mixed->arena, 2 * graph->value_count + 1, sizeof *e->reads);
-    if (!dropped || !e->reads)
+    const struct ulp_graph *graph = scope->graph;
+    bool *dropped = ulp_arena_take(mixed->arena, scope->proto->n_node + 1, sizeof *dropped);
+    size_t *reads = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *reads),
+           *before = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *before);
+    scope->reads = reads;
+    scope->before = before;
+    if (!dropped || !reads || !before)
         return ulp_out_of_memory(error);
-    size_t *before = e->reads + graph->value_count;
-    for (size_t n = 0; n < graph->node_count; n++)
-        count_node(e, &graph->nodes[n], 1);
-    memcpy(before, e->reads, graph->value_count * sizeof *before);
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_edit *edit = find_edit(e, &graph->nodes[n]);
-        if (edit) {
-            count_node(e, &graph->nodes[n], (size_t)-1);
-            count_parts(e, edit, 1);
-        }
+        count_node(e, before, &graph->nodes[n], false, 1);
+        if (edit)
+            count_parts(reads, edit, 1);
+        else
+            count_node(e, reads, &graph->nodes[n], true, 1);
     }
     for (size_t o = 0; o < graph->output_count; o++)
-        e->reads[graph->outputs[o]]++, before[graph->outputs[o]]++;
+        if (graph->outputs[o] >= 0)
+            reads[graph->outputs[o]]++, before[graph->outputs[o]]++;
     for (size_t n = graph->node_count; n-- > 0;) {
         const struct ulp_node *node = &graph->nodes[n];
-        bool was_read = false;
-        for (size_t o = 0; o < node->output_count; o++)
-            was_read |= node->outputs[o] >= 0 && before[node->outputs[o]];
         const struct ulp_edit *edit = find_edit(e, node);
-        if (!was_read || is_read(e, node))
+        if (!is_read(before, node) || is_read(reads, node))
             continue;
         dropped[node->position] = true;
         if (edit)
-            count_parts(e, edit, (size_t)-1);
+            count_parts(reads, edit, (size_t)-1);
         else
-            count_node(e, node, (size_t)-1);
+            count_node(e, reads, node, true, (size_t)-1);
     }
-    return put_nodes(e, dropped, error);
+    return put_nodes(mixed, scope, dropped, error);
 }
 
 /* Initializers that only dropped nodes read. */
-static enum ulp_status drop_initializers(struct editing *e, const struct ulp_graph *graph,
+static enum ulp_status drop_initializers(struct mixed *mixed, struct edit_scope *scope,
                                          struct ulp_error *error)
 {
-    struct mixed *mixed = &e->mixed;
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    const size_t *before = e->reads + graph->value_count;
+    const struct ulp_graph *graph = scope->graph;
+    Ulp__GraphProto *proto = scope->proto;
     size_t count = 0;
     for (size_t i = 0; i < graph->input_count; i++)
-        e->reads[graph->inputs[i]]++; /* before IR 4 an initializer is an input, too */
+        scope->reads[graph->inputs[i]]++; /* before IR 4 an initializer is an input, too */
     for (size_t v = 0; v < graph->value_count; v++)
-        if (graph->values[v].initializer && before[v] && !e->reads[v] &&
-            ulp_names_find(&e->dropped, graph->values[v].name) < 0 &&
-            !ulp_names_add(&e->dropped, graph->values[v].name, 0))
+        if (graph->values[v].initializer && scope->before[v] && !scope->reads[v] &&
+            ulp_names_find(&scope->dropped, graph->values[v].name) < 0 &&
+            !ulp_names_add(&scope->dropped, graph->values[v].name, 0))
             return ulp_out_of_memory(error);
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const char *name = mixed_text(mixed, proto->initializer[i]->name);
-        if (name && ulp_names_find(&e->dropped, name) >= 0)
+        if (name && ulp_names_find(&scope->dropped, name) >= 0)
             ulp_unpack_free(&mixed->loader.unpacker, proto->initializer[i]);
         else
             proto->initializer[count++] = proto->initializer[i];
@@ -161,17 +169,19 @@ static enum ulp_status drop_initializers(struct editing *e, const struct ulp_gra
 }
 
 /* What is declared of results that another operator gives now: their shapes may be others. */
-static void drop_declarations(struct editing *e, const struct ulp_graph *graph)
+static void drop_declarations(struct editing *e, const struct edit_scope *scope)
 {
-    Ulp__GraphProto *proto = e->mixed.proto->graph;
+    Ulp__GraphProto *proto = scope->proto;
     size_t count = 0;
     for (size_t i = 0; i < proto->n_value_info; i++) {
         bool given = false;
         for (size_t k = 0; k < e->count; k++)
-            for (size_t o = 0; e->edits[k].node && o < e->edits[k].node->output_count; o++) {
+            for (size_t o = 0; e->edits[k].graph == scope->graph && e->edits[k].node &&
+                               o < e->edits[k].node->output_count;
+                 o++) {
                 const int value = e->edits[k].node->outputs[o];
-                given |= value >= 0 &&
-                         mixed_is_text(proto->value_info[i]->name, graph->values[value].name);
+                given |= value >= 0 && mixed_is_text(proto->value_info[i]->name,
+                                                     scope->graph->values[value].name);
             }
         if (given)
             ulp_unpack_free(&e->mixed.loader.unpacker, proto->value_info[i]);
@@ -220,15 +230,15 @@ static enum ulp_status set_attribute(struct mixed *mixed, Ulp__NodeProto *node,
 }
 
 /* Before the node at that position, which the edit replaces; *out: its message, the list's. */
-static enum ulp_status insert(struct editing *e, size_t position, const char *name, const char *op,
-                              Ulp__NodeProto **out, struct ulp_error *error)
+static enum ulp_status insert(struct mixed *mixed, struct edit_scope *scope, size_t position,
+                              const char *name, const char *op, Ulp__NodeProto **out,
+                              struct ulp_error *error)
 {
-    struct mixed *mixed = &e->mixed;
     void *outputs = NULL;
     enum ulp_status status = mixed_new(mixed, out, &ulp__node_proto__descriptor, error);
     if (status != ULP_OK)
         return status;
-    e->inserts[e->insert_count++] = (struct edit_insert){position, *out};
+    scope->inserts[scope->insert_count++] = (struct edit_insert){position, *out};
     status = ulp_allocate_zero(&outputs, 1, sizeof *(*out)->output, mixed->budget,
                                "the model that is written", error);
     (*out)->output = outputs;
@@ -241,16 +251,16 @@ static enum ulp_status insert(struct editing *e, size_t position, const char *na
     return status == ULP_OK ? mixed_set_text(mixed, &(*out)->output[0], name, error) : status;
 }
 
-static enum ulp_status insert_constant(struct editing *e, size_t position, const char *owner,
+static enum ulp_status insert_constant(struct mixed *mixed, struct edit_scope *scope,
+                                       size_t position, const char *owner,
                                        const struct ulp_tensor *tensor, const char **name,
                                        struct ulp_error *error)
 {
     Ulp__NodeProto *node;
     Ulp__AttributeProto *attribute;
-    struct mixed *mixed = &e->mixed;
     enum ulp_status status = mixed_fresh(mixed, owner, "Constant", name, error);
     if (status == ULP_OK)
-        status = insert(e, position, *name, "Constant", &node, error);
+        status = insert(mixed, scope, position, *name, "Constant", &node, error);
     if (status == ULP_OK)
         status = mixed_attribute(mixed, node, "value", EDIT_TENSOR, &attribute, error);
     if (status != ULP_OK)
@@ -261,12 +271,10 @@ static enum ulp_status insert_constant(struct editing *e, size_t position, const
 }
 
 /* names: what the parts before give. */
-static enum ulp_status set_part(struct editing *e, size_t position, const struct ulp_edit *edit,
-                                size_t part, Ulp__NodeProto *proto, const char *const *names,
-                                struct ulp_error *error)
+static enum ulp_status set_part(struct mixed *mixed, struct edit_scope *scope, size_t position,
+                                const struct ulp_edit *edit, size_t part, Ulp__NodeProto *proto,
+                                const char *const *names, struct ulp_error *error)
 {
-    struct mixed *mixed = &e->mixed;
-    const struct ulp_graph *graph = mixed->request->model->graph;
     const struct ulp_edit_part *from = &edit->parts[part];
     void *inputs = NULL;
     enum ulp_status status = ulp_allocate_zero(&inputs, from->input_count + 1, sizeof *proto->input,
@@ -278,11 +286,12 @@ static enum ulp_status set_part(struct editing *e, size_t position, const struct
         const struct ulp_edit_input *input = &from->inputs[i];
         const char *name = "";
         if (input->kind == ULP_EDIT_TENSOR)
-            status = insert_constant(e, position, edit->node->name, input->tensor, &name, error);
+            status = insert_constant(mixed, scope, position, edit->node->name, input->tensor, &name,
+                                     error);
         else if (input->kind == ULP_EDIT_PART)
             name = names[input->number];
         else if (input->number >= 0)
-            name = graph->values[input->number].name;
+            name = scope->graph->values[input->number].name;
         if (status == ULP_OK)
             status = mixed_set_text(mixed, &proto->input[i], name, error);
     }
@@ -291,23 +300,11 @@ static enum ulp_status set_part(struct editing *e, size_t position, const struct
     return status;
 }
 
-/* Room for as many nodes as edits may insert. */
-static enum ulp_status take_inserts(struct editing *e, struct ulp_error *error)
+static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
+                                 const struct ulp_edit *edit, struct ulp_error *error)
 {
-    size_t most = 1;
-    for (size_t i = 0; i < e->count; i++)
-        most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
-    e->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *e->inserts);
-    return e->inserts ? ULP_OK : ulp_out_of_memory(error);
-}
-
-static enum ulp_status edit_node(struct editing *e, const struct ulp_edit *edit,
-                                 struct ulp_error *error)
-{
-    struct mixed *mixed = &e->mixed;
     const size_t position = (size_t)edit->node->position, last = edit->part_count - 1;
-    Ulp__NodeProto *proto =
-        position < mixed->proto->graph->n_node ? mixed->proto->graph->node[position] : NULL;
+    Ulp__NodeProto *proto = position < scope->proto->n_node ? scope->proto->node[position] : NULL;
     const char **names = ulp_arena_take(mixed->arena, edit->part_count, sizeof *names);
     if (!proto || !mixed_is_text(proto->op_type, edit->node->op_type))
         return mixed_fail_changed(error);
@@ -315,18 +312,18 @@ static enum ulp_status edit_node(struct editing *e, const struct ulp_edit *edit,
     for (size_t p = 0; p < last && status == ULP_OK; p++) {
         Ulp__NodeProto *part;
         /* what it reads is inserted before it */
-        const size_t before = e->insert_count;
+        const size_t before = scope->insert_count;
         status = mixed_fresh(mixed, edit->node->name, edit->parts[p].op, &names[p], error);
         if (status == ULP_OK)
-            status = insert(e, position, names[p], edit->parts[p].op, &part, error);
+            status = insert(mixed, scope, position, names[p], edit->parts[p].op, &part, error);
         if (status == ULP_OK)
-            status = set_part(e, position, edit, p, part, names, error);
+            status = set_part(mixed, scope, position, edit, p, part, names, error);
         if (status != ULP_OK)
             return status;
-        const struct edit_insert own = e->inserts[before];
-        memmove(&e->inserts[before], &e->inserts[before + 1],
-                (e->insert_count - before - 1) * sizeof own);
-        e->inserts[e->insert_count - 1] = own;
+        const struct edit_insert own = scope->inserts[before];
+        memmove(&scope->inserts[before], &scope->inserts[before + 1],
+                (scope->insert_count - before - 1) * sizeof own);
+        scope->inserts[scope->insert_count - 1] = own;
     }
     for (size_t i = 0; i < proto->n_input; i++)
         ulp_free(proto->input[i].data);
@@ -338,14 +335,16 @@ static enum ulp_status edit_node(struct editing *e, const struct ulp_edit *edit,
     proto->n_attribute = 0;
     if (status == ULP_OK)
         status = mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error);
-    return status == ULP_OK ? set_part(e, position, edit, last, proto, names, error) : status;
+    return status == ULP_OK ? set_part(mixed, scope, position, edit, last, proto, names, error)
+                            : status;
 }
 
-static enum ulp_status edit_constant(struct mixed *mixed, const struct ulp_graph *graph,
+static enum ulp_status edit_constant(struct mixed *mixed, const struct edit_scope *scope,
                                      const struct ulp_edit *edit, struct ulp_error *error)
 {
+    const struct ulp_graph *graph = scope->graph;
     const struct ulp_value *value = &graph->values[edit->value];
-    Ulp__GraphProto *proto = mixed->proto->graph;
+    Ulp__GraphProto *proto = scope->proto;
     for (size_t i = 0; value->initializer && i < proto->n_initializer; i++)
         if (mixed_is_text(proto->initializer[i]->name, value->name))
             return mixed_convert(mixed, proto->initializer[i], edit->tensor, edit->tensor->type,
@@ -370,30 +369,101 @@ static void raise_opset(struct editing *e)
                 proto->opset_import[o]->version = e->edits[i].opset;
 }
 
+/* ---- graphs ---- */
+
+static enum ulp_status edit_graph(struct editing *e, const struct ulp_graph *graph,
+                                  Ulp__GraphProto *proto, struct ulp_error *error);
+
+/* The file has a body as bytes of its attribute. */
+static enum ulp_status edit_body(struct editing *e, const struct ulp_graph *body,
+                                 Ulp__AttributeProto *attribute, struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    void *message = NULL;
+    enum ulp_status status =
+        ulp_unpack(&mixed->loader.unpacker, &message, &ulp__graph_proto__descriptor,
+                   attribute->g.data, attribute->g.len, "subgraph", error);
+    Ulp__GraphProto *proto = message;
+    if (status == ULP_OK)
+        status = edit_graph(e, body, proto, error);
+    if (status == ULP_OK)
+        status = mixed_pack(mixed, &proto->base, &attribute->g, error);
+    ulp_unpack_free(&mixed->loader.unpacker, message);
+    return status;
+}
+
+static enum ulp_status edit_bodies(struct editing *e, const struct edit_scope *scope,
+                                   struct ulp_error *error)
+{
+    const Ulp__GraphProto *proto = scope->proto;
+    enum ulp_status status = ULP_OK;
+    for (size_t n = 0; n < scope->graph->node_count && status == ULP_OK; n++) {
+        const struct ulp_node *node = &scope->graph->nodes[n];
+        const size_t p = (size_t)node->position;
+        for (size_t a = 0; a < node->attribute_count && status == ULP_OK; a++)
+            if (node->attributes[a].graph)
+                status = p < proto->n_node && a < proto->node[p]->n_attribute
+                             ? edit_body(e, node->attributes[a].graph, proto->node[p]->attribute[a],
+                                         error)
+                             : mixed_fail_changed(error);
+    }
+    return status;
+}
+
+static enum ulp_status make_edits(struct editing *e, struct edit_scope *scope,
+                                  struct ulp_error *error)
+{
+    size_t most = 1; /* nodes that are inserted */
+    for (size_t i = 0; i < e->count; i++)
+        most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
+    scope->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *scope->inserts);
+    enum ulp_status status = scope->inserts ? ULP_OK : ulp_out_of_memory(error);
+    for (size_t i = 0; i < e->count && status == ULP_OK; i++) {
+        const struct ulp_edit *edit = &e->edits[i];
+        if (edit->graph == scope->graph)
+            status = edit->node ? edit_node(&e->mixed, scope, edit, error)
+                                : edit_constant(&e->mixed, scope, edit, error);
+    }
+    return status;
+}
+
+/* Bodies first: what they read of the graph around them is then known. */
+static enum ulp_status edit_graph(struct editing *e, const struct ulp_graph *graph,
+                                  Ulp__GraphProto *proto, struct ulp_error *error)
+{
+    struct mixed *mixed = &e->mixed;
+    struct edit_scope *scope = ulp_arena_take(mixed->arena, 1, sizeof *scope);
+    if (!scope)
+        return ulp_out_of_memory(error);
+    *scope = (struct edit_scope){.graph = graph, .proto = proto, .dropped.budget = mixed->budget};
+    enum ulp_status status = edit_bodies(e, scope, error);
+    if (status == ULP_OK)
+        status = make_edits(e, scope, error);
+    drop_declarations(e, scope);
+    if (status == ULP_OK)
+        status = drop_nodes(e, scope, error);
+    if (status == ULP_OK)
+        status = drop_initializers(mixed, scope, error);
+    if (status == ULP_OK && !mixed->packed)
+        status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
+    for (size_t i = 0; i < scope->insert_count; i++) /* of nodes that were dropped, or a failure */
+        ulp_unpack_free(&mixed->loader.unpacker, scope->inserts[i].node);
+    ulp_names_free(&scope->dropped);
+    scope->next = e->scopes;
+    if (status == ULP_OK)
+        e->scopes = scope;
+    return status;
+}
+
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 {
     struct editing *e = (struct editing *)mixed;
-    const struct ulp_graph *graph = mixed->request->model->graph;
-    Ulp__GraphProto *proto = mixed->proto->graph;
     enum ulp_status status = mixed_collect_names(mixed, error);
     if (status == ULP_OK)
-        status = take_inserts(e, error);
-    for (size_t i = 0; i < e->count && status == ULP_OK; i++)
-        status = e->edits[i].node ? edit_node(e, &e->edits[i], error)
-                                  : edit_constant(mixed, graph, &e->edits[i], error);
-    drop_declarations(e, graph);
+        status = edit_graph(e, mixed->request->model->graph, mixed->proto->graph, error);
     raise_opset(e);
-    if (status == ULP_OK)
-        status = drop_nodes(e, graph, error);
-    if (status == ULP_OK)
-        status = drop_initializers(e, graph, error);
-    if (status == ULP_OK && !mixed->packed)
-        status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
     const enum ulp_status closed =
         mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
-    for (size_t i = 0; i < e->insert_count; i++) /* of nodes that were dropped, or of a failure */
-        ulp_unpack_free(&mixed->loader.unpacker, e->inserts[i].node);
-    ulp_names_free(&e->dropped);
     return status == ULP_OK ? closed : status;
 }
 
@@ -405,8 +475,7 @@ static enum ulp_status edit(const struct ulp_model *model, const struct ulp_edit
     const struct ulp_mixed_request request = {.model = model, .path = path};
     struct editing e = {.mixed = {.request = &request, .written = &written, .packed = packed},
                         .edits = edits,
-                        .count = count,
-                        .dropped.budget = ulp_model_budget(model)};
+                        .count = count};
     return mixed_rewrite(&e.mixed, change, error);
 }
 

@@ -1,5 +1,5 @@
-/* A copy of a model's file with some nodes of the main graph replaced by others, and constants by
- * other numbers. */
+/* A copy of a model's file with some nodes replaced by others, and constants by other numbers: of
+ * the main graph and of bodies, not of functions. */
 #ifndef ULP_LOAD_EDIT_FILE_H
 #define ULP_LOAD_EDIT_FILE_H
 
@@ -11,7 +11,7 @@
 /* What a new node reads. */
 struct ulp_edit_input {
     enum { ULP_EDIT_VALUE, ULP_EDIT_PART, ULP_EDIT_TENSOR } kind;
-    int number; /* of a value of the main graph (-1: omitted), or of an earlier part of the edit */
+    int number; /* of a value of the graph (-1: omitted), or of an earlier part of the edit */
     const struct ulp_tensor *tensor; /* a new constant, of its type */
 };
 /* A new node, of ai.onnx. */
@@ -24,13 +24,14 @@ struct ulp_edit_part {
     size_t attribute_count;
 };
 struct ulp_edit {
+    const struct ulp_graph *graph; /* where it is made */
     /* these take its place, the last of them under its name and with its outputs. NULL: the edit is
      * of a constant */
     const struct ulp_node *node;
     const struct ulp_edit_part *parts;
     size_t part_count;
     int64_t opset; /* of ai.onnx, that the model has at least from now on; 0: as it is */
-    /* a constant of the main graph, and its elements from now on, in the type that it has */
+    /* a constant of the graph, and its elements from now on, in the type that it has */
     int value;
     const struct ulp_tensor *tensor;
 };
