@@ -348,6 +348,36 @@ static const struct ulp_field qdq_pair[] = {
 const struct ulp_struct ulp_struct_qdq_pair = {
     "ulp_qdq_pair", sizeof(struct ulp_qdq_pair), qdq_pair, sizeof qdq_pair / sizeof *qdq_pair};
 
+static const struct ulp_field scaled_tensor[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scaled_tensor, name)},
+    {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scaled_tensor, node)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scaled_tensor, op)},
+    {.name = "format", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scaled_tensor, format)},
+    {.name = "weight", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_scaled_tensor, weight)},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, elements)},
+    {.name = "blocks", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, blocks)},
+    {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, nonfinite)},
+    {.name = "zeros", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, zeros)},
+    {.name = "clipped", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, clipped)},
+    {.name = "product_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, product_db)},
+    {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, sqnr_db)},
+    {.name = "clipping", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, clipping)},
+    {.name = "scaling", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, scaling)},
+    {.name = "rounding", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, rounding)},
+    {.name = "range_bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, range_bits)},
+    {.name = "range_bits_most", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, range_bits_most)},
+    {.name = "format_bits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, format_bits)},
+    {.name = "worst_line", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, worst_line)},
+    {.name = "worst_k", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, worst_k)},
+    {.name = "worst_part", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, worst_part)},
+    {.name = "outlier", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_scaled_tensor, outlier)},
+    {.name = "outlier_is_line", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_scaled_tensor, outlier_is_line)},
+    {.name = "outlier_ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, outlier_ratio)},
+    {.name = "outlier_gain_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_scaled_tensor, outlier_gain_db)},
+};
+const struct ulp_struct ulp_struct_scaled_tensor = {
+    "ulp_scaled_tensor", sizeof(struct ulp_scaled_tensor), scaled_tensor, sizeof scaled_tensor / sizeof *scaled_tensor};
+
 static const struct ulp_field qdq_divergence[] = {
     {.name = "other", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, other), .whole = true},
     {.name = "first", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_qdq_divergence, first), .node = true},
@@ -376,6 +406,8 @@ static const struct ulp_field audit_lane[] = {
     {.name = "remedy", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, remedy), .type = &ulp_struct_audit_remedy, .whole = true},
     {.name = "qdq_pair_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, qdq_pair_count), .whole = true, .counts = true},
     {.name = "qdq_pairs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, qdq_pairs), .type = &ulp_struct_qdq_pair, .points = true, .counted = true, .count = offsetof(struct ulp_audit_lane, qdq_pair_count), .whole = true},
+    {.name = "scaled_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, scaled_count), .whole = true, .counts = true},
+    {.name = "scaled", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit_lane, scaled), .type = &ulp_struct_scaled_tensor, .points = true, .counted = true, .count = offsetof(struct ulp_audit_lane, scaled_count), .whole = true},
     {.name = "first_born", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_born), .node = true, .whole = true},
     {.name = "first_decided", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_audit_lane, first_decided), .node = true},
     {.name = "poisoned_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit_lane, poisoned_count), .whole = true},

@@ -20,6 +20,7 @@
 struct looking {
     struct ulp_scales *out;
     const struct ulp_scales_options *options;
+    struct ulp_scales_lane lane;
     const struct ulp_factor_taker *taker; /* who alone is told of factors; NULL: nobody */
     struct ulp_forward forward;
     struct ulp_probe probe;
@@ -100,7 +101,8 @@ static enum ulp_status look_at_factors(void *context, size_t node,
                                        struct ulp_error *error)
 {
     struct looking *looking = context;
-    const struct ulp_arithmetic *arithmetic = &looking->options->arithmetic;
+    const struct ulp_arithmetic *arithmetic =
+        ulp_lane_arithmetic(&looking->forward.lanes[1], looking->step);
     enum ulp_status status = ULP_OK;
     (void)node;
     const size_t input_count = looking->step->own_input_count;
@@ -199,7 +201,7 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
         ulp_forward_inputs_free(&rounded);
     }
     if (status == ULP_OK && step->bound.op->work == ULP_WORK_CONTRACTION &&
-        ulp_scaling_is_used(&looking->options->arithmetic)) {
+        ulp_scaling_is_used(ulp_lane_arithmetic(&forward->lanes[1], step))) {
         status = ulp_forward_rounded(forward, 1, step, arena, &rounded, error);
         if (status == ULP_OK)
             status =
@@ -295,7 +297,11 @@ static enum ulp_status look(struct looking *looking, const struct ulp_model *mod
                             const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[2] = {{.as_declared = false}, looking->options->arithmetic};
-    const struct ulp_plan_options plan_options = {.inputs = inputs};
+    const struct ulp_keeps keeps[2] = {{0}, looking->lane.keeps};
+    const struct ulp_groups groups[2] = {{0}, looking->lane.groups};
+    const struct ulp_plan_options plan_options = {.inputs = inputs,
+                                                  .keeps = keeps,
+                                                  .groups = groups};
     struct ulp_plan *plan = NULL;
     enum ulp_status status = ulp_arithmetic_find("fp64", &lanes[0], error);
     if (status == ULP_OK)
@@ -318,6 +324,18 @@ enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_
 {
     struct looking looking = {.options = options, .taker = taker};
     return look(&looking, model, inputs, error);
+}
+
+enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                const struct ulp_scales_options *options,
+                                const struct ulp_scales_lane *lane, struct ulp_scales *out,
+                                struct ulp_error *error)
+{
+    struct looking looking = {.out = out, .options = options, .lane = *lane};
+    const enum ulp_status status = look(&looking, model, inputs, error);
+    if (status == ULP_OK)
+        finish(&looking);
+    return status;
 }
 
 static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,

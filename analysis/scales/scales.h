@@ -51,6 +51,15 @@ struct ulp_factor_taker {
 enum ulp_status ulp_scales_tell(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                                 const struct ulp_scales_options *options,
                                 const struct ulp_factor_taker *taker, struct ulp_error *error);
+/* scales.c: out->tensors, into out->memory, of a lane with kept nodes and groups. */
+struct ulp_scales_lane {
+    struct ulp_keeps keeps;
+    struct ulp_groups groups;
+};
+enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                const struct ulp_scales_options *options,
+                                const struct ulp_scales_lane *lane, struct ulp_scales *out,
+                                struct ulp_error *error);
 /* scales_choices.c: out->choices and sqnr_db. */
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,

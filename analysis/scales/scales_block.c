@@ -33,11 +33,11 @@ size_t ulp_scales_look(const struct ulp_scales_block *blocks, double *ranges,
     for (size_t b = 0; b < out->blocks; b++) {
         worst = blocks[b].error > blocks[worst].error ? b : worst;
         if (blocks[b].smallest > 0)
-            ranges[count++] = ulp_math_log2(blocks[b].largest / blocks[b].smallest);
+            ranges[count++] = blocks[b].largest / blocks[b].smallest;
     }
     ulp_numbers_sort(ranges, count);
-    out->range_bits = count ? ranges[count / 2] : 0;
-    out->range_bits_most = count ? ranges[count - 1] : 0;
+    out->range_bits = count ? ulp_math_log2(ranges[count / 2]) : 0;
+    out->range_bits_most = count ? ulp_math_log2(ranges[count - 1]) : 0;
     out->worst_part = blocks[worst].error;
     return worst;
 }

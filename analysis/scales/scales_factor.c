@@ -5,6 +5,7 @@
 #include "analysis/measure/quantile.h"
 #include "analysis/scales/scales.h"
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
@@ -16,6 +17,7 @@ struct measuring {
     struct ulp_scaled scaled;
     double *lines;  /* largest magnitude of each line, and then of each place along k */
     double *others; /* the other factor's squares, [group][k] */
+    double *shared; /* largest magnitude of lines that share a scale, [block of a line] */
     size_t skipped_k, skipped_line; /* left out of sums; SIZE_MAX: none */
 };
 
@@ -28,72 +30,114 @@ static double value_at(const struct ulp_factor *factor, size_t group, size_t lin
                : (double)((const float *)factor->tensor->data)[at];
 }
 
-/* The block of an element, and the element as it is multiplied. */
+/* A block of a line: places of k that share a scale. */
 struct place {
-    size_t block; /* of all */
-    double scale; /* with the tensor's */
-    float element;
+    size_t group, line, block; /* block: of all */
+    size_t first, count;       /* of k */
+    double scale;              /* with the tensor's */
 };
-static struct place find_place(const struct measuring *m, size_t group, size_t line, size_t k)
+static struct place find_place(const struct ulp_scaled *s, size_t group, size_t line, size_t block)
+{
+    const size_t run = block / s->run_blocks * s->run, at = block % s->run_blocks * s->block;
+    return (struct place){group,
+                          line,
+                          (group * s->line_count + line) * s->block_count + block,
+                          run + at,
+                          ulp_size_min(s->block, s->run - at),
+                          (double)s->scale[ulp_scaled_block(s, group, line, block)] *
+                              (double)s->tensor_scale};
+}
+/* An element as it is multiplied. */
+static float element_at(const struct ulp_scaled *s, const struct place *place, size_t k)
+{
+    return ((const float *)s->elements.data)[s->batch_offset[place->group] +
+                                             s->line_offset[place->line] + s->k_offset[k]];
+}
+
+/* What each block of the factor is handed to. */
+typedef void look_at_block(const struct measuring *m, const struct place *place, void *context);
+static void look_at_each(const struct measuring *m, look_at_block *look, void *context)
 {
     const struct ulp_scaled *s = &m->scaled;
-    const size_t block = ulp_scaled_block_of(s, k);
-    return (struct place){
-        (group * s->line_count + line) * s->block_count + block,
-        (double)s->scale[ulp_scaled_block(s, group, line, block)] * (double)s->tensor_scale,
-        ((const float *)
-             s->elements.data)[s->batch_offset[group] + s->line_offset[line] + s->k_offset[k]]};
-}
-
-/* x rounded with the scale that is not rounded itself. */
-static double round_exactly(const struct ulp_scaling *scaling, double x, double scale)
-{
-    float element = scale > 0 ? (float)(x / scale) : 0;
-    ulp_round_floats(&scaling->element, ULP_ROUND_NEAREST_EVEN, &element, 1, 0, 0, 0);
-    return (double)element * scale;
-}
-
-/* Beyond the elements' largest; of a scale that has become zero there is none, all become zero. */
-static bool is_clipped(const struct ulp_scaling *scaling, double x, double scale)
-{
-    const struct ulp_format *element = &scaling->element;
-    const double half = ldexp(1, element->emax - element->precision);
-    return scale > 0 && fabs(x) > (element->max_finite + half) * scale;
+    for (size_t g = 0; g < s->group_count; g++)
+        for (size_t l = 0; l < s->line_count; l++)
+            for (size_t b = 0; b < s->block_count; b++) {
+                const struct place place = find_place(s, g, l, b);
+                look(m, &place, context);
+            }
 }
 
 /* ---- blocks ---- */
 
-static void add_element(const struct measuring *m, size_t group, size_t line, size_t k,
-                        struct ulp_scales_block *blocks, struct ulp_scaled_tensor *out,
-                        struct ulp_scales_sums *sums)
+/* What all blocks come to. */
+struct adding {
+    struct ulp_scales_block *blocks;
+    struct ulp_scaled_tensor *out;
+    struct ulp_scales_sums *sums;
+};
+
+static void add_block(const struct measuring *m, const struct place *place, void *context)
 {
-    const double x = value_at(m->factor, group, line, k), size = fabs(x);
-    const struct place place = find_place(m, group, line, k);
-    const double d = (double)place.element * place.scale - x;
-    if (!ulp_scales_add(&blocks[place.block], x, d, place.element == 0,
-                        is_clipped(m->scaling, x, place.scale), out, sums))
-        return;
-    const double other = m->others[group * m->problem->k + k];
-    sums->product_signal += x * x * other;
-    sums->product_error += d * d * other;
-    m->lines[line] = ulp_math_max(m->lines[line], size);
-    m->lines[m->scaled.line_count + k] = ulp_math_max(m->lines[m->scaled.line_count + k], size);
+    const struct adding *adding = context;
+    const struct ulp_format *format = &m->scaling->element;
+    /* beyond the elements' largest; of a scale that has become zero there is none, all become 0 */
+    const double largest =
+        place->scale > 0
+            ? (format->max_finite + ldexp(1, format->emax - format->precision)) * place->scale
+            : INFINITY;
+    double *lines = &m->lines[place->line], *places = m->lines + m->scaled.line_count;
+    for (size_t k = place->first; k < place->first + place->count; k++) {
+        const double x = value_at(m->factor, place->group, place->line, k), size = fabs(x),
+                     other = m->others[place->group * m->problem->k + k];
+        const float element = element_at(&m->scaled, place, k);
+        const double d = (double)element * place->scale - x;
+        if (!ulp_scales_add(&adding->blocks[place->block], x, d, element == 0, size > largest,
+                            adding->out, adding->sums))
+            continue;
+        adding->sums->product_signal += x * x * other;
+        adding->sums->product_error += d * d * other;
+        *lines = size > *lines ? size : *lines;
+        places[k] = size > places[k] ? size : places[k];
+    }
 }
 
-/* A scale of all lines, or of several, is that of the largest of them. */
+/* A scale of all lines, or of several, is that of the largest of them: found at their first. */
 static double share_largest(const struct measuring *m, const struct ulp_scales_block *blocks,
-                            size_t block)
+                            const struct place *place)
 {
     const size_t lines = m->scaled.line_count, per_line = m->scaled.block_count,
                  tile = m->scaling->k + m->scaling->lines == 0 ? lines : (size_t)m->scaling->lines;
-    const size_t line = block / per_line % lines, group = block / per_line / lines;
-    double largest = 0;
+    double *largest = &m->shared[place->block % per_line];
     if (tile <= 1)
-        return blocks[block].largest;
-    for (size_t l = line / tile * tile; l < line / tile * tile + tile && l < lines; l++)
-        largest = ulp_math_max(largest,
-                               blocks[(group * lines + l) * per_line + block % per_line].largest);
-    return largest;
+        return blocks[place->block].largest;
+    if (place->line % tile == 0) {
+        *largest = 0;
+        for (size_t l = 0; l < tile && place->line + l < lines; l++)
+            *largest = ulp_math_max(*largest, blocks[place->block + l * per_line].largest);
+    }
+    return *largest;
+}
+
+/* The error with scales that are not rounded. */
+static void add_exactly(const struct measuring *m, const struct place *place, void *context)
+{
+    enum { PIECE = 64 };
+    const struct adding *adding = context;
+    const double scale = share_largest(m, adding->blocks, place) / m->scaling->element.max_finite;
+    float elements[PIECE];
+    for (size_t first = 0; first < place->count; first += PIECE) {
+        const size_t count = ulp_size_min(PIECE, place->count - first), k = place->first + first;
+        for (size_t i = 0; i < count; i++)
+            elements[i] =
+                scale > 0 ? (float)(value_at(m->factor, place->group, place->line, k + i) / scale)
+                          : 0;
+        ulp_round_floats(&m->scaling->element, ULP_ROUND_NEAREST_EVEN, elements, count, 0, 0, 0);
+        for (size_t i = 0; i < count; i++) {
+            const double d =
+                (double)elements[i] * scale - value_at(m->factor, place->group, place->line, k + i);
+            adding->sums->exact += isfinite(d) ? d * d : 0;
+        }
+    }
 }
 
 static void look_at_blocks(const struct measuring *m, const struct ulp_scales_block *blocks,
@@ -120,18 +164,21 @@ static double find_ratio(const double *sizes, size_t count, double *sorted, size
 }
 
 /* The squared error of all elements but those left out. */
+static void add_error(const struct measuring *m, const struct place *place, void *context)
+{
+    double *sum = context;
+    for (size_t k = place->first; k < place->first + place->count; k++) {
+        const double d = (double)element_at(&m->scaled, place, k) * place->scale -
+                         value_at(m->factor, place->group, place->line, k);
+        *sum += k == m->skipped_k || place->line == m->skipped_line || !isfinite(d) ? 0 : d * d;
+    }
+}
 static double sum_error(const struct measuring *m, const struct ulp_scaled *scaled)
 {
     struct measuring own = *m;
     double sum = 0;
     own.scaled = *scaled;
-    for (size_t g = 0; g < scaled->group_count; g++)
-        for (size_t l = 0; l < scaled->line_count; l++)
-            for (size_t k = 0; k < m->problem->k; k++) {
-                const struct place place = find_place(&own, g, l, k);
-                const double d = (double)place.element * place.scale - value_at(m->factor, g, l, k);
-                sum += k == m->skipped_k || l == m->skipped_line || !isfinite(d) ? 0 : d * d;
-            }
+    look_at_each(&own, add_error, &sum);
     return sum;
 }
 
@@ -206,22 +253,13 @@ static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *are
            *sorted = ulp_arena_take(arena, count + 1, sizeof *sorted);
     m->lines = ulp_arena_take(arena, count + 1, sizeof *m->lines);
     m->others = ulp_arena_take(arena, s->group_count * depth + 1, sizeof *m->others);
-    if (!m->others || !blocks || !ranges || !sorted || !m->lines)
+    m->shared = ulp_arena_take(arena, s->block_count + 1, sizeof *m->shared);
+    if (!m->others || !m->shared || !blocks || !ranges || !sorted || !m->lines)
         return ulp_out_of_memory(error);
     sum_others(m, side);
-    for (size_t g = 0; g < s->group_count; g++)
-        for (size_t l = 0; l < s->line_count; l++)
-            for (size_t k = 0; k < depth; k++)
-                add_element(m, g, l, k, blocks, out, sums);
-    for (size_t g = 0; g < s->group_count; g++)
-        for (size_t l = 0; l < s->line_count; l++)
-            for (size_t k = 0; k < depth; k++) {
-                const double x = value_at(m->factor, g, l, k),
-                             scale = share_largest(m, blocks, find_place(m, g, l, k).block) /
-                                     m->scaling->element.max_finite,
-                             d = round_exactly(m->scaling, x, scale) - x;
-                sums->exact += isfinite(d) ? d * d : 0;
-            }
+    struct adding adding = {blocks, out, sums};
+    look_at_each(m, add_block, &adding);
+    look_at_each(m, add_exactly, &adding);
     look_at_blocks(m, blocks, ranges, out);
     size_t line, k;
     const double of_lines = find_ratio(m->lines, s->line_count, sorted, &line),

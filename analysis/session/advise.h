@@ -21,4 +21,8 @@ enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
 enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,
                                   const struct ulp_tensor_set *inputs, struct ulp_error *error);
 
+/* scaled_lanes.c: what formats with scales do to the tensors of every lane, in one sample. */
+enum ulp_status ulp_session_scaled(const struct ulp_session *session, struct ulp_audit *audit,
+                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
+
 #endif

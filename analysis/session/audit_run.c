@@ -101,8 +101,12 @@ static enum ulp_status run_again(const struct ulp_session *session, struct kept_
     return status;
 }
 
-static enum ulp_status find_pairs(const struct ulp_session *session, struct ulp_audit *audit,
-                                  struct ulp_error *error)
+/* What is looked at in the first sample that the plan takes. */
+typedef enum ulp_status look_at_sample(const struct ulp_session *session, struct ulp_audit *audit,
+                                       const struct ulp_tensor_set *inputs,
+                                       struct ulp_error *error);
+static enum ulp_status look_at_first(const struct ulp_session *session, struct ulp_audit *audit,
+                                     look_at_sample *look, struct ulp_error *error)
 {
     const struct ulp_tensor_set *inputs;
     size_t index;
@@ -110,7 +114,7 @@ static enum ulp_status find_pairs(const struct ulp_session *session, struct ulp_
         open_taken(session, 0, session->samples->count, &index, &inputs, error);
     if (status != ULP_OK || index == SIZE_MAX)
         return status;
-    status = ulp_session_pairs(session, audit, inputs, error);
+    status = look(session, audit, inputs, error);
     ulp_session_close(session, index);
     return status;
 }
@@ -148,7 +152,9 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
     if (options->shares && !options->original)
         status = run_again(session, truths, out, error);
     if (options->original && status == ULP_OK)
-        status = find_pairs(session, out, error);
+        status = look_at_first(session, out, ulp_session_pairs, error);
+    if (options->shares && status == ULP_OK)
+        status = look_at_first(session, out, ulp_session_scaled, error);
     if (status == ULP_OK && options->group)
         status = ulp_audit_group_shares(out, options->group, error);
     ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);

@@ -8,6 +8,7 @@
 #define ULPSCOPE_AUDIT_H
 
 #include <ulpscope/run.h>
+#include <ulpscope/scales.h>
 #include <ulpscope/timings.h>
 
 /* Measures of a difference of tensors, d = value - base. */
@@ -348,6 +349,10 @@ struct ulp_audit_lane {
          * rounded by a scale for each output channel instead; NaN: not tried */
         double channels_db;
     } * qdq_pairs; /* [whole] */
+    /* With shares: what the lane's formats with scales, and QuantizeLinear nodes of the graph, do
+     * to their tensors in the first sample, the least product_db first */
+    size_t scaled_count;
+    struct ulp_scaled_tensor *scaled; /* [count scaled_count] [whole] */
     /* the first node that is `born` and whose overflow is not absorbed; -1: none [node] [whole] */
     ptrdiff_t first_born;
     ptrdiff_t first_decided; /* the first node that is `decided`; -1: none [node] */

@@ -25,5 +25,7 @@ for seed in 0 1 2 3 4 5 6 7 8 9; do
     plant "$seed" outlier
     look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4
     shows out "Channel 7 is to blame" "network $seed, outlier"
+    look audit float.onnx -i inputs.npz -a bf16,factor=nvfp4
+    [[ $(tr -s ' \n' ' ' <out) == *"channel 7 is "*" times as large as the median"* ]] || fail "network $seed, outlier: audit says nothing of channel 7"
 done
 exit $failed

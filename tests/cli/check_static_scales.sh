@@ -81,7 +81,8 @@ def ran(calibrator, sample, out, fake):
     assert same(got, y), (calibrator, sample, got[got != y][:8], y[got != y][:8])
 def clipped(calibrator, sample, path):
     x, largest = np.load(f"{sample}.npz")["x"], ranges(f"{calibrator}.json")["product", "input 0"]
-    told = {t["name"]: t["clipped"] for t in json.load(open(path))["tensors"]}["x"]
+    told = json.load(open(path))
+    told = {t["name"]: t["clipped"] for t in (told["tensors"] if "tensors" in told else told["lanes"][0]["scaled"])}["x"]
     beyond = int((np.abs(x) > largest * 464 / 448).sum())  # half a step of 32 beyond 448
     assert told == beyond > 0, (told, beyond)
 globals()[sys.argv[1]](*sys.argv[2:])
@@ -112,6 +113,9 @@ for calibrator in max p mse zero; do
 done
 "$program" scales one.onnx -i finite.npz -a $fp8,scales=p.json --json told.json --no-choices -q >out 2>err || fail "scales with ranges: $(cat err)"
 oracle clipped p finite told.json
+"$program" audit one.onnx -i finite.npz -a $fp8,scales=p.json --json audited.json -q >out 2>err || fail "audit with ranges: $(cat err)"
+oracle clipped p finite audited.json
+[[ $(tr -s ' \n' ' ' <out) == *"'x' of product: "*" values are clipped, which makes "*"; calibrate with samples that reach as far"* ]] || fail "audit does not say what is clipped"
 
 # of the same sample the largest magnitudes are those of dynamic scales: every bit is equal
 for arithmetic in $fp8 fp16,factor=fp8-e5m2-tensor $fp8,unit=none bf16,factor=nvfp4 bf16,factor=nvfp4,scale=four-six fp16,factor=fp8-tensor,scaled=modelopt; do
