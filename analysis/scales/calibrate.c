@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/options.h"
+#include "base/text/text.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
@@ -18,39 +19,92 @@
 /* Magnitudes are counted in bins of equal upper bits as FP32, which hold each value of FP16 and
  * BF16 apart. */
 enum { BIN_SHIFT = 13, BINS = 1 << (31 - BIN_SHIFT), CANDIDATES = 128 };
+/* Of delayed scales: what Transformer Engine remembers by default. */
+enum { HISTORY = 1024, MARGIN_MOST = 32 };
+
+/* What a delayed scale lost of one factor in one sample. */
+struct lost {
+    const char *sample;
+    const struct seen *of;
+    float range, largest;
+    size_t elements, clipped, zeros;
+};
 
 struct seen {
     const char *node, *factor;
     struct ulp_format element;
-    float largest;
+    float largest;  /* of all samples; where scales are delayed, of the current one */
     uint64_t *bins; /* NULL: the largest is enough */
+    /* of delayed scales: what is remembered, of how many samples; the range for the next; and what
+     * that of the current one has lost so far */
+    float *history, range;
+    size_t samples;
+    struct lost now;
 };
 
 struct calibrating {
     const struct ulp_calibration_options *options;
     struct ulp_arena *memory;
-    struct seen *items;
+    struct seen **items;
     size_t count, capacity;
+    size_t sample_count;
+    struct lost *lost;
+    size_t lost_count, lost_capacity;
 };
+
+static bool is_delayed(const struct calibrating *c)
+{
+    return c->options->calibrator == ULP_CALIBRATOR_DELAYED;
+}
+static size_t remembered(const struct calibrating *c)
+{
+    const size_t history = c->options->history ? c->options->history : HISTORY;
+    return history < c->sample_count ? history : c->sample_count;
+}
 
 static struct seen *find_seen(struct calibrating *c, const char *node, const char *name,
                               const struct ulp_scaling *scaling)
 {
     for (size_t i = c->count; i-- > 0;)
-        if (strcmp(c->items[i].factor, name) == 0 && strcmp(c->items[i].node, node) == 0)
-            return &c->items[i];
-    if (!ulp_plan_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
+        if (strcmp(c->items[i]->factor, name) == 0 && strcmp(c->items[i]->node, node) == 0)
+            return c->items[i];
+    const bool counts = c->options->calibrator != ULP_CALIBRATOR_MAX && !is_delayed(c);
+    struct seen *seen = ulp_arena_take(c->memory, 1, sizeof *seen);
+    if (!seen || !ulp_plan_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
         return NULL;
-    struct seen *seen = &c->items[c->count];
     *seen = (struct seen){.node = ulp_arena_copy(c->memory, node),
                           .factor = name,
-                          .element = scaling->element};
-    if (c->options->calibrator != ULP_CALIBRATOR_MAX)
+                          .element = scaling->element,
+                          .range = (float)scaling->element.max_finite};
+    if (counts)
         seen->bins = ulp_arena_take(c->memory, BINS, sizeof *seen->bins);
-    if (!seen->node || (c->options->calibrator != ULP_CALIBRATOR_MAX && !seen->bins))
+    if (is_delayed(c))
+        seen->history = ulp_arena_take(c->memory, remembered(c), sizeof *seen->history);
+    if (!seen->node || (counts && !seen->bins) || (is_delayed(c) && !seen->history))
         return NULL;
-    c->count++;
+    c->items[c->count++] = seen;
     return seen;
+}
+
+/* The scale of a range, as products have it. */
+static double scale_of(const struct seen *seen, float range)
+{
+    return (double)(float)ulp_math_max((float)((double)range / seen->element.max_finite), 0x1p-126);
+}
+
+/* A magnitude as the delayed scale takes it: clipped beyond the largest number by more than half a
+ * step, 0 up to half of the least. */
+static void add_delayed(struct seen *seen, float size)
+{
+    const struct ulp_format *element = &seen->element;
+    const double scale = scale_of(seen, seen->range);
+    if (isnan(size))
+        return;
+    seen->now.elements++;
+    seen->now.clipped +=
+        (double)size > (element->max_finite + ldexp(1, element->emax - element->precision)) * scale;
+    seen->now.zeros += size > 0 && (double)size <= ldexp(scale, element->emin - element->precision);
+    seen->largest = size > seen->largest ? size : seen->largest;
 }
 
 static enum ulp_status add_factor(void *context, const char *node, const char *name,
@@ -64,11 +118,47 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
         return ulp_out_of_memory(error);
     for (size_t i = 0; i < tensor->count; i++) {
         const float size = fabsf((float)ulp_tensor_get(tensor, i));
-        if (!isfinite(size) || (factor->padding && factor->padding[i]))
+        const bool padding = factor->padding && factor->padding[i];
+        if (is_delayed(c) && !padding)
+            add_delayed(seen, size);
+        if (is_delayed(c) || padding || !isfinite(size))
             continue;
         seen->largest = size > seen->largest ? size : seen->largest;
         if (seen->bins)
             seen->bins[ulp_float_bits(size) >> BIN_SHIFT]++;
+    }
+    return ULP_OK;
+}
+
+/* The sample is over: its largest magnitudes are remembered, and make the ranges of the next. A
+ * factor that the sample did not run keeps its own. */
+static enum ulp_status end_sample(struct calibrating *c, const char *sample,
+                                  struct ulp_error *error)
+{
+    const size_t length = remembered(c);
+    for (size_t i = 0; i < c->count && is_delayed(c); i++) {
+        struct seen *seen = c->items[i];
+        const struct lost now = seen->now;
+        float most = 0;
+        if (!now.elements)
+            continue;
+        if (now.clipped + now.zeros) {
+            if (!ulp_plan_grow(c->memory, &c->lost, c->lost_count, &c->lost_capacity,
+                               sizeof *c->lost))
+                return ulp_out_of_memory(error);
+            c->lost[c->lost_count++] =
+                (struct lost){sample,       seen,        seen->range, seen->largest,
+                              now.elements, now.clipped, now.zeros};
+        }
+        seen->history[seen->samples++ % length] = seen->largest;
+        for (size_t h = 0; h < length && h < seen->samples; h++)
+            most = seen->history[h] > most ? seen->history[h] : most;
+        most = c->options->most_recent ? seen->largest : most;
+        const float range = (float)ldexp((double)most, c->options->margin);
+        if (range > 0 && isfinite(range))
+            seen->range = range;
+        seen->largest = 0;
+        seen->now = (struct lost){0};
     }
     return ULP_OK;
 }
@@ -99,8 +189,7 @@ static float find_percentile(const struct calibrating *c, const struct seen *see
 static double sum_errors(const struct seen *seen, float range, const float *values,
                          const double *counts, size_t count, float *room)
 {
-    const float scale =
-        (float)ulp_math_max((float)((double)range / seen->element.max_finite), 0x1p-126);
+    const float scale = (float)scale_of(seen, range);
     double sum = 0;
     for (size_t i = 0; i < count; i++)
         room[i] = values[i] / scale;
@@ -144,7 +233,7 @@ static enum ulp_status find_least_error(const struct calibrating *c, const struc
 static enum ulp_status add_range(const struct calibrating *c, const struct seen *seen,
                                  json_t **list, struct ulp_error *error)
 {
-    float range = seen->largest;
+    float range = is_delayed(c) ? seen->range : seen->largest;
     enum ulp_status status = ULP_OK;
     if (c->options->calibrator == ULP_CALIBRATOR_PERCENTILE)
         range = find_percentile(c, seen);
@@ -158,19 +247,72 @@ static enum ulp_status add_range(const struct calibrating *c, const struct seen 
     return status;
 }
 
+static void add_lost(const struct calibrating *c, json_t **root)
+{
+    const struct ulp_calibration_options *options = c->options;
+    json_t *list = json_array();
+    ulp_json_set(root, "history",
+                 json_integer((json_int_t)(options->history ? options->history : HISTORY)));
+    ulp_json_set(root, "amax", ulp_json_text(options->most_recent ? "most_recent" : "max"));
+    ulp_json_set(root, "margin", json_integer(options->margin));
+    for (size_t i = 0; i < c->lost_count; i++) {
+        const struct lost *lost = &c->lost[i];
+        json_t *object = json_object();
+        ulp_json_set(&object, "sample", ulp_json_text(lost->sample));
+        ulp_json_set(&object, "node", ulp_json_text(lost->of->node));
+        ulp_json_set(&object, "factor", ulp_json_text(lost->of->factor));
+        ulp_json_set(&object, "range", ulp_json_number((double)lost->range));
+        ulp_json_set(&object, "largest", ulp_json_number((double)lost->largest));
+        ulp_json_set(&object, "elements", json_integer((json_int_t)lost->elements));
+        ulp_json_set(&object, "clipped", json_integer((json_int_t)lost->clipped));
+        ulp_json_set(&object, "zeros", json_integer((json_int_t)lost->zeros));
+        ulp_json_append(&list, object);
+    }
+    ulp_json_set(root, "lost", list);
+}
+
+/* What delayed scales lost most of, in a sentence. */
+static enum ulp_status say_lost(const struct calibrating *c, char **out, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    const struct lost *worst = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < c->lost_count; i++) {
+        const struct lost *lost = &c->lost[i];
+        count += lost->clipped > 0;
+        if (lost->clipped && (!worst || (double)lost->clipped / (double)lost->elements >
+                                            (double)worst->clipped / (double)worst->elements))
+            worst = lost;
+    }
+    if (!worst)
+        ulp_text_add(&text, "Delayed scales clip nothing in these samples.\n");
+    else
+        ulp_text_show(&text,
+                      "Delayed scales clip values %zu times, most in sample %s: %zu of %zu values "
+                      "of node %s, %s, which reach %.3g where those before left a range of %.3g. A "
+                      "margin, or a longer history, leaves more room.\n",
+                      count, worst->sample, worst->clipped, worst->elements, worst->of->node,
+                      worst->of->factor, (double)worst->largest, (double)worst->range);
+    *out = text.failed ? NULL : strdup(text.data);
+    ulp_text_free(&text);
+    return *out ? ULP_OK : ulp_out_of_memory(error);
+}
+
 static enum ulp_status write_ranges(const struct calibrating *c, size_t samples, const char *path,
                                     struct ulp_error *error)
 {
-    static const char *const names[] = {"max", "percentile", "mse"};
+    static const char *const names[] = {"max", "percentile", "mse", "delayed"};
     const struct ulp_calibration_options *options = c->options;
     json_t *list = json_array(), *root = json_object();
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < c->count && status == ULP_OK; i++)
-        status = add_range(c, &c->items[i], &list, error);
+        status = add_range(c, c->items[i], &list, error);
     ulp_json_set(&root, "arithmetic", ulp_json_text(options->arithmetic.asked));
     ulp_json_set(&root, "calibrator", ulp_json_text(names[options->calibrator]));
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE)
         ulp_json_set(&root, "percentile", ulp_json_number(options->percentile));
+    if (is_delayed(c))
+        add_lost(c, &root);
     ulp_json_set(&root, "samples", json_integer((json_int_t)samples));
     ulp_json_set(&root, "ranges", list);
     if (status == ULP_OK)
@@ -188,11 +330,18 @@ static enum ulp_status check_options(const struct ulp_calibration_options *optio
                         "%s: no factor has a scale of its whole tensor; calibrate for fp8-tensor, "
                         "fp8-e5m2-tensor or nvfp4, as bf16,factor=fp8-tensor",
                         arithmetic->asked);
-    if (options->calibrator == ULP_CALIBRATOR_MSE && arithmetic->scaling[0].tensor_scale)
+    const bool delayed = options->calibrator == ULP_CALIBRATOR_DELAYED;
+    if ((options->calibrator == ULP_CALIBRATOR_MSE || delayed) &&
+        arithmetic->scaling[0].tensor_scale)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: blocks have scales of their own, beside which the tensor's has no "
-                        "least error; take max or percentile",
+                        delayed ? "%s: blocks have scales of their own; delayed scales are of "
+                                  "fp8-tensor and fp8-e5m2-tensor"
+                                : "%s: blocks have scales of their own, beside which the tensor's "
+                                  "has no least error; take max or percentile",
                         arithmetic->asked);
+    if (delayed && (options->margin < -MARGIN_MOST || options->margin > MARGIN_MOST))
+        return ulp_fail(error, ULP_ERROR_USAGE, "margin=%d: a number from -%d to %d is needed",
+                        options->margin, MARGIN_MOST, MARGIN_MOST);
     if (options->calibrator == ULP_CALIBRATOR_PERCENTILE &&
         !(options->percentile > 0 && options->percentile <= 100))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -203,7 +352,7 @@ static enum ulp_status check_options(const struct ulp_calibration_options *optio
 
 enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sample *samples,
                               size_t sample_count, const struct ulp_calibration_options *options,
-                              const char *path, struct ulp_error *error)
+                              const char *path, char **missed, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
@@ -211,7 +360,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,
                                                .progress = options->progress};
-    struct calibrating calibrating = {.options = options};
+    struct calibrating calibrating = {.options = options, .sample_count = sample_count};
     const struct ulp_factor_taker taker = {add_factor, &calibrating};
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
@@ -221,6 +370,8 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
             status = ulp_judge_inputs(samples[s].inputs, samples[s].name, error);
         if (status == ULP_OK)
             status = ulp_scales_tell(model, samples[s].inputs, &looking, &taker, error);
+        if (status == ULP_OK)
+            status = end_sample(&calibrating, samples[s].name, error);
     }
     if (status == ULP_OK && !calibrating.count)
         status = ulp_fail(error, ULP_ERROR_LIMIT,
@@ -229,6 +380,10 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                           options->arithmetic.asked);
     if (status == ULP_OK)
         status = write_ranges(&calibrating, sample_count, path, error);
+    if (missed)
+        *missed = NULL;
+    if (status == ULP_OK && missed && is_delayed(&calibrating))
+        status = say_lost(&calibrating, missed, error);
     ulp_arena_free(calibrating.memory);
     return status;
 }

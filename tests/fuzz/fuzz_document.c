@@ -1,4 +1,4 @@
-/* Documents: precision plans, groups, Polygraphy's JSON, saved reports, descriptions of engines. */
+/* Documents: precision plans, groups, ranges, Polygraphy's JSON, saved reports, descriptions of engines. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +37,23 @@ const char *fuzz_groups(const uint8_t *bytes, size_t count)
         if (!list.groups.items[g].node_count)
             wrong = "a group without nodes";
     ulp_group_list_free(&list);
+    return wrong;
+}
+
+const char *fuzz_ranges(const uint8_t *bytes, size_t count)
+{
+    struct ulp_range_list list;
+    struct ulp_error error = {0};
+    const enum ulp_status status =
+        ulp_range_list_read(fuzz_file(bytes, count), fuzz_budget(), &list, &error);
+    if (status != ULP_OK)
+        return fuzz_failure(status, FUZZ_FILE, &error);
+    const char *wrong = list.ranges.count ? NULL : "no ranges, and no error";
+    for (size_t r = 0; r < list.ranges.count && !wrong; r++)
+        if (!list.ranges.items[r].node || !list.ranges.items[r].factor ||
+            !(list.ranges.items[r].largest >= 0))
+            wrong = "a range without node, factor or magnitude";
+    ulp_range_list_free(&list);
     return wrong;
 }
 

@@ -1,4 +1,5 @@
 /* ulpscope scales: options, the look at factors with scales, other choices. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,10 +27,46 @@ static const struct argp_option option_list[] = {
     {"calibrate", OPTION_CALIBRATE, "FILE", OPTION_WRITES,
      "Write the ranges that all samples have of the factors, for static scales (-a ARITH,scales=FILE), and nothing else", 0},
     {"calibrator", OPTION_CALIBRATOR, "NAME", 0,
-     "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), or has the least squared error (mse)", 0},
+     "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), has the least squared error (mse), "
+     "or is Transformer Engine's delayed scaling over the samples in their order (delayed, or delayed,history=1024,amax=max|most_recent,margin=0)", 0},
     {0},
 };
 /* clang-format on */
+
+/* "delayed,history=16,amax=most_recent,margin=1", of whose parts each may be left out. */
+static bool read_delayed(const char *argument, struct ulp_calibration_options *out)
+{
+    static const char delayed[] = "delayed";
+    const char *rest = argument + strlen(delayed);
+    if (strncmp(argument, delayed, strlen(delayed)) != 0)
+        return false;
+    out->calibrator = ULP_CALIBRATOR_DELAYED;
+    while (*rest) {
+        static const char history[] = ",history=", amax[] = ",amax=", margin[] = ",margin=";
+        char *end = NULL;
+        if (strncmp(rest, history, strlen(history)) == 0) {
+            const long long count = strtoll(rest += strlen(history), &end, 10);
+            if (count < 1)
+                return false;
+            out->history = (size_t)count;
+        } else if (strncmp(rest, margin, strlen(margin)) == 0) {
+            const long long by = strtoll(rest += strlen(margin), &end, 10);
+            out->margin = by < INT_MIN ? INT_MIN : by > INT_MAX ? INT_MAX : (int)by;
+        } else if (strncmp(rest, amax, strlen(amax)) == 0) {
+            rest += strlen(amax);
+            const size_t length = strcspn(rest, ",");
+            out->most_recent =
+                length == strlen("most_recent") && strncmp(rest, "most_recent", length) == 0;
+            if (!out->most_recent && (length != strlen("max") || strncmp(rest, "max", length) != 0))
+                return false;
+            end = (char *)(uintptr_t)(rest + length);
+        }
+        if (!end || end == rest || (*end && *end != ','))
+            return false;
+        rest = end;
+    }
+    return true;
+}
 
 static void read_calibrator(struct argp_state *state, const char *argument,
                             struct ulp_calibration_options *out)
@@ -41,11 +78,13 @@ static void read_calibrator(struct argp_state *state, const char *argument,
         out->percentile = strtod(argument + strlen(percentile), &end);
     } else if (strcmp(argument, "mse") == 0) {
         out->calibrator = ULP_CALIBRATOR_MSE;
-    } else if (strcmp(argument, "max") != 0) {
+    } else if (!read_delayed(argument, out) && strcmp(argument, "max") != 0) {
         end = (char *)(uintptr_t)argument;
     }
     if (end && (*end || end == argument + strlen(percentile)))
-        refuse(state, "--calibrator %s: known are max, percentile=P (as percentile=99.9) and mse",
+        refuse(state,
+               "--calibrator %s: known are max, percentile=P (as percentile=99.9), mse and "
+               "delayed (as delayed,history=16,amax=most_recent,margin=1)",
                argument);
 }
 
@@ -99,13 +138,17 @@ static enum ulp_status calibrate(const struct scales_options *options,
     struct ulp_sample *list = list_samples(samples);
     if (!list)
         return out_of_memory(error);
-    const enum ulp_status status =
-        ulp_calibrate(model, list, samples->count, &calibration, options->calibrate, error);
+    char *missed = NULL;
+    const enum ulp_status status = ulp_calibrate(model, list, samples->count, &calibration,
+                                                 options->calibrate, &missed, error);
     free(list);
     if (status == ULP_OK)
         say(stdout, "%s has the ranges of factors over %zu %s. Take them with -a %s,scales=%s%s\n",
             options->calibrate, samples->count, samples->count == 1 ? "sample" : "samples",
             options->arithmetic, strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
+    if (missed)
+        fputs(missed, stdout);
+    free(missed);
     return status;
 }
 
