@@ -140,6 +140,7 @@ static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithm
                                               .allow_nonfinite_inputs =
                                                   options->allow_nonfinite_inputs,
                                               .thread_count = options->thread_count,
+                                              .task = options->task,
                                               .progress = options->progress};
     struct ulp_search *plan = take(x, sizeof *plan);
     enum ulp_status status = ULP_OK;

@@ -33,6 +33,7 @@ struct ulp_emulated {
     bool lower_outputs; /* FLOAT outputs of the graph get the arithmetic's own type */
     const struct ulp_observer *progress; /* `cancelled` is asked before each run; may be NULL */
     const char *what;                    /* "a plan", in messages */
+    enum ulp_task task;                  /* of float outputs; ULP_TASK_UNKNOWN: is recognised */
 };
 
 /* Problems of one shape of each input and the same constants, in order. */
@@ -71,10 +72,12 @@ struct ulp_emulation {
     size_t limit_count;
     struct ulp_tensor_set *truths; /* of each problem: the reference's outputs */
     struct ulp_tensor **integers;  /* of each problem, by slot of the main graph: the reference's */
-    bool *decided;        /* by output: it diverged before runs took the reference's decisions */
-    bool follows;         /* runs take the reference's decisions */
-    size_t first_problem; /* the one that failed last is tried first */
-    size_t runs;          /* each of one problem */
+    /* Where runs take the reference's decisions (follows): by output, it diverged before. One that
+     * is nothing but a decision is left out of what is judged, as long as another is there. */
+    bool *decided, *left;
+    bool follows;
+    size_t first_problem;      /* the one that failed last is tried first */
+    size_t runs;               /* each of one problem */
     struct ulp_judged *judged; /* by output: what runs of samples give is added; NULL: nothing */
 };
 
@@ -153,6 +156,11 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     struct ulp_error *error);
 bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
                             const struct ulp_judgement *judgements);
+/* Before runs of which is asked whether they diverge: those of others do not count. */
+void ulp_emulation_forget_decided(struct ulp_emulation *emulation);
+/* What the output is for, as asked or as it looks. */
+enum ulp_task ulp_emulation_task(const struct ulp_emulation *emulation, size_t output,
+                                 const struct ulp_tensor *truth);
 
 /* shapes.c. Which sample has which shapes; every one is planned once. */
 enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp_error *error);
@@ -183,6 +191,11 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
                                        const struct ulp_sample *sample, struct ulp_judgement *out,
                                        struct ulp_error *error);
+
+/* Likewise every sample with decisions of its own: how the output of the graph looks to those who
+ * use it. ULP_TASK_UNKNOWN: it has another shape in each. */
+enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t output,
+                                     struct ulp_judged *out, struct ulp_error *error);
 
 /* judged_in.c: the arithmetic as named; NULL: the target's; of a model that declares FP16 or BF16
  * "model", unless the target lowers every model; without a target "fp16". */

@@ -17,9 +17,10 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     const struct ulp_emulated *given = &emulation->given;
     emulation->limits =
         ulp_arena_take(emulation->memory, given->tolerance_count + 1, sizeof *emulation->limits);
-    emulation->decided = ulp_arena_take(emulation->memory, ulp_model_output_count(given->model) + 1,
-                                        sizeof *emulation->decided);
-    if (!emulation->limits || !emulation->decided)
+    const size_t outputs = ulp_model_output_count(given->model) + 1;
+    emulation->decided = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->decided);
+    emulation->left = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->left);
+    if (!emulation->limits || !emulation->decided || !emulation->left)
         return ulp_out_of_memory(error);
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
@@ -125,18 +126,23 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
     return status;
 }
 
+/* Is the output nothing but a decision that is taken otherwise even where nothing is lowered? Then
+ * it is the reference's own, with which it would be compared. */
+static bool is_left(const struct ulp_emulation *emulation, size_t o,
+                    const struct ulp_metrics *metrics)
+{
+    if (!emulation->follows && metrics->diverged)
+        emulation->decided[o] = true;
+    return emulation->follows && emulation->decided[o] && !(metrics->max_abs > 0);
+}
+
 /* The o-th output's metrics by all limits on it. */
 static void judge_metrics(const struct ulp_emulation *emulation, size_t o,
                           const struct ulp_metrics *metrics, bool is_float,
                           struct ulp_judgement *out)
 {
     const char *name = name_of(emulation, o); /* outlives both */
-    enum ulp_crossing_kind kind = ulp_judge_metrics(metrics);
-    if (!emulation->follows && metrics->diverged)
-        emulation->decided[o] = true;
-    /* what is nothing but the reference's decision */
-    if (emulation->follows && emulation->decided[o] && !(metrics->max_abs > 0))
-        kind = ULP_CROSSED_DIVERGED;
+    const enum ulp_crossing_kind kind = ulp_judge_metrics(metrics);
     if (kind != ULP_CROSSED_VALUE) {
         add(out, INFINITY, name, ulp_judge_name(kind),
             kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : 1);
@@ -181,6 +187,13 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
                             : status;
 }
 
+enum ulp_task ulp_emulation_task(const struct ulp_emulation *emulation, size_t output,
+                                 const struct ulp_tensor *truth)
+{
+    return emulation->given.task ? emulation->given.task
+                                 : ulp_audit_task(emulation->plan, output, truth);
+}
+
 /* What the output is for, and how well it does it. */
 static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t o,
                                   const struct ulp_tensor *value, const struct ulp_tensor *exact,
@@ -190,7 +203,7 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     if (!ulp_tensor_same_shape(value, exact))
         return ULP_OK;
     const enum ulp_status status =
-        ulp_judged_measure(value, exact, ulp_audit_task(emulation->plan, o, exact),
+        ulp_judged_measure(value, exact, ulp_emulation_task(emulation, o, exact),
                            !metrics->diverged, ulp_model_budget(emulation->given.model), &one,
                            error);
     if (status != ULP_OK)
@@ -212,6 +225,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                   .output = "",
                                   .metric = ulp_judge_name(ULP_CROSSED_NO_OUTPUT)};
     bool any = false;
+    const char *left = NULL; /* an output of which nothing is asked */
     for (size_t o = 0; o < truth->count && status == ULP_OK; o++) {
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
@@ -221,21 +235,39 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         struct ulp_format format = {0};
         if (!is_judged(emulation, o))
             continue;
-        if (!any)
-            *out = (struct ulp_judgement){0};
-        any = true;
         if (is_float)
             status = hand_on(emulation, o, given, &format, &value, error);
         if (status == ULP_OK)
             status =
                 ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error);
-        if (status == ULP_OK && emulation->judged)
+        const bool leaves = status == ULP_OK && is_left(emulation, o, &metrics);
+        if (status == ULP_OK && emulation->judged && !leaves)
             status = judge_task(emulation, o, &value, exact, &metrics, error);
         ulp_tensor_free(&value);
+        emulation->left[o] = leaves;
+        if (leaves) {
+            left = name_of(emulation, o);
+            continue;
+        }
+        if (!any)
+            *out = (struct ulp_judgement){0};
+        any = true;
         if (status == ULP_OK)
             judge_metrics(emulation, o, &metrics, is_float, out);
     }
+    if (any || !left)
+        return status;
+    /* nothing else is there to go by */
+    memset(emulation->left, 0, truth->count * sizeof *emulation->left);
+    *out = (struct ulp_judgement){INFINITY, left, ulp_judge_name(ULP_CROSSED_DIVERGED), 1};
     return status;
+}
+
+void ulp_emulation_forget_decided(struct ulp_emulation *emulation)
+{
+    if (!emulation->follows)
+        memset(emulation->decided, 0,
+               ulp_model_output_count(emulation->given.model) * sizeof *emulation->decided);
 }
 
 bool ulp_emulation_diverged(const struct ulp_emulation *emulation,

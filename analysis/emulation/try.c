@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/emulation/emulation.h"
+#include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
@@ -79,9 +80,7 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
 {
     enum ulp_status status = ULP_OK;
     *ratio = 0;
-    if (!emulation->follows) /* which outputs diverge in this one */
-        memset(emulation->decided, 0,
-               ulp_model_output_count(emulation->given.model) * sizeof *emulation->decided);
+    ulp_emulation_forget_decided(emulation);
     for (size_t p = 0; p < emulation->problem_count && status == ULP_OK; p++) {
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
@@ -100,23 +99,58 @@ enum ulp_status ulp_emulation_judge_all(struct ulp_emulation *emulation, const u
     return status;
 }
 
-enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
-                                       const struct ulp_sample *sample, struct ulp_judgement *out,
-                                       struct ulp_error *error)
+/* Both lanes' outputs. */
+static enum ulp_status run_sample(struct ulp_emulation *emulation, const struct ulp_sample *sample,
+                                  bool follow, struct ulp_tensor_set outputs[2],
+                                  struct ulp_error *error)
 {
-    struct ulp_tensor_set outputs[2];
     const struct ulp_observer *progress = emulation->given.progress;
     const struct ulp_run_options run = {.thread_count = emulation->given.thread_count,
-                                        .follow = emulation->follows};
+                                        .follow = follow};
     struct ulp_plan *plan;
     enum ulp_status status = ulp_plans_choose(&emulation->plans, sample->inputs, &plan, error);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, sample->inputs, &run, progress, progress != NULL, outputs, NULL,
                               error);
+    return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", sample->name);
+}
+
+enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
+                                       const struct ulp_sample *sample, struct ulp_judgement *out,
+                                       struct ulp_error *error)
+{
+    struct ulp_tensor_set outputs[2];
+    enum ulp_status status = run_sample(emulation, sample, emulation->follows, outputs, error);
     if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", sample->name);
+        return status;
     status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
+    return status;
+}
+
+enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t output,
+                                     struct ulp_judged *out, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    *out = (struct ulp_judged){0};
+    for (size_t s = 0; s < emulation->given.sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs[2];
+        struct ulp_judged one;
+        status = run_sample(emulation, &emulation->given.samples[s], false, outputs, error);
+        if (status != ULP_OK)
+            return status;
+        const struct ulp_tensor *exact = &outputs[0].items[output].tensor,
+                                *value = &outputs[1].items[output].tensor;
+        if (ulp_tensor_same_shape(value, exact)) {
+            status =
+                ulp_judged_measure(value, exact, ulp_emulation_task(emulation, output, exact),
+                                   false, ulp_model_budget(emulation->given.model), &one, error);
+            if (status == ULP_OK)
+                ulp_judged_add(out, &one);
+        }
+        ulp_tensor_set_free(&outputs[0]);
+        ulp_tensor_set_free(&outputs[1]);
+    }
     return status;
 }

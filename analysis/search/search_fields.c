@@ -14,6 +14,14 @@ static const char *word_widened(int value)
     return ulp_widened_name((enum ulp_widened)value);
 }
 
+static const struct ulp_field search_decided[] = {
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_decided, name)},
+    {.name = "widest", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_decided, widest)},
+    {.name = "found", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_decided, found)},
+};
+const struct ulp_struct ulp_struct_search_decided = {
+    "ulp_search_decided", sizeof(struct ulp_search_decided), search_decided, sizeof search_decided / sizeof *search_decided};
+
 static const struct ulp_field search_format[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_format, name)},
     {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_format, arithmetic)},
@@ -170,6 +178,8 @@ static const struct ulp_field search[] = {
     {.name = "by_default", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, by_default)},
     {.name = "headroom", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, headroom)},
     {.name = "follows", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, follows)},
+    {.name = "decided_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, decided_count), .counts = true},
+    {.name = "decided", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, decided), .type = &ulp_struct_search_decided, .points = true, .counted = true, .count = offsetof(struct ulp_search, decided_count)},
     {.name = "before", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, before)},
     {.name = "full", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, full)},
     {.name = "met", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search, met)},

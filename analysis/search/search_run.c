@@ -164,6 +164,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                        .lower_outputs = options->lower_io,
                                        .thread_count = options->thread_count,
                                        .progress = options->progress,
+                                       .task = options->task,
                                        .what =
                                            options->by_node ? "a plan" : "an allocation of bits"};
     enum ulp_status status = check_options(options, error);

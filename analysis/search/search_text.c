@@ -322,6 +322,12 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
     if (found->follows)
         ulp_text_add(out, "With the widest format everywhere, too, something is decided otherwise "
                           "than by the reference: figures are with the reference's decisions.\n");
+    for (size_t d = 0; d < found->decided_count; d++)
+        ulp_text_show(out,
+                      "%s is such a decision, so nothing can be asked of it, and the other outputs "
+                      "are judged: with the widest format everywhere %s, with this %s %s.\n",
+                      found->decided[d].name, found->decided[d].widest, what,
+                      found->decided[d].found);
     if (found->met && found->validated_met < found->validated_count)
         ulp_text_add(
             out, "The %s fits its samples too closely: give those that fail as --inputs, too.\n",

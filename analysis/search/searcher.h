@@ -341,6 +341,9 @@ enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_erro
 /* search_casts.c: what the best converts. place: of each choice among out->formats. */
 enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,
                                         struct ulp_search *out, struct ulp_error *error);
+/* search_decided.c: the outputs of which nothing is asked. */
+enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ulp_search *out,
+                                          struct ulp_error *error);
 /* search_result.c */
 enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
                                       const struct ulp_judgement *judgement,

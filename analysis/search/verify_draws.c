@@ -79,6 +79,7 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
         return ulp_out_of_memory(error);
     ulp_search_same(search, 0, wide);
     enum ulp_status status = ulp_search_keeps(search, wide, &lane.keeps, error);
+    ulp_emulation_forget_decided(&search->emulation);
     if (status == ULP_OK)
         status = ulp_emulation_draw(&search->emulation, draw, &lane, 1, &judged, error);
     *follows = status == ULP_OK && !isfinite(judged.ratio);

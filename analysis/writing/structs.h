@@ -84,6 +84,7 @@ extern const struct ulp_struct ulp_struct_scales;
 extern const struct ulp_struct ulp_struct_scales_choice;
 extern const struct ulp_struct ulp_struct_search;
 extern const struct ulp_struct ulp_struct_search_cast;
+extern const struct ulp_struct ulp_struct_search_decided;
 extern const struct ulp_struct ulp_struct_search_entry;
 extern const struct ulp_struct ulp_struct_search_format;
 extern const struct ulp_struct ulp_struct_search_input;

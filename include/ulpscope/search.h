@@ -96,6 +96,7 @@ struct ulp_search_options {
      * fp8-tensor along the last axis of what is multiplied with weights. quantised.onnx then has
      * its operators, and scales of tensors that are constants, of the samples */
     bool tensorrt;
+    enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
 };
 
 struct ulp_search_format {
@@ -160,6 +161,13 @@ struct ulp_search_target {
     double freedom;
 };
 
+/* An output that is nothing but a decision, which the widest format everywhere takes otherwise than
+ * the reference, too: nothing can be asked of it. What it is to those who use it, with the widest
+ * format everywhere and with the allocation: "2 of 300 integers differ". */
+struct ulp_search_decided {
+    char *name, *widest, *found;
+};
+
 /* An input of the graph with free dimensions: the shapes of the samples, "1x3x224x224": the least
  * and the largest of each dimension, and the first sample's. */
 struct ulp_search_input {
@@ -197,6 +205,9 @@ struct ulp_search {
      * (scores that are nearly equal, say): all runs take the reference's decisions
      * (ulp_run_options.follow) */
     bool follows;
+    size_t decided_count;
+    struct ulp_search_decided
+        *decided; /* outputs of which then nothing is asked [count decided_count] */
     /* Worst ratios: with the narrowest format in every layer (NaN: not run), with the widest; the
      * rest of these figures is of the allocation, NaN without one */
     double before, full;

@@ -319,6 +319,7 @@ class Model:
         budget: float = 0,
         frontier: bool = False,
         seconds: float = 0,
+        task: str | None = None,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
@@ -328,12 +329,12 @@ class Model:
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
         confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
-        alone. LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
+        alone. task: what the outputs are for ("classify"; None: recognised). LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
         empty, or has no finite element."""
         formats = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
         return self._search(
             samples, held_out, progress, formats=formats, by_node=True, targets=targets, confidence=confidence, tolerances=_list(tolerance), cost=cost, reference=reference, always=always,
-            never=never, budget=budget, frontier=frontier, seconds=seconds, allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+            never=never, budget=budget, frontier=frontier, seconds=seconds, task=_find_task(task), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
         )  # fmt: skip
 
     def bits(
@@ -352,6 +353,7 @@ class Model:
         never: Sequence[str] = (),
         budget: float = 0,
         seconds: float = 0,
+        task: str | None = None,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
@@ -363,7 +365,7 @@ class Model:
         seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
         return self._search(
             samples, held_out, progress, formats=formats, parts=None if parts is None else parts.encode(), tolerances=_list(tolerance), cost=cost,
-            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, budget=budget, seconds=seconds,
+            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, budget=budget, seconds=seconds, task=_find_task(task),
             allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
         )  # fmt: skip
 

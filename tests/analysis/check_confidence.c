@@ -160,6 +160,70 @@ START_TEST(confidence_is_a_share)
 }
 END_TEST
 
+/* What is left of x where it has been added to 300 is nothing, and the first is the largest; in
+ * FP32 it is the rounding. */
+#define FLIPS                                                             \
+    NODE("Add", "away", "x big", "a"), NODE("Sub", "back", "a big", "b"), \
+        NODE("Sub", "rest", "x b", "c"), NODE("ArgMax", "choose", "c", "i_choice")
+static const struct text_graph flips_beside = {
+    "x", "y i_choice", {FLIPS, NODE("MatMul", "score", "x w", "d"), NODE("Exp", "grow", "d", "y")}};
+static const struct text_graph flips_alone = {"x", "i_choice", {FLIPS}};
+
+/* Columns of which FP32 says that another row is the largest. */
+static size_t count_flips(const struct ulp_tensor_set *inputs)
+{
+    const float *x = inputs->items[0].tensor.data;
+    size_t flips = 0;
+    for (size_t c = 0; c < 8; c++) {
+        float most = 0;
+        size_t first = 0;
+        for (size_t r = 0; r < 3; r++) {
+            volatile float away = x[8 * r + c] + 300.0f, back = away - 300.0f;
+            const float rest = x[8 * r + c] - back;
+            if (r == 0 || rest > most) {
+                most = rest;
+                first = r;
+            }
+        }
+        flips += first != 0;
+    }
+    return flips;
+}
+
+START_TEST(asks_nothing_of_what_fp32_decides_otherwise)
+{
+    static const char *const targets[] = {"fp16"};
+    struct ulp_model *model = text_load(&flips_beside);
+    struct ulp_tensor_set inputs = text_inputs(model, 11, 0, true);
+    struct ulp_search found;
+    char said[64];
+    const size_t flips = count_flips(&inputs);
+    ck_assert_uint_gt(flips, 0);
+    snprintf(said, sizeof said, "%zu of 8 integers differ", flips);
+    for (int drawn = 0; drawn < 2; drawn++) {
+        find(model, &inputs, targets, drawn, drawn ? 0.99 : 0, 60, &found);
+        ck_assert(found.met && found.follows);
+        ck_assert_str_eq(found.samples[0].output, "y");
+        ck_assert_uint_eq(found.decided_count, 1);
+        ck_assert_str_eq(found.decided[0].name, "i_choice");
+        ck_assert_str_eq(found.decided[0].widest, said);
+        ulp_search_free(&found);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    /* where it is all there is, no plan can be told */
+    model = text_load(&flips_alone);
+    inputs = text_inputs(model, 11, 0, true);
+    find(model, &inputs, targets, 1, 0.99, 60, &found);
+    ck_assert(!found.met);
+    ck_assert_uint_eq(found.decided_count, 0);
+    ck_assert_double_eq(found.samples[0].ratio, INFINITY);
+    ulp_search_free(&found);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("confidence");
@@ -167,6 +231,7 @@ int main(void)
     tcase_set_timeout(tests, 600);
     tcase_add_test(tests, plans_hold_in_other_draws);
     tcase_add_test(tests, confidence_is_a_share);
+    tcase_add_test(tests, asks_nothing_of_what_fp32_decides_otherwise);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -105,6 +105,7 @@ static void refuse_beside_apply(const struct argp_state *state, const struct pla
                 {search->reference, "--reference"},
                 {search->validate.count, "--validate"},
                 {search->seconds > 0, "--stop-after"},
+                {search->task, "--task"},
                 {json_file(), "--json"},
                 {search->html, "--html"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -301,6 +301,7 @@ struct search_options {
     char *list;           /* what these point into */
     double seconds;
     bool lower_io;
+    enum ulp_task task;
 };
 extern const struct argp search_argp;
 void search_free(struct search_options *options);

@@ -15,6 +15,7 @@ enum {
     OPTION_VALIDATE,
     OPTION_STOP_AFTER,
     OPTION_LOWER_IO,
+    OPTION_TASK,
     OPTION_HTML
 };
 
@@ -40,6 +41,7 @@ static const struct argp_option option_list[] = {
      "End the search then, and give the best so far", 0},
     {"lower-io", OPTION_LOWER_IO, 0, 0,
      "mixed.onnx: float inputs and outputs of the graph get the lower type, too", 0},
+    TASK_ROW(OPTION_TASK),
     HTML_ROW(OPTION_HTML),
     {0},
 };
@@ -70,6 +72,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->seconds = read_number(state, "--stop-after", argument, 1e-3, 1e9);
         return 0;
     case OPTION_LOWER_IO: options->lower_io = true; return 0;
+    case OPTION_TASK: options->task = read_task(state, argument); return 0;
     case OPTION_HTML: options->html = argument; return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -196,6 +199,7 @@ static enum ulp_status find(const struct common_options *common,
     search->format_count = options->formats.count ? options->formats.count : search->format_count;
     search->seconds = options->seconds;
     search->lower_io = options->lower_io;
+    search->task = options->task;
     search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
     search->thread_count = common->threads;
     enum ulp_status status = ulp_arithmetic_find(options->reference, &search->reference, error);
