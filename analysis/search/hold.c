@@ -317,6 +317,16 @@ static double find_next(const struct holding *holding)
                               : find_allowed(holding);
 }
 
+/* All draws that the time sufficed for. */
+static bool holds_so_far(const struct ulp_searcher *search)
+{
+    bool all = true;
+    for (size_t t = 0; t < search->target_count; t++)
+        all &=
+            search->verified[t].own <= 1 && search->verified[t].held == search->verified[t].count;
+    return all;
+}
+
 static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
@@ -339,7 +349,8 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
             (after > 0 && ulp_search_cost(search, set->of) >= search->best_cost))
             break;
         status = judge(holding, place, error);
-        if (status == ULP_OK && (judged->holds || (search->over && after == 0))) {
+        if (status == ULP_OK &&
+            (judged->holds || (search->over && after == 0 && holds_so_far(search)))) {
             take_best(search, set->of, NAN);
             copy_draws(search, draws, false);
         }
@@ -362,6 +373,7 @@ static enum ulp_status fall_back(struct ulp_searcher *search, const ulp_pick *wi
                                  struct ulp_error *error)
 {
     take_best(search, wide, search->full);
+    ulp_search_forget_draws(search);
     return may_go_on(search) ? ulp_search_verify(search, wide, error) : ULP_OK;
 }
 

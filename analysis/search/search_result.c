@@ -514,8 +514,6 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     }
     if (status == ULP_OK && search->given)
         status = report_samples(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = ulp_search_report_decided(search, out, error);
     out->runs = search->emulation.runs;
     out->work = ulp_emulation_work(&search->emulation);
     out->audit_seconds = search->audit_seconds;

@@ -108,6 +108,8 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
         status = ulp_search_points(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_report(search, out, error);
+    if (status == ULP_OK && search->given)
+        status = ulp_search_report_decided(search, out, error);
     if (status == ULP_OK && search->given && search->scaled)
         status = ulp_search_judge_unit(search, out, error);
     if (status == ULP_OK && search->given)
