@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Record on an NVIDIA GPU in which order PyTorch's convolutions and products of matrices add, and which kernels they launch.
 
-    scripts/record_sum_order.py CASES.json OUT.npz         on the GPU
+    scripts/record_sum_order.py CASES.json OUT.npz [TYPE...]         on the GPU
     scripts/record_sum_order.py --list DATA BITS.npz       write the cases of recorded networks (scripts/record_bits.py) to stdout
 
 A case is {op: conv, x, w, strides, dilations, group, bias}, x with its padding, or {op: matmul, x, w}; x and w are shapes. One result is looked at. Of its n products all are 1 but two, at places i and j, which are L and -L, so large
@@ -77,7 +77,7 @@ def places(case):
     return x[0, :case["w"][1]][(slice(None), *window)].ravel(), w[0].ravel(), (0, *at)
 
 
-def record(case, index, arrays, torch, launches):
+def record(case, index, kinds, arrays, torch, launches):
     functional = torch.nn.functional
 
     def compute(x, w, bias=None):
@@ -88,7 +88,7 @@ def record(case, index, arrays, torch, launches):
 
     x_at, w_at, at = places(case)
     n = len(x_at)
-    for kind in TYPES:
+    for kind in kinds:
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16}.get(kind, torch.float32)
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"
         given = [torch.from_numpy(array).to("cuda", dtype) for array in operands(case, index)]
@@ -129,18 +129,18 @@ def main():
     if len(sys.argv) == 4 and sys.argv[1] == "--list":
         print("[" + ",\n".join(json.dumps(case) for case in cases_of(*sys.argv[2:])) + "]")
         return
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit("\n".join(__doc__.splitlines()[2:4]))
     import torch
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     from record_h200 import launches
     with open(sys.argv[1], encoding="utf-8") as file:
         cases = json.load(file)
-    arrays = {}
+    arrays, kinds = {}, sys.argv[3:] or TYPES
     with torch.no_grad():
         for index, case in enumerate(cases):
-            record(case, index, arrays, torch, launches)
-            print(index, case["op"], case["x"], case["w"], [case[kind][-1][0][:40] if case[kind] else "" for kind in TYPES], flush=True)
+            record(case, index, kinds, arrays, torch, launches)
+            print(index, case["op"], case["x"], case["w"], [case[kind][-1][0][:40] if case[kind] else "" for kind in kinds], flush=True)
     facts = {"torch": torch.__version__, "cudnn": torch.backends.cudnn.version(), "device": torch.cuda.get_device_name(), "cases": cases}
     np.savez_compressed(sys.argv[2], meta=np.frombuffer(json.dumps(facts).encode(), np.uint8), **arrays)
 

@@ -3,6 +3,7 @@
 
     scripts/split_k_table.py OUT.json > src/kernels/cublas_split.def
     scripts/split_k_table.py OUT.json --check     how often the table, read as src/kernels/cublas.c reads it, tells the drawn shapes' counts
+    scripts/split_k_table.py --floats SHALLOW.json OUT.json > src/kernels/cublas_floats.def     FP32 and TF32
 
 The number of slices is the number of blocks in the grid over the tiles of the result, rounded up to clusters, all of which the kernel's name says. Where it is
 no multiple (a kernel that takes tiles from a queue) the count is unknown: the table has that of fewer rows."""
@@ -58,7 +59,49 @@ def predict(counts, axes, op, m, n, k):
     return most if found >= most_there else min(found, most)
 
 
+# ---- FP32 and TF32: the slices are the grid's third number ----
+FLOAT_ROWS = [2, 5, 8, 16, 17, 32, 48, 64, 100, 128, 256, 512, 1024]
+FLOAT_COLUMNS = [10, 16, 32, 48, 64, 65, 96, 128, 192, 256, 512, 1024, 4096]
+
+
+def code(kernel, grid, cut):
+    """Two hexadecimal digits: 00: a chain in FP32; 01..fc: so many slices, of which what is over whole tiles of 16 comes first; fd: two halves in FP32; fe: one, and tiles of 32; ff: one, the rest at the end."""
+    unit = re.search(r"tensorop_s1688gemm_\d+x\d+_(\d+)x", kernel)
+    if cut:
+        return min(grid[2], 0xfc)
+    if "gemmSN" in kernel:
+        return 0xfd
+    return 0xff if "tf32f32" in kernel else 0 if not unit else 0xfe if unit[1] == "32" else 1
+
+
+def write_floats(paths):
+    found = {}  # (type, op, k): {(n, m): code}
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            for kind, op, m, n, k, kernel, grid, cut in json.load(file):
+                if op in ("matmul", "linear") and m > 1 and n > 1:
+                    found.setdefault((kind, op, k), {})[n, m] = code(kernel, grid, cut)
+    print("/* PRODUCTS(type, k, matmul, linear): how cuBLAS's FP32 and TF32 products go through k on an H200, two digits for each of COLUMNS and, of each, of ROWS (what they say: scripts/split_k_table.py);\n"
+          " * what was not recorded has those of the nearest that was, and is a multiple of 4 as well or not. Made by that script of what scripts/record_split_k.py recorded (PyTorch 2.11, CUDA 13.0). */")
+    print(f"AXIS(ROWS, {', '.join(map(str, FLOAT_ROWS))})\nAXIS(COLUMNS, {', '.join(map(str, FLOAT_COLUMNS))})")
+    for kind, name in (("f32", "fp32"), ("tf32", "tf32")):
+        for k in sorted(key[2] for key, own in found.items() if key[:2] == (kind, "matmul") and len(own) > 9):
+            texts = []
+            for op in ("matmul", "linear"):
+                own = found[kind, op, k]
+                text = ""
+                for n in FLOAT_COLUMNS:
+                    columns = {key[0] for key in own}
+                    near = nearest([one for one in columns if (one % 4 == 0) == (n % 4 == 0)] or columns, n)
+                    text += "".join(f"{own[near, nearest([key[1] for key in own if key[0] == near], m)]:02x}" for m in FLOAT_ROWS)
+                texts.append(text)
+            print(f'PRODUCTS("{name}", {k}, "{texts[0]}", "{texts[1]}")')
+
+
 def main():
+    if sys.argv[1] == "--floats":
+        write_floats(sys.argv[2:])
+        return
     counts, axes = read(sys.argv[1])
     if sys.argv[2:] == ["--check"]:
         drawn = [(key, count) for key, count in counts.items() if count and not all(size in axis for size, axis in zip(key[2:], axes))]

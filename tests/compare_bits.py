@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Equal bits, counted: of networks that an NVIDIA GPU ran node by node, the tensors whose every bit ulpscope gives.
 
-    tests/compare_bits.py ULPSCOPE DATA FILE [MODEL...] [--list] [--at-least SHARE]
+    tests/compare_bits.py ULPSCOPE DATA FILE [MODEL...] [--types f16,bf16,tf32] [--list] [--at-least SHARE]
 
 FILE, of scripts/record_bits.py, has every tensor as a hash, in FP16, BF16 and TF32: of whole runs, and of each node on the FP64 run's values. DATA has the models. Counted are nodes that round (ROUNDING): no Reshape, Gather, Relu,
 integers or constants, and none that the recording computed by several kernels (HardSigmoid, HardSwish, ReduceL2). On equal inputs: a node whose inputs, an FP64 run's values rounded to the type, have the recorded hash (others are listed as left out; FP64 sums in another order may fall to the other side of a tie). All
@@ -21,7 +21,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "scripts"))
-ARITHMETICS = {"f16": "torch:fp16@h100,split-k=cublas", "bf16": "torch:bf16@h100,split-k=cublas", "tf32": "torch:tf32"}
+ARITHMETICS = {"f16": "torch:fp16@h100,split-k=cublas", "bf16": "torch:bf16@h100,split-k=cublas", "tf32": "torch:tf32@h200,split-k=cublas"}
 ROUNDING = set("""Add AveragePool BatchNormalization Conv ConvTranspose Cos CumSum Div Elu Erf Exp Gelu Gemm GlobalAveragePool GridSample InstanceNormalization LayerNormalization LeakyRelu Log LogSoftmax MatMul Mul PRelu
     Pow Reciprocal ReduceMean ReduceProd ReduceSum Resize Sigmoid Sin Softmax Softplus Sqrt Sub Sum Tanh Upsample SimplifiedLayerNormalization SkipSimplifiedLayerNormalization GroupQueryAttention""".split())
 
@@ -125,6 +125,7 @@ def main():
     parser.add_argument("data")
     parser.add_argument("file")
     parser.add_argument("models", nargs="*")
+    parser.add_argument("--types", default=",".join(ARITHMETICS), help="of %(default)s")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--at-least", type=float, default=0)
     given = parser.parse_args()
@@ -136,7 +137,7 @@ def main():
         for index, entry in enumerate(facts["runs"]):
             model, kind = entry["model"], entry["type"]
             folders = [f for f in (os.path.join(given.data, room, model) for room in ("models", "generated")) if os.path.exists(f)]
-            if not folders or (given.models and model not in given.models):
+            if not folders or kind not in given.types.split(",") or (given.models and model not in given.models):
                 continue
             if model not in networks:
                 networks = {model: Network(program, folders[0], work)}

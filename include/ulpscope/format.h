@@ -116,7 +116,8 @@ struct ulp_schedule {
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
      * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_comparison_run
      * finds them, and plans refuse it. ULP_SPLIT_CUBLAS: as cuBLAS was recorded to on an H100, of
-     * MatMul and Gemm by their shape (doc/arithmetics.md); other products are not cut */
+     * MatMul and Gemm by their shape (doc/arithmetics.md), in FP32 and TF32 with the kernel that the
+     * shape got, on an H200; other products are not cut */
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
     int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */

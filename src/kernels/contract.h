@@ -39,7 +39,7 @@ struct ulp_contraction {
     /* > 0: blocks of factors with scales begin anew after so many k (the channels of a kernel's
      * position) */
     size_t k_run;
-    /* one product of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
+    /* products of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
     bool is_matrices, turned;
     unsigned weights; /* bit 0: a, bit 1: b is a constant weight */
     /* of a and b: the largest magnitude that the scale of the tensor is of; NULL: its own */

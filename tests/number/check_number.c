@@ -466,7 +466,8 @@ START_TEST(changed_parts)
         {"fp16", "split-k=4", "fp16,split-k=4", NULL},
         {"fp16,split-k=4", "@a100", "fp16@a100,split-k=4", NULL},
         {"trt:fp16", "fuse=none", "fp16,acc=fp16,batchnorm=folded", "trt11:fp16,fuse=none"},
-        {"torch:tf32", "@a100", "tf32@a100,vectors=scalar,norms=torch", "torch:tf32@a100"},
+        {"torch:tf32", "@a100", "tf32@a100,vectors=scalar,conv=torch,norms=torch",
+         "torch:tf32@a100"},
         {"trt:fp16,acc=fp32", "acc=fp16",
          "fp16,acc=fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored", "trt11:fp16,acc=fp16"},
         /* a kernel that cannot be is left out, which the runtime's name with it would not say */

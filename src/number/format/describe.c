@@ -373,10 +373,13 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             page, "split",
             "The k range of a MatMul or Gemm is cut into as many contiguous slices as cuBLAS was "
             "recorded to take for its shape on an H100%s; each is a chain from "
-            "zero, and the slices' sums are added in order. Exact for recorded shapes; of others "
-            "three of four, and nine of ten within one slice. Products of batches of matrices and "
-            "Conv are not cut.",
-            beside);
+            "zero, and the slices' sums are added in order. %s",
+            beside,
+            strcmp(a->storage.name, "fp32") == 0
+                ? "Where its kernel was one without a matrix unit the slices are chains in FP32."
+                : "Exact for recorded shapes; of others "
+                  "three of four, and nine of ten within one slice. Products of batches of "
+                  "matrices and Conv are not cut.");
     } else if (s->split_k)
         put_paragraph(
             page, "split",
@@ -427,7 +430,8 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(page, "conv",
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
                       "multiply-adds in FP32, beside the matrix unit; the others add in the order "
-                      "of the kernel that cuDNN took for the nearest recorded shape. With one "
+                      "of the kernel that cuDNN took for the nearest recorded shape, which in TF32 "
+                      "is often such a chain. With one "
                       "channel a group the chain begins with the bias; in FP16 with 32 channels or "
                       "more that is added to the rounded sum.");
     if (a->norms_torch)

@@ -143,9 +143,8 @@ static const struct part_row {
                                  "LSTM and GRU as written, or rounded where cuDNN's kernels store "
                                  "their numbers"},
     [ULP_PART_CONV] = {"conv=", conv_names,
-                       .meaning =
-                           "every Conv on the matrix unit, or depthwise ones and those of 1 to 3 "
-                           "channels as PyTorch's and cuDNN's kernels sum them"},
+                       .meaning = "every Conv on the matrix unit, or in the order of PyTorch's and "
+                                  "cuDNN's kernels for its shape"},
     [ULP_PART_NORMS] = {"norms=", norms_names,
                         .meaning = "normalisations as the operators are written, or as PyTorch's "
                                    "kernels compute them: a reciprocal root, a fused step"},

@@ -238,6 +238,17 @@ static enum ulp_status resolve_operands(struct ulp_arithmetic *out,
     return ULP_OK;
 }
 
+/* Were the library's products in these formats recorded? */
+static bool is_recorded(const struct ulp_arithmetic *a)
+{
+    const char *gpu = a->schedule.gpu;
+    const bool hopper = strcmp(gpu, "h100") == 0 || strcmp(gpu, "h200") == 0;
+    const bool halves = is_named(&a->factor, "fp16") || is_named(&a->factor, "bf16");
+    const bool single = is_named(&a->storage, "fp32") && is_named(&a->accumulator, "fp32");
+    return hopper ? halves || (single && is_named(&a->factor, "tf32"))
+                  : !*gpu && single && is_named(&a->factor, "fp32");
+}
+
 /* The second: in how many pieces, and where these are added. */
 static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct ulp_request *request,
                                       struct ulp_error *error)
@@ -266,11 +277,10 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
                         "split-k=auto looks at the result of each product, which fuse= does not "
                         "store; take fuse=none to find the counts, then split-k=N");
     const bool library = out->schedule.split_k == ULP_SPLIT_CUBLAS;
-    const char *gpu = out->schedule.gpu;
-    if (library && !((strcmp(gpu, "h100") == 0 || strcmp(gpu, "h200") == 0) &&
-                     (is_named(&out->factor, "fp16") || is_named(&out->factor, "bf16"))))
+    if (library && !is_recorded(out))
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "split-k=cublas: it was recorded on an H100, of products of fp16 and bf16; "
+                        "split-k=cublas: it was recorded on an H100 and an H200, of products of "
+                        "fp16, bf16, tf32 and fp32 with FP32 sums; "
                         "take @h100 or @h200, or split-k=N");
     if (request->given[ULP_PART_ROWS] && !library)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -368,12 +378,14 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
 }
 
 /* The kernels of attention=, recurrence= and conv= were recorded beside FP16 and BF16, with
- * sums of products in FP32. */
-static bool has_kernels(const struct ulp_arithmetic *a)
+ * sums of products in FP32, those of conv= beside TF32, too. */
+static bool has_kernels(const struct ulp_arithmetic *a, bool tf32)
 {
+    const bool halves = is_named(&a->storage, "fp16") || is_named(&a->storage, "bf16");
     return a->schedule.gpu[0] && a->cuda_functions && is_named(&a->accumulator, "fp32") &&
-           (is_named(&a->storage, "fp16") || is_named(&a->storage, "bf16")) &&
-           is_named(&a->factor, a->storage.name) && !a->scaling[0].name[0];
+           (tf32 ? is_named(&a->storage, "fp32") && is_named(&a->factor, "tf32")
+                 : halves && is_named(&a->factor, a->storage.name)) &&
+           !a->scaling[0].name[0];
 }
 
 static bool takes(const struct ulp_request *request, enum ulp_part kernel, bool possible)
@@ -384,12 +396,12 @@ static bool takes(const struct ulp_request *request, enum ulp_part kernel, bool 
 static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
                                        const struct ulp_request *request, struct ulp_error *error)
 {
-    const bool possible = has_kernels(out);
+    const bool possible = has_kernels(out, false), convolves = possible || has_kernels(out, true);
     if (takes(request, ULP_PART_ATTENTION, possible))
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
-    if (takes(request, ULP_PART_CONV, possible))
+    if (takes(request, ULP_PART_CONV, convolves))
         out->conv_torch = request->choice[ULP_PART_CONV];
     if (takes(request, ULP_PART_NORMS, out->cuda_functions))
         out->norms_torch = request->choice[ULP_PART_NORMS];
@@ -400,15 +412,15 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
             "or leave it out");
     const char *part = out->attention != ULP_ATTENTION_WHOLE ? "attention="
                        : out->recurrence_cudnn               ? "recurrence="
-                       : out->conv_torch                     ? "conv="
+                       : out->conv_torch && !convolves       ? "conv="
                                                              : NULL;
     if (!part || possible)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,
-                    "%s: these kernels take fp16 or bf16, sum products in FP32 on a matrix unit "
+                    "%s: these kernels take fp16 or bf16%s, sum products in FP32 on a matrix unit "
                     "and have CUDA's functions; this arithmetic does not; take fp16,%s... or "
                     "leave it out",
-                    part, part);
+                    part, *part == 'c' ? ", or tf32" : "", part);
 }
 
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,

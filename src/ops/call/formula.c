@@ -7,6 +7,7 @@
 #include "number/format/scaling.h"
 #include "ops/bounds.h"
 #include "ops/call.h"
+#include "ops/call/library.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
 
@@ -105,13 +106,19 @@ static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contractio
 {
     const struct ulp_arithmetic *const named = call->arithmetic;
     struct ulp_arithmetic cut = *named;
-    cut.schedule.slice_tile = ULP_CUBLAS_TILE;
-    cut.schedule.split_k = !problem->is_matrices
-                               ? 0
-                               : ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
-                                                   problem->n, problem->k, problem->turned);
+    struct ulp_contraction laid = *problem;
+    enum ulp_status status = ULP_OK;
+    cut.schedule.split_k = 0;
+    if (problem->is_matrices && strcmp(named->storage.name, "fp32") == 0)
+        status = ulp_lay_library(call, &cut, &laid, error);
+    else if (problem->is_matrices && problem->batch_count == 1) {
+        cut.schedule.slice_tile = ULP_CUBLAS_TILE;
+        cut.schedule.split_k = ulp_cublas_slices(problem->m * (size_t)named->schedule.rows,
+                                                 problem->n, problem->k, problem->turned);
+    }
     call->arithmetic = &cut;
-    const enum ulp_status status = contract(call, problem, error);
+    if (status == ULP_OK)
+        status = contract(call, &laid, error);
     call->arithmetic = named;
     return status;
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernels/cublas.h"
 #include "number/format/scaling.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
@@ -81,7 +82,9 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
                                  struct taps *taps, struct ulp_error *error)
 {
     const int64_t positions = ulp_product(w->kernel, w->rank);
-    struct ulp_conv_kernel kernel = {ULP_CONV_TILES, count_tile_channels(call->arithmetic, g->in)};
+    struct ulp_conv_kernel kernel = {.order = ULP_CONV_TILES,
+                                     .tile = count_tile_channels(call->arithmetic, g->in),
+                                     .block = 1};
     *taps = (struct taps){NULL, (size_t)(g->in * positions)};
     if (!keeps_positions(call->arithmetic) || taps->count == 0)
         return ULP_OK;
@@ -277,34 +280,63 @@ enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in
     return add_sums(call, in, weights, NULL, sums, error);
 }
 
-/* As PyTorch 2.11 and cuDNN 9.19 compute in FP16 and BF16 what is no product for a matrix unit,
- * found from the convolutions of 27 networks on an H100 (tests/compare_bits.py): scalar chains in
+static bool find_kernel(const struct ulp_call *call, struct ulp_windows *windows,
+                        struct ulp_conv_kernel *kernel)
+{
+    struct ulp_error ignored; /* the sums read the windows again and fail */
+    return ulp_windows_read(call, call->in[0], call->in[1], windows, &ignored) == ULP_OK &&
+           ulp_conv_kernel_find(call->arithmetic, call->in[1]->dims[1], call->in[1]->dims[0],
+                                windows, kernel);
+}
+
+/* The two chains of a 1x1 kernel that is a matrix times a vector; true: there are two. */
+static bool cut_vector(struct ulp_arithmetic *own, const struct ulp_windows *w, int64_t channels,
+                       int64_t features)
+{
+    const size_t k = (size_t)channels;
+    const struct ulp_cublas_order order =
+        ulp_cublas_find(true, 1, (size_t)features, (size_t)ulp_product(w->out, w->rank), k, false);
+    if (ulp_product(w->kernel, w->rank) != 1 || !order.chunk || 2 * order.chunk < k)
+        return false;
+    own->schedule.split_k = 2;
+    own->schedule.slice_tile = (int)order.chunk;
+    return true;
+}
+
+/* As PyTorch 2.11 and cuDNN 9.19 compute what is no product for a matrix unit, found from the
+ * convolutions of 27 networks on an H100 (tests/compare_bits.py): scalar chains in
  * the weight's order for 1 to 3 channels, for one channel a group, and for the shapes that the
  * table of kernels says so of. Chains
  * begin with the bias, which is PyTorch's own kernel for one channel a group, or the bias is added
- * after the sum is rounded, which is cuDNN's (FP16 with 32 channels or more). */
-static bool is_chain(const struct ulp_call *call)
-{
-    struct ulp_windows windows;
-    struct ulp_conv_kernel kernel;
-    struct ulp_error ignored; /* the sums read the windows again and fail */
-    return ulp_windows_read(call, call->in[0], call->in[1], &windows, &ignored) == ULP_OK &&
-           ulp_conv_kernel_find(call->arithmetic, call->in[1]->dims[1], call->in[1]->dims[0],
-                                &windows, &kernel) &&
-           kernel.order == ULP_CONV_CHAIN;
-}
-
-/* *first: the bias that chains begin with, or NULL. */
-static bool leaves_unit(const struct ulp_call *call, struct ulp_arithmetic *own,
+ * after the sum is rounded, which is cuDNN's (FP16 with 32 channels or more). *first: the bias that
+ * chains begin with, or NULL. Where k is cut, that is set, too; true: *own is another arithmetic.
+ */
+static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
                         const struct ulp_tensor **first)
 {
-    const int64_t groups = ulp_call_int(call, "group"), channels = call->in[1]->dims[1];
-    const bool depthwise = groups > 1 && channels == 1 && call->in[1]->dims[0] == groups;
+    const int64_t groups = ulp_call_int(call, "group"), channels = call->in[1]->dims[1],
+                  features = call->in[1]->dims[0];
+    const bool depthwise = groups > 1 && channels == 1 && features == groups;
+    struct ulp_windows windows;
+    struct ulp_conv_kernel kernel = {.slices = 1};
     *own = *call->arithmetic;
-    if (!own->conv_torch || !(depthwise || (groups == 1 && (channels <= 3 || is_chain(call)))))
+    if (!own->conv_torch || !(depthwise || groups == 1))
         return false;
-    own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
+    const bool known = groups == 1 && find_kernel(call, &windows, &kernel),
+               tf32 = strcmp(own->factor.name, "tf32") == 0;
     own->schedule.split_k = own->schedule.promote = 0;
+    if (known && tf32 && cut_vector(own, &windows, channels, features))
+        return true;
+    if (!depthwise && channels > 3 && !(known && kernel.order == ULP_CONV_CHAIN)) {
+        own->schedule.split_k = kernel.slices;
+        own->schedule.slice_tile = kernel.slice;
+        if (kernel.ties_away)
+            own->schedule.operand_rounding = ULP_ROUND_NEAREST_AWAY;
+        return kernel.slices > 1 || kernel.ties_away;
+    }
+    own->factor = own->storage;
+    own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
+    own->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
     own->schedule.fused = true;
     if (depthwise && (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
         *first = ulp_call_in(call, 2);
@@ -317,7 +349,7 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
     struct ulp_arithmetic own;
     struct ulp_call beside = *call;
     const struct ulp_tensor *first = NULL;
-    if (leaves_unit(call, &own, &first)) {
+    if (take_kernel(call, &own, &first)) {
         beside.arithmetic = &own;
         call = &beside;
     }

@@ -114,7 +114,7 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         .out_batch_offset = o_batch,
         .out_row_offset = o_row,
         .out_column_offset = o_column,
-        .is_matrices = batches == 1,
+        .is_matrices = true,
     };
     return ulp_sums_add(call, sums, &problem, error);
 }

@@ -1,0 +1,151 @@
+/* The order of k in a library's products of FP32 and TF32. */
+#include "ops/call/library.h"
+
+#include <string.h>
+
+#include "kernels/cublas.h"
+#include "ops/ops_move.h"
+
+enum { BLOCK = 8 }; /* products that TF32's instruction adds at once */
+
+/* Of chunks the even ones, then the odd ones; how many terms the even ones have. */
+static size_t order_chunks(int64_t *places, size_t k, size_t chunk)
+{
+    size_t at = 0, even = 0;
+    for (size_t first = 0; first < 2; first++) {
+        for (size_t c = first * chunk; c < k; c += 2 * chunk)
+            for (size_t i = c; i < k && i < c + chunk; i++)
+                places[at++] = (int64_t)i;
+        even = first == 0 ? at : even;
+    }
+    return even;
+}
+
+/* A slice's k with what is over whole tiles first, filled up to whole blocks; their number. NULL:
+ * only that is wanted. */
+static size_t order_slice(int64_t *places, size_t first, size_t count, size_t tile)
+{
+    const size_t over = count % tile, filled = (over + BLOCK - 1) / BLOCK * BLOCK;
+    for (size_t i = 0; places && i < filled; i++)
+        places[i] = i < over ? (int64_t)(first + i) : -1;
+    for (size_t i = over; places && i < count; i++)
+        places[filled + i - over] = (int64_t)(first + i);
+    return filled + count - over;
+}
+
+static enum ulp_status reorder(const struct ulp_call *call, const int64_t *places, size_t count,
+                               const int64_t **table, struct ulp_error *error)
+{
+    int64_t *ordered;
+    const enum ulp_status status = ulp_move_table(call, &ordered, count, 0, 0, error);
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        ordered[i] = (*table)[places[i] < 0 ? 0 : places[i]];
+    if (status == ULP_OK)
+        *table = ordered;
+    return status;
+}
+
+/* b's lines in that order, with zeros that no product has. */
+static enum ulp_status fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
+                                  size_t lines, struct ulp_factor *b, struct ulp_error *error)
+{
+    struct ulp_tensor *filled;
+    float *values;
+    uint8_t *padding;
+    int64_t *line, *along;
+    const float *from = b->tensor->data;
+    enum ulp_status status;
+    if ((status = ulp_call_take(call, 1, sizeof *filled, &filled, error)) != ULP_OK ||
+        (status = ulp_call_take(call, lines * count, sizeof *values, &values, error)) != ULP_OK ||
+        (status = ulp_call_take(call, lines * count, 1, &padding, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &line, lines, 0, (int64_t)count, error)) != ULP_OK ||
+        (status = ulp_move_table(call, &along, count, 0, 1, error)) != ULP_OK)
+        return status;
+    for (size_t i = 0, at = 0; i < lines; i++)
+        for (size_t j = 0; j < count; j++, at++) {
+            padding[at] = places[j] < 0;
+            values[at] = padding[at] ? 0 : from[b->line_offset[i] + b->k_offset[places[j]]];
+        }
+    *filled = *b->tensor;
+    filled->data = values;
+    filled->count = lines * count;
+    filled->rank = 2;
+    filled->dims[0] = (int64_t)lines;
+    filled->dims[1] = (int64_t)count;
+    *b = (struct ulp_factor){.tensor = filled,
+                             .line_offset = line,
+                             .k_offset = along,
+                             .padding = padding};
+    return ULP_OK;
+}
+
+/* Is b a constant, whose copy no derivative misses? */
+static bool is_constant(const struct ulp_call *call, const struct ulp_factor *b)
+{
+    for (size_t i = 0; !call->lowering && i < call->input_count && i < 32; i++)
+        if (call->constants >> i & 1 && call->in[i] && call->in[i]->data == b->tensor->data)
+            return b->tensor->element == ULP_ELEMENT_F32 && !b->padding;
+    return false;
+}
+
+static enum ulp_status lay_tiles(const struct ulp_call *call, const struct ulp_cublas_order *order,
+                                 struct ulp_arithmetic *arithmetic, struct ulp_contraction *problem,
+                                 struct ulp_error *error)
+{
+    const size_t k = problem->k, whole = order_slice(NULL, 0, order->slice, order->tile);
+    const size_t slices = (k + order->slice - 1) / order->slice;
+    int64_t *places;
+    enum ulp_status status = ulp_move_table(call, &places, slices * whole, -1, 0, error);
+    size_t count = 0;
+    for (size_t s = 0; status == ULP_OK && s < slices; s++) {
+        const size_t first = s * order->slice, rest = k - first;
+        const size_t own = rest < order->slice ? rest : order->slice;
+        count = s * whole + order_slice(places + s * whole, first, own, order->tile);
+    }
+    if (status == ULP_OK)
+        status = reorder(call, places, count, &problem->a.k_offset, error);
+    if (status == ULP_OK)
+        status = fill_lines(call, places, count, problem->n, &problem->b, error);
+    problem->k = count;
+    arithmetic->schedule.split_k = (int)slices;
+    arithmetic->schedule.slice_tile = (int)whole;
+    return status;
+}
+
+enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmetic *arithmetic,
+                                struct ulp_contraction *problem, struct ulp_error *error)
+{
+    const bool tf32 = arithmetic->schedule.unit_class[0];
+    const size_t rows = problem->m * (size_t)arithmetic->schedule.rows, k = problem->k;
+    const struct ulp_cublas_order order =
+        ulp_cublas_find(tf32, problem->batch_count, rows, problem->n, k, problem->turned);
+    enum ulp_status status = ULP_OK;
+    if (k == 0)
+        return ULP_OK;
+    if (order.chain) {
+        arithmetic->factor = arithmetic->storage;
+        arithmetic->schedule.gpu[0] = arithmetic->schedule.unit_class[0] = 0;
+        arithmetic->schedule.vectors_scalar = false;
+        arithmetic->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
+        arithmetic->schedule.fused = true;
+    }
+    if (order.chunk) {
+        int64_t *places;
+        size_t even = 0;
+        if ((status = ulp_move_table(call, &places, k, 0, 0, error)) == ULP_OK)
+            even = order_chunks(places, k, order.chunk);
+        if (status == ULP_OK)
+            status = reorder(call, places, k, &problem->a.k_offset, error);
+        if (status == ULP_OK)
+            status = reorder(call, places, k, &problem->b.k_offset, error);
+        arithmetic->schedule.split_k = 2;
+        arithmetic->schedule.slice_tile = (int)even;
+        return status;
+    }
+    if (order.tile && (k % BLOCK || order.slice % BLOCK) && is_constant(call, &problem->b) &&
+        problem->batch_count == 1)
+        return lay_tiles(call, &order, arithmetic, problem, error);
+    arithmetic->schedule.split_k = (int)((k + order.slice - 1) / order.slice);
+    arithmetic->schedule.slice_tile = (int)order.slice;
+    return ULP_OK;
+}

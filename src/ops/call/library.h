@@ -1,0 +1,14 @@
+/* FP32 and TF32 products as a library's kernels go through them. */
+#ifndef ULP_OPS_CALL_LIBRARY_H
+#define ULP_OPS_CALL_LIBRARY_H
+
+#include "ops/call.h"
+
+/* The arithmetic, which is of TF32 or FP32 and has no slices yet, and the problem's k in the order
+ * that ulp_cublas_find says. Where blocks have to be filled up, b is copied with the zeros that the
+ * kernel puts there; of two factors that are computed neither is, and what is over whole tiles
+ * stays last. */
+enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmetic *arithmetic,
+                                struct ulp_contraction *problem, struct ulp_error *error);
+
+#endif
