@@ -25,26 +25,6 @@ static bool is_whole(const struct ulp_tensor *tensor)
     return true;
 }
 
-/* ulp_random_uniform of the counters from `first` on, side by side. */
-enum { BLOCK = 64 };
-static void draw_block(double out[BLOCK], uint64_t key, uint64_t first)
-{
-    uint32_t c[4][BLOCK], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
-    for (int i = 0; i < BLOCK; i++) {
-        c[0][i] = (uint32_t)(first + (uint64_t)i);
-        c[1][i] = (uint32_t)((first + (uint64_t)i) >> 32);
-        c[2][i] = c[3][i] = 0;
-    }
-    for (int round = 0; round < ULP_PHILOX_ROUNDS; round++) {
-        for (int i = 0; i < BLOCK; i++)
-            ulp_philox_round(&c[0][i], &c[1][i], &c[2][i], &c[3][i], k0, k1);
-        k0 += ULP_PHILOX_STEP0;
-        k1 += ULP_PHILOX_STEP1;
-    }
-    for (int i = 0; i < BLOCK; i++)
-        out[i] = (double)(((uint64_t)c[1][i] << 32 | c[0][i]) >> 11) * 0x1p-53;
-}
-
 /* The element times 1 + change, as the tensor's type rounds it; what becomes too large stays. */
 static void move_element(struct ulp_tensor *tensor, size_t i, double change,
                          const struct ulp_format *format)
@@ -86,11 +66,12 @@ enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tens
         relative_change(precision < format.precision ? precision : format.precision);
     const uint64_t key = seed ^ ulp_hash(name, strlen(name));
     const bool is_float = in->type == ULP_TYPE_FLOAT && out->element == ULP_ELEMENT_F32;
-    for (size_t first = 0; first < in->count; first += BLOCK) {
-        double uniform[BLOCK];
-        draw_block(uniform, key, first);
-        for (size_t i = first; i < in->count && i < first + BLOCK; i++) {
-            const double change = most * (2 * uniform[i - first] - 1);
+    for (size_t first = 0; first < in->count; first += ULP_PHILOX_BLOCK) {
+        uint32_t words[4][ULP_PHILOX_BLOCK]; /* ulp_random_uniform's */
+        ulp_philox_block(words, key, first, 0);
+        for (size_t i = first; i < in->count && i < first + ULP_PHILOX_BLOCK; i++) {
+            const uint64_t bits = (uint64_t)words[1][i - first] << 32 | words[0][i - first];
+            const double change = most * (2 * ((double)(bits >> 11) * 0x1p-53) - 1);
             if (is_float)
                 move_float((float *)out->data + i, change);
             else

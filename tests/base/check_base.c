@@ -270,6 +270,25 @@ START_TEST(philox_known_answers)
 }
 END_TEST
 
+/* A block is what its counters give, with each instruction set, also where their lower half ends.
+ */
+START_TEST(philox_blocks)
+{
+    const uint64_t firsts[] = {0, UINT32_MAX - 7, UINT64_MAX - 4, 0x85a308d3243f6a88};
+    ck_assert_int_eq(setenv("ULPSCOPE_DISABLE_CPU", _i ? "avx512" : "", 1), 0);
+    for (size_t f = 0; f < sizeof firsts / sizeof firsts[0]; f++) {
+        const uint64_t key = 0x299f31d0a4093822 + f, high = firsts[f] * 77;
+        uint32_t words[4][ULP_PHILOX_BLOCK], one[4];
+        ulp_philox_block(words, key, firsts[f], high);
+        for (uint64_t i = 0; i < ULP_PHILOX_BLOCK; i++) {
+            ulp_philox(one, key, firsts[f] + i, high);
+            for (int w = 0; w < 4; w++)
+                ck_assert(words[w][i] == one[w]);
+        }
+    }
+}
+END_TEST
+
 START_TEST(files_are_whole_and_text_grows)
 {
     char folder[] = "/tmp/check_base_XXXXXX", path[64];
@@ -401,6 +420,7 @@ int main(void)
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
     tcase_add_test(tests, slow_work_is_shared);
     tcase_add_test(tests, philox_known_answers);
+    tcase_add_loop_test(tests, philox_blocks, 0, 2);
     tcase_add_test(tests, files_are_whole_and_text_grows);
     tcase_add_test(tests, text_goes_to_a_file);
     tcase_add_test(tests, sha256_known_answers);
