@@ -366,9 +366,12 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
     const struct ulp_audit_node *cause = find_cause(lane);
     if (!attribution->kept_count || !attribution->kept_output)
         return;
-    ulp_text_show(out, ". With %zu node%s in FP32 %s is at %.1f dB", attribution->kept_count,
-                  attribution->kept_count == 1 ? "" : "s", attribution->kept_output,
-                  attribution->kept_sqnr_db);
+    ulp_text_show(out, ". With %zu node%s in FP32 %s ", attribution->kept_count,
+                  attribution->kept_count == 1 ? "" : "s", attribution->kept_output);
+    if (isinf(attribution->kept_sqnr_db))
+        ulp_text_add(out, "equals the reference");
+    else
+        ulp_text_add(out, "is at %.1f dB", attribution->kept_sqnr_db);
     if (cause)
         add_cause(out, lane, cause, attribution->kept_output, "what is left");
 }

@@ -9,6 +9,8 @@
 #include "analysis/session/session.h"
 #include "base/error.h"
 
+static const char exact_then[] =
+    "a value is not finite, and with what overflows in FP32 the outputs equal the reference's";
 static const char not_helped[] = "a value is not finite, nor with what overflows in FP32";
 
 /* An overflow hides those behind it. */
@@ -145,6 +147,8 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
         status = copy_bytes(fix->audit, worst->name, strlen(worst->name), &to->kept_output, error);
     if (status != ULP_OK)
         return status;
+    if (!to->given && worst && !(worst->entire.rms > 0))
+        to->reason = exact_then;
     to->kept_count = fix->node_count;
     to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
     for (size_t n = 0; n < lane->node_count; n++)
@@ -166,11 +170,13 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
         const struct ulp_audit_lane *fixed = audit.lanes;
         again = status == ULP_OK && !fixed->attribution.given &&
                 fixed->attribution.reason == ulp_attribution_nonfinite && mark_nodes(fix, fixed);
-        if (status == ULP_OK && fixed->attribution.given)
+        const struct ulp_audit_output *worst =
+            status == ULP_OK ? ulp_audit_worst(&fixed->outputs) : NULL;
+        if (status == ULP_OK && (fixed->attribution.given || (worst && !worst->entire.nonfinite)))
             status = take_shares(fix, lane, fixed, error);
         ulp_audit_free(&audit);
     }
-    if (!lane->attribution.given) {
+    if (!lane->attribution.kept_count) {
         lane->attribution.reason = not_helped;
         lane->remedy = (struct ulp_audit_remedy){.tried = true, .before_db = -INFINITY};
     }

@@ -154,6 +154,9 @@ np.savez("picks.npz", x=turn.standard_normal((512, 8)).round(2).astype("f4"))
 write_model("angle.onnx", [node("Mul", "t f", "a", "angles"), node("Sin", "a", "s", "sine"), node("MatMul", "s w", "y", "product")], {"t": (1, 1)}, ["y"],
             {"f": np.exp2(-np.arange(8)).astype("f4")[None], "w": w}, opset=13)
 np.savez("angle.npz", t=np.array([[998.39]], "f4"))
+# exact in FP32; names that are patterns, with a quote and with an arithmetic's
+write_model("exact.onnx", [node("Mul", "x x", "a", "sq*are?"), node("Sqrt", "a", "r", "it's=bf16"), node("Add", "r x", "y", "add")], {"x": (1, 4)}, ["y"], {}, opset=13)
+np.savez("exact.npz", x=np.array([[300, 512, 1, 2]], "f4"))
 x = turn.standard_normal((4, 8)).astype("f4")
 x[2] = 0
 np.savez("log.npz", x=x)
@@ -201,6 +204,13 @@ says() {
     tr -s ' \n' '  ' <out >flat
     shows flat "$3" "the verdict of $1 in $2"
 }
+says exact fp16 "With 2 nodes in FP32 y equals the reference"
+keep=$(sed -n 's/^  Try//p' out)
+grep -q "^    # y is exact then" out || fail "FP32 that leaves no error helps"
+eval "expect 0 'names that are patterns' \"\$program\" audit exact.onnx -i exact.npz -a fp16 -q $keep"
+shows out "equals" "names that are patterns"
+expect 0 "overflow of such names" "$program" overflow exact.onnx -i exact.npz -a fp16 -q
+shows out " in FP32:$keep" "such names in overflow"
 says cancels fp16 "at node 5 root (Sqrt), whose input "
 says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
 says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
