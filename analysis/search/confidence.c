@@ -5,6 +5,7 @@
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"
+#include "number/function/math.h"
 
 /* Problems that a search has: what each node does alone is measured in a sample and one drawn, or
  * in two samples. */
@@ -53,15 +54,22 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
 
 /* ---- the course ---- */
 
-/* Where nothing needs to be kept there is nothing to search. */
+/* Where nothing needs to be kept there is nothing to search. Beside a single sample a draw is
+ * judged, which may be one of those that may fail. */
 static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow,
                                    struct ulp_error *error)
 {
     ulp_search_same(search, (ulp_pick)search->narrow, narrow);
     enum ulp_status status =
         ulp_search_judge(search, narrow, search->judged, &search->before, error);
-    if (status == ULP_OK && search->before <= 1)
+    if (status == ULP_OK && (search->before <= 1 || ulp_search_may_fail(search) > 0))
         status = ulp_search_verify(search, narrow, error);
+    if (search->holds && !(search->before <= 1)) {
+        search->before = 0; /* of the samples alone */
+        for (size_t t = 0; t < search->target_count; t++)
+            search->before = ulp_math_max(search->before, search->verified[t].own);
+        ulp_search_make_best(search, narrow, search->before);
+    }
     search->minimal = search->given = search->holds;
     search->full = NAN;
     if (status == ULP_OK && !search->holds)

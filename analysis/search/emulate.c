@@ -55,6 +55,15 @@ enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
     return status == ULP_OK ? ulp_emulation_keep(&search->emulation, &keeps, error) : status;
 }
 
+void ulp_search_make_best(struct ulp_searcher *search, const ulp_pick *of, double ratio)
+{
+    memcpy(search->best, of, search->layer_count * sizeof *of);
+    search->best_cost = ulp_search_cost(search, of);
+    search->best_ratio = ratio;
+    search->given = true;
+    search->minimal = false;
+}
+
 /* emulated: the ratio without what the model expects. */
 static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of, double emulated,
                                 double ratio, struct ulp_error *error)
@@ -80,11 +89,7 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
     if (search->given && !(within ? nearer || (cheaper && ratio == search->best_ratio)
                                   : cheaper || (nearer && cost == search->best_cost)))
         return ULP_OK;
-    memcpy(search->best, of, search->layer_count * sizeof *of);
-    search->best_cost = cost;
-    search->best_ratio = ratio;
-    search->given = true;
-    search->minimal = false;
+    ulp_search_make_best(search, of, ratio);
     return ULP_OK;
 }
 

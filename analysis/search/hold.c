@@ -51,15 +51,6 @@ static bool may_go_on(struct ulp_searcher *search)
     return !search->over;
 }
 
-static void take_best(struct ulp_searcher *search, const ulp_pick *of, double ratio)
-{
-    memcpy(search->best, of, search->layer_count * sizeof *of);
-    search->best_cost = ulp_search_cost(search, of);
-    search->best_ratio = ratio;
-    search->given = true;
-    search->minimal = false;
-}
-
 /* ---- what the error allowed means ---- */
 
 /* The mean power of which few draws exceed what is allowed. */
@@ -351,7 +342,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         status = judge(holding, place, error);
         if (status == ULP_OK &&
             (judged->holds || (search->over && after == 0 && holds_so_far(search)))) {
-            take_best(search, set->of, NAN);
+            ulp_search_make_best(search, set->of, NAN);
             copy_draws(search, draws, false);
         }
         if (status == ULP_OK)
@@ -372,7 +363,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
 static enum ulp_status fall_back(struct ulp_searcher *search, const ulp_pick *wide,
                                  struct ulp_error *error)
 {
-    take_best(search, wide, search->full);
+    ulp_search_make_best(search, wide, search->full);
     ulp_search_forget_draws(search);
     return may_go_on(search) ? ulp_search_verify(search, wide, error) : ULP_OK;
 }
@@ -424,7 +415,7 @@ enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wid
                                 struct ulp_error *error)
 {
     struct holding *holding;
-    take_best(search, wide, search->full);
+    ulp_search_make_best(search, wide, search->full);
     if (!(search->full <= 1))
         return ULP_OK;
     enum ulp_status status = check_decisions(search, wide, error);

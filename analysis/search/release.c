@@ -276,14 +276,6 @@ static size_t count_wide(const struct ulp_searcher *search, const ulp_pick *of)
     return count;
 }
 
-static void take_best(struct ulp_searcher *search, const ulp_pick *of, double ratio)
-{
-    memcpy(search->best, of, search->layer_count * sizeof *of);
-    search->best_cost = ulp_search_cost(search, of);
-    search->best_ratio = ratio;
-    search->given = true;
-}
-
 static enum ulp_status run_starts(struct release *release, struct ulp_error *error)
 {
     struct ulp_searcher *search = release->search;
@@ -305,7 +297,7 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
         status = search_from_below(release, error);
     if (!best->given)
         return status;
-    take_best(search, best->of, best->ratio);
+    ulp_search_make_best(search, best->of, best->ratio);
     search->minimal = true;
     for (size_t l = 0; l < search->layer_count; l++) {
         const bool wide = best->of[l] != search->narrow;
@@ -377,7 +369,7 @@ static enum ulp_status keep_budget(struct release *release, struct ulp_error *er
         search->fewer[best] = -1;
         search->without[best] = NAN;
     }
-    take_best(search, way->of, way->ratio);
+    ulp_search_make_best(search, way->of, way->ratio);
     return status;
 }
 
@@ -388,7 +380,7 @@ static enum ulp_status release_all(struct release *release, struct ulp_error *er
     if (search->full <= 1)
         status = run_starts(release, error);
     else
-        take_best(search, release->wide, search->full);
+        ulp_search_make_best(search, release->wide, search->full);
     const double cost = search->best_cost;
     if (status == ULP_OK && search->options->frontier && !search->over)
         status = run_sets(release, error);
@@ -422,7 +414,7 @@ enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_erro
             status = run_narrow(&release, error);
     }
     if (status == ULP_OK && search->before <= 1) {
-        take_best(search, release.narrow, search->before);
+        ulp_search_make_best(search, release.narrow, search->before);
         search->minimal = true;
     } else if (status == ULP_OK) {
         status = release_all(&release, error);

@@ -95,6 +95,7 @@ static const struct ulp_field search_target[] = {
     {.name = "metric", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_target, metric)},
     {.name = "value", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, value)},
     {.name = "ratio", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, ratio)},
+    {.name = "median", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, median)},
     {.name = "own", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, own)},
     {.name = "fused_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_count)},
     {.name = "fused_before", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_before)},

@@ -5,6 +5,7 @@
 
 #include "analysis/audit/place.h"
 #include "analysis/measure/judged.h"
+#include "analysis/measure/quantile.h"
 #include "analysis/search/search_text.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
@@ -364,10 +365,12 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
         struct ulp_search_target *target = &out->targets[out->target_count];
         if (!verified->count)
             return ULP_OK; /* the time was over */
+        ulp_numbers_sort(verified->ratios, verified->count);
         *target = (struct ulp_search_target){.draw_count = verified->count,
                                              .held_count = verified->held,
                                              .value = verified->worst.value,
                                              .ratio = verified->worst.ratio,
+                                             .median = verified->ratios[(verified->count - 1) / 2],
                                              .own = verified->own,
                                              .freedom = verified->freedom};
         status = count_fused(search, t, target, error);

@@ -198,6 +198,8 @@ enum ulp_status ulp_search_keeps(const struct ulp_searcher *search, const ulp_pi
 /* The second lane of audits and held-out samples has the allocation. */
 enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
                                 struct ulp_error *error);
+/* It becomes the best. */
+void ulp_search_make_best(struct ulp_searcher *search, const ulp_pick *of, double ratio);
 /* Every sample, and what meets the tolerance at less cost becomes the best. When the time is over
  * nothing runs, and the ratio is infinite. judgements: of each sample; may be NULL. */
 enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of,
@@ -256,6 +258,8 @@ void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgeme
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
                                 const struct ulp_beside *lanes, size_t count,
                                 struct ulp_judgement *out, struct ulp_error *error);
+/* Of the draws that decide. */
+size_t ulp_search_may_fail(const struct ulp_searcher *search);
 /* All draws of the allocation, into search->verified and search->holds; where too many fail or the
  * time is over, some, and it does not hold. */
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,

@@ -149,11 +149,15 @@ static bool is_over(struct ulp_searcher *search, size_t draws)
     return draws > 0 && search->over;
 }
 
+size_t ulp_search_may_fail(const struct ulp_searcher *search)
+{
+    return (size_t)floor(ULP_SEARCH_DRAWS * (1 - search->options->confidence) + 1e-9);
+}
+
 enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *of,
                                   struct ulp_error *error)
 {
-    const size_t may_fail =
-        (size_t)floor(ULP_SEARCH_DRAWS * (1 - search->options->confidence) + 1e-9);
+    const size_t may_fail = ulp_search_may_fail(search);
     struct ulp_beside lanes[ULP_BESIDE_MAX];
     struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
     struct ulp_keeps keeps;

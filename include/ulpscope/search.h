@@ -152,7 +152,8 @@ struct ulp_search_target {
     size_t draw_count, held_count; /* draws, and those within the tolerance */
     char *output, *metric;         /* of the draw that is worst */
     double value, ratio;
-    double own; /* the worst ratio of the samples themselves */
+    double median; /* the ratio that half of the draws have at most */
+    double own;    /* the worst ratio of the samples themselves */
     /* nodes in kernels with others, with the plan and without: a kept node is a kernel of its own
      */
     size_t fused_count, fused_before;
