@@ -44,6 +44,44 @@ def z(value, kind=np.uint8):
     return np.array(value, kind)
 
 
+def experts_cases():
+    """QMoE: weights of so many bits, in blocks or by outputs, each activation; a tie of router values, and weights of their own."""
+    rows, hidden, inter, count = 5, 32, 16, 4
+
+    def layer(n, k, bits, block, zeros):
+        scale = np.abs(f32(count, n, k // block) if block else f32(count, n)) / (4 << bits)
+        zero = None
+        if zeros:
+            zero = u8(count, n, -(-k // block * bits // 8)) if block else u8(count, -(-n * bits // 8))
+        return u8(count, n, k * bits // 8), scale, zero
+
+    def case(bits=4, block=0, zeros=False, bias=False, shape=(rows,), weights=False, **attributes):
+        gated = attributes.get("activation_type") == "swiglu"
+        width = 2 * inter if gated else inter
+        first, second = layer(width, hidden, bits, block, zeros), layer(hidden, inter, bits, block, zeros)
+        router = f32(rows, count)
+        router[0, :2] = router[0].max() + 1
+        inputs = [f32(*shape, hidden), router, *first[:2], f32(count, width) if bias else None, *second[:2],
+                  f32(count, hidden) if bias else None, None, None, None, first[2], second[2], None]
+        inputs.append(np.abs(f32(rows, count)) if weights else None)
+        while inputs[-1] is None:
+            inputs.pop()
+        if block:
+            attributes["block_size"] = block
+        return inputs, dict(attributes, expert_weight_bits=bits)
+
+    yield "QMoE", "relu", *case(k=2)
+    yield "QMoE", "8", *case(bits=8, bias=True, k=1, activation_type="gelu")
+    yield "QMoE", "zeros", *case(zeros=True, bias=True, k=4, activation_type="silu")
+    yield "QMoE", "8_zeros", *case(bits=8, zeros=True, k=2, activation_type="identity", shape=(1, rows))
+    yield "QMoE", "blocks", *case(block=16, zeros=True, k=2)
+    yield "QMoE", "8_blocks", *case(bits=8, block=16, zeros=True, k=3, activation_type="silu")
+    yield "QMoE", "swiglu", *case(bias=True, k=2, activation_type="swiglu", swiglu_fusion=1, activation_alpha=1.702, activation_beta=1.0, swiglu_limit=0.5)
+    yield "QMoE", "swiglu_blocks", *case(bits=8, block=16, k=2, activation_type="swiglu", swiglu_fusion=1)
+    yield "QMoE", "weights", *case(k=2, weights=True)
+    yield "QMoE", "normal_weights", *case(k=2, weights=True, normalize_routing_weights=1)
+
+
 def cases():
     relu = dict(kernel_shape=[2, 2], strides=[2, 2])
     yield "QLinearAdd", "u8", [u8(3, 5), s(0.02), z(120), u8(5), s(0.03), z(7), s(0.04), z(100)], {}
@@ -96,6 +134,7 @@ def cases():
     yield from quantized_cases()
     yield "Trilu", "", [f32(2, 3, 5)], {}
     yield "Trilu", "lower", [f32(3, 4), i64(-1)], dict(upper=0)
+    yield from experts_cases()
 
 
 def channels_last(x):

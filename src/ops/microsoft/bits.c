@@ -68,6 +68,8 @@ void ulp_unpack_bits(const struct ulp_tensor *in, int64_t first_row, int64_t row
             to[i] = (unsigned char)(from[i * bits / 8] >> i * bits % 8 & mask);
 }
 
+const char *const ulp_bits_middle[9] = {[2] = "2", [4] = "8", [8] = "128"};
+
 static const struct ulp_formula unpacked = {"q scale zero", "y", "(q - zero) * scale"};
 
 /* B, a block of columns at a time: (q - zero) * scale, rounded once. */
@@ -152,7 +154,6 @@ static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequanti
 static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d, int64_t first,
                                   int64_t count, struct ulp_error *error)
 {
-    static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
     const struct packed *p = &d->p;
     ulp_unpack_bits(call->in[1], first, count, p->k, p->blocks * (p->block * p->bits / 8), p->bits,
                     &d->values);
@@ -168,7 +169,7 @@ static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d,
         zeros = ulp_elements_from(d->zero, (size_t)(first * p->blocks));
         operands[2].operand.tensor = &zeros;
     } else {
-        operands[2].operand = (struct ulp_operand){.constant = middle[p->bits]};
+        operands[2].operand = (struct ulp_operand){.constant = ulp_bits_middle[p->bits]};
     }
     result.operand.tensor = &d->out;
     return ulp_call_formula(call, &unpacked, d->arithmetic, &rows, 3, operands, 1, &result, error);

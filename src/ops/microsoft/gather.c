@@ -102,12 +102,6 @@ static int64_t scale_offset(const struct table *t, int first, int last, int64_t 
     return offset;
 }
 
-/* Bounds of packed integers (ops/trace/trace_enclose.h) say nothing of the values inside. */
-static bool is_packed(const struct ulp_tensor *integers)
-{
-    return !ulp_element_is_float(integers->element);
-}
-
 static enum ulp_status fail_unknown(struct ulp_error *error)
 {
     return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
@@ -117,13 +111,12 @@ static enum ulp_status fail_unknown(struct ulp_error *error)
 static enum ulp_status lay_zeros(struct ulp_call *call, const struct table *t,
                                  struct ulp_operand *operand, struct ulp_error *error)
 {
-    static const char *const middle[] = {[2] = "2", [4] = "8", [8] = "128"};
     const struct ulp_tensor *zero = ulp_call_in(call, 3), *scales = call->in[2];
     if (!zero && call->in[0]->type == ULP_TYPE_UINT8)
-        operand->constant = middle[t->bits];
+        operand->constant = ulp_bits_middle[t->bits];
     if (!zero || t->packed == 1)
         return ULP_OK;
-    if (!is_packed(zero))
+    if (!ulp_bits_are_known(zero))
         return fail_unknown(error);
     struct ulp_tensor *out;
     enum ulp_status status =
@@ -151,7 +144,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
                   chosen = (int64_t)indices->count;
     int64_t *data_row, *scale_row, *scale_at;
     struct ulp_tensor *values = NULL;
-    if (t.packed > 1 && !is_packed(data))
+    if (t.packed > 1 && !ulp_bits_are_known(data))
         return fail_unknown(error);
     *rows = (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
     if ((status = ulp_move_table(call, &data_row, rows->row_count, 0, 0, error)) != ULP_OK ||

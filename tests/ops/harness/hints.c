@@ -177,6 +177,21 @@ const struct hint hints[] = {
     /* |w| <= 8 */
     {"ms.MatMulNBits", 0, "g[3,32] u[5,2,8](0,255) f[5,2](0,1)",
      "K=32; N=5; bits=4; block_size=16", 36, 512},
+    /* The largest router values of a row stay so. |w| <= 0.5: the first sums are at most 16 and their
+     * bias 2, 19 roundings of 18; the second ones multiply that error by 8, and have 20 roundings of
+     * 144 of their own; softmax and mixing are the rest */
+    {"ms.QMoE", 0,
+     "g[3,16] g[3,3]{1,0,-1,-1,1,0,0,-1,1} u[3,16,8](0,255) f[3,16](0,0.0625) g[3,16] "
+     "u[3,16,8](0,255) f[3,16](0,0.0625)",
+     "k=2", 48, 160},
+    /* gate and linear part up to 4: their product's slopes are 1.1 * 4 and 4, so that the first
+     * errors count 8.4 * 8 times: 19 roundings of 1210, and less from there on */
+    {"ms.QMoE", 0,
+     "g[3,16] g[3,3]{1,0,-1,-1,1,0,0,-1,1} u[3,32,16](120,136) f[3,32,1](0,0.0625) g[3,32] "
+     "u[3,16,16](120,136) f[3,16,1](0,0.0625)",
+     "k=1; expert_weight_bits=8; block_size=16; activation_type=swiglu; swiglu_fusion=1; "
+     "swiglu_limit=4",
+     48, 1280},
     {"ms.QGemm", 0, "u[3,4](126,130) f[]{0.5} u[]{128} u[4,2](118,122) f[2]{0.25,0.5} u[]{120} "
                     "j[2](0,8) f[]{0.125} u[]{100}"},
     {"ms.QGemm", 0, "u[3,8](0,8) f[]{0.0625} u[]{0} s[8,5](-8,8) f[]{0.125} s[]{0} j[5](0,8)", NULL,
