@@ -25,8 +25,10 @@ static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_no
 }
 
 static enum ulp_status set_choice(struct ulp_search_choice *out, const char *name,
-                                  const char *parts, bool by_node, struct ulp_error *error)
+                                  const char *parts, const struct ulp_search_options *options,
+                                  struct ulp_error *error)
 {
+    const bool by_node = options->by_node;
     char text[512];
     *out = (struct ulp_search_choice){0};
     if (snprintf(text, sizeof text, "%s%s%s", name, parts && *parts ? "," : "",
@@ -37,6 +39,7 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
         status = check(&out->arithmetic, by_node, text, error);
     if (status != ULP_OK)
         return status;
+    out->arithmetic.ranges = out->arithmetic.scales_static ? options->ranges : NULL;
     const struct ulp_format *storage = &out->arithmetic.storage;
     snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.asked);
     out->mantissa = storage->precision - 1;
@@ -73,11 +76,12 @@ static enum ulp_status find_plain(const struct ulp_search_options *options, cons
 /* Factors are scaled back to storage and multiplied there, by that format's unit, as a graph says
  * it and runs need least time for. */
 static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *name,
-                                  const char *plain, bool tensorrt, struct ulp_error *error)
+                                  const char *plain, const struct ulp_search_options *options,
+                                  struct ulp_error *error)
 {
     char text[128];
     struct ulp_scaling row;
-    if (tensorrt && strcmp(name, "mxfp8") != 0 && strcmp(name, "nvfp4") != 0 &&
+    if (options->tensorrt && strcmp(name, "mxfp8") != 0 && strcmp(name, "nvfp4") != 0 &&
         strcmp(name, "fp8-tensor") != 0)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: TensorRT's operators have nvfp4, mxfp8 and fp8-tensor", name);
@@ -87,8 +91,8 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
              : strcmp(plain, "fp16") == 0 ? "fp16@h200"
                                           : "bf16@h200",
              name, strcmp(plain, "fp32") == 0 ? "none" : "mma",
-             tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
-    enum ulp_status status = set_choice(out, text, NULL, false, error);
+             options->tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
+    enum ulp_status status = set_choice(out, text, NULL, options, error);
     const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
     if (status == ULP_OK && !ulp_scaling_is_fake(&out->arithmetic))
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
@@ -114,7 +118,7 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
         search->target_names[t] = names[t];
         struct ulp_arithmetic *target = &search->targets[search->target_count],
                               *lowered = &search->lowered[search->target_count++];
-        enum ulp_status status = set_choice(&choice, names[t], NULL, true, error);
+        enum ulp_status status = set_choice(&choice, names[t], NULL, options, error);
         *target = *lowered = choice.arithmetic;
         search->judged_in[search->judged_in_count++] = (struct ulp_search_judged_in){target, t};
         if (status == ULP_OK && target->fuse != ULP_FUSE_NONE) {
@@ -142,14 +146,14 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     if (!options->by_node)
         status = find_plain(options, &plain, &search->scaled, error);
     if (search->scaled && status == ULP_OK)
-        status = set_choice(&search->choices[search->choice_count++], plain, NULL, false, error);
+        status = set_choice(&search->choices[search->choice_count++], plain, NULL, options, error);
     for (size_t f = 0; f < options->format_count && status == ULP_OK; f++) {
         if (search->scaled && strcmp(options->formats[f], plain) == 0)
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
         status = search->scaled && ulp_scaling_find(options->formats[f], &scaling)
-                     ? set_scaled(choice, options->formats[f], plain, options->tensorrt, error)
-                     : set_choice(choice, options->formats[f], NULL, options->by_node, error);
+                     ? set_scaled(choice, options->formats[f], plain, options, error)
+                     : set_choice(choice, options->formats[f], NULL, options, error);
         for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE, "format %s is there twice",
@@ -182,8 +186,8 @@ static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *
         for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1 && status == ULP_OK; m--) {
             char name[16];
             snprintf(name, sizeof name, "e%dm%d", e, m);
-            status =
-                set_choice(&search->choices[search->choice_count++], name, parts, false, error);
+            status = set_choice(&search->choices[search->choice_count++], name, parts,
+                                search->options, error);
         }
     return status;
 }

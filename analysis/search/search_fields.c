@@ -87,6 +87,14 @@ static const struct ulp_field search_point[] = {
 const struct ulp_struct ulp_struct_search_point = {
     "ulp_search_point", sizeof(struct ulp_search_point), search_point, sizeof search_point / sizeof *search_point};
 
+static const struct ulp_field search_range[] = {
+    {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_range, node)},
+    {.name = "factor", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_range, factor)},
+    {.name = "largest", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_range, largest)},
+};
+const struct ulp_struct ulp_struct_search_range = {
+    "ulp_search_range", sizeof(struct ulp_search_range), search_range, sizeof search_range / sizeof *search_range};
+
 static const struct ulp_field search_target[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search_target, name)},
     {.name = "draw_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, draw_count)},
@@ -210,6 +218,8 @@ static const struct ulp_field search[] = {
     {.name = "uniforms", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, uniforms), .type = &ulp_struct_search_uniform, .points = true, .counted = true, .count = offsetof(struct ulp_search, uniform_count), .apart = true},
     {.name = "point_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, point_count), .counts = true},
     {.name = "frontier", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, frontier), .type = &ulp_struct_search_point, .points = true, .counted = true, .count = offsetof(struct ulp_search, point_count)},
+    {.name = "range_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, range_count), .counts = true},
+    {.name = "ranges", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, ranges), .type = &ulp_struct_search_range, .points = true, .counted = true, .count = offsetof(struct ulp_search, range_count)},
     {.name = "confidence", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search, confidence)},
     {.name = "target_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search, target_count), .counts = true},
     {.name = "targets", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_search, targets), .type = &ulp_struct_search_target, .points = true, .counted = true, .count = offsetof(struct ulp_search, target_count)},

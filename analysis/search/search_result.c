@@ -67,6 +67,29 @@ static bool is_before(const struct ulp_searcher *search, size_t a, size_t b)
     return search->options->by_node ? a > b : x->bits != y->bits ? x->bits < y->bits : a < b;
 }
 
+/* The ranges of static scales, with which plan.json is whole. */
+static enum ulp_status report_ranges(const struct ulp_searcher *search, struct ulp_search *out,
+                                     struct ulp_error *error)
+{
+    const struct ulp_factor_ranges *ranges = NULL;
+    for (size_t c = 0; c < search->choice_count; c++)
+        ranges =
+            search->choices[c].arithmetic.ranges ? search->choices[c].arithmetic.ranges : ranges;
+    enum ulp_status status = ULP_OK;
+    const size_t count = ranges ? ranges->count : 0;
+    out->ranges = ulp_arena_take(out->memory, count + 1, sizeof *out->ranges);
+    if (!out->ranges)
+        return ulp_out_of_memory(error);
+    for (size_t r = 0; r < count && status == ULP_OK; r++) {
+        struct ulp_search_range *range = &out->ranges[out->range_count++];
+        range->largest = (double)ranges->items[r].largest;
+        status = ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error);
+        if (status == ULP_OK)
+            status = ulp_search_copy(out->memory, ranges->items[r].factor, &range->factor, error);
+    }
+    return status;
+}
+
 /* Index into out->formats of each choice that is used by a node, a uniform or a move. */
 static enum ulp_status report_formats(const struct ulp_searcher *search, struct ulp_search *out,
                                       size_t *place, struct ulp_error *error)
@@ -497,6 +520,8 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = report_formats(search, out, place, error);
+    if (status == ULP_OK)
+        status = report_ranges(search, out, error);
     if (status == ULP_OK && search->given)
         status = report_layers(search, place, out, error);
     if (status == ULP_OK)

@@ -91,6 +91,7 @@ extern const struct ulp_struct ulp_struct_search_input;
 extern const struct ulp_struct ulp_struct_search_layer;
 extern const struct ulp_struct ulp_struct_search_node;
 extern const struct ulp_struct ulp_struct_search_point;
+extern const struct ulp_struct ulp_struct_search_range;
 extern const struct ulp_struct ulp_struct_search_sample;
 extern const struct ulp_struct ulp_struct_search_target;
 extern const struct ulp_struct ulp_struct_search_uniform;

@@ -97,6 +97,7 @@ struct ulp_search_options {
      * its operators, and scales of tensors that are constants, of the samples */
     bool tensorrt;
     enum ulp_task task; /* of float outputs; ULP_TASK_UNKNOWN: each is recognised */
+    const struct ulp_factor_ranges *ranges; /* of arithmetics with scales=static; else NULL */
 };
 
 struct ulp_search_format {
@@ -239,7 +240,14 @@ struct ulp_search {
     struct ulp_search_uniform *uniforms; /* that were run, by bits [apart] */
     size_t point_count;
     struct ulp_search_point *frontier; /* by cost [count point_count] */
-    double confidence;                 /* as asked; 0: no draws were made */
+    /* of static scales: those of the arithmetic, which ulp_precision_plan_read takes from
+     * plan.json */
+    size_t range_count;
+    struct ulp_search_range {
+        char *node, *factor;
+        double largest;
+    } * ranges;
+    double confidence; /* as asked; 0: no draws were made */
     size_t target_count;
     struct ulp_search_target *targets;
     size_t place_count;

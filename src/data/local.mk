@@ -24,7 +24,7 @@ libcore_la_SOURCES += \
 	%D%/polygraphy_write.c \
 	%D%/precision_plan.c \
 	%D%/random_inputs.c \
-	%D%/range_list.c \
+	%D%/range_list.c %D%/range_list.h \
 	%D%/read.c \
 	%D%/recording.c \
 	%D%/recording_list.c \

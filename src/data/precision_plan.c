@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
-#include "data/json_file.h"
+#include "data/range_list.h"
 
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
@@ -74,10 +74,23 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
  * has nothing else, so that what is misspelt is found. */
 static enum ulp_status check_keys(const json_t *root, struct ulp_error *error)
 {
-    static const char *const keys[] = {"arithmetic", "keep"};
+    static const char *const keys[] = {"arithmetic", "keep", "ranges"};
     return json_object_get(root, "schema") || json_object_get(root, "verdict")
                ? ulp_json_check_schema(root, error)
                : ulp_json_check_keys(root, keys, sizeof keys / sizeof *keys, error);
+}
+
+/* Of static scales: the ranges, in memory of the arena. */
+static enum ulp_status read_scales(struct ulp_arithmetic *arithmetic, const char *name,
+                                   const json_t *root, struct ulp_arena *arena,
+                                   struct ulp_error *error)
+{
+    if (!arithmetic->scales_static)
+        return ULP_OK;
+    struct ulp_factor_ranges *ranges = ulp_arena_take(arena, 1, sizeof *ranges);
+    arithmetic->ranges = ranges;
+    return ranges ? ulp_range_list_take(ranges, name, root, arena, error)
+                  : ulp_out_of_memory(error);
 }
 
 static enum ulp_status read_plan(void *out, const char *name, const json_t *root,
@@ -93,6 +106,8 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
                                  "\"arithmetic\": NAME}, or [] to keep nothing");
     if (status == ULP_OK)
         status = find_arithmetic(root, &plan->arithmetic, error);
+    if (status == ULP_OK)
+        status = read_scales(&plan->arithmetic, name, root, arena, error);
     for (size_t i = 0; i < json_array_size(keep); i++)
         plan->keeps.count += count_patterns(json_array_get(keep, i));
     struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);

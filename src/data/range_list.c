@@ -7,7 +7,7 @@
 
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "data/json_file.h"
+#include "data/range_list.h"
 
 static int by_factor(const void *a, const void *b)
 {
@@ -38,8 +38,8 @@ static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
     return out->node && out->factor ? ULP_OK : ulp_out_of_memory(error);
 }
 
-static enum ulp_status read_ranges(void *out, const char *name, const json_t *root,
-                                   struct ulp_arena *arena, struct ulp_error *error)
+enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *root,
+                                    struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_factor_ranges *ranges = out;
     const json_t *list = json_object_get(root, "ranges");
@@ -74,7 +74,7 @@ enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
     ulp_environment_enter(&caller);
     *out = (struct ulp_range_list){0};
     const enum ulp_status status =
-        ulp_json_file_read(path, budget, read_ranges, &out->ranges, &out->memory, error);
+        ulp_json_file_read(path, budget, ulp_range_list_take, &out->ranges, &out->memory, error);
     if (status != ULP_OK)
         *out = (struct ulp_range_list){0};
     return status;

@@ -165,6 +165,26 @@ done
 "$program" audit m.onnx -i in.npz -a $fp8,scales=own.json,$fp8 -q >out 2>err || fail "audit: $(cat err)"
 shows out "scales=own.json" "the name of the lane"
 
+# a plan of static scales has their ranges with it
+"$program" scales m.onnx -i in.npz -a $fp8 --calibrate own.json -q >out 2>err || fail "calibrate: $(cat err)"
+"$program" plan m.onnx -i in.npz -a $fp8,scales=own.json --tolerance sqnr_db=32 --confidence 0.5 -o planned -q >planned.out 2>err || fail "plan: $(cat err)"
+python3 - <<'END' || fail "plan.json has other ranges than the file"
+import json
+plan, own = json.load(open("planned/plan.json")), json.load(open("own.json"))
+key = lambda r: (r["node"], r["factor"])
+assert plan["arithmetic"] == "bf16,factor=fp8-tensor,scales=static" and plan["keep"], plan["arithmetic"]
+assert sorted(plan["ranges"], key=key) == sorted(own["ranges"], key=key)
+END
+"$program" audit m.onnx -i in.npz --plan planned/plan.json --fail-above sqnr_db=32 -q >out 2>err || fail "the plan's audit: $(cat out err)"
+expect 2 "ranges of two files" "$program" plan m.onnx -i in.npz -a $fp8,scales=own.json,scales=max.json --tolerance sqnr_db=32
+python3 - <<'END'
+import json
+plan = json.load(open("planned/plan.json"))
+del plan["ranges"]
+json.dump(plan, open("bare.json", "w"))
+END
+expect 3 "a plan without its ranges" "$program" audit m.onnx -i in.npz --plan bare.json
+
 expect 2 "no file" "$program" audit one.onnx -i s0.npz -a $fp8,scales=static -q
 shows err "scales=ranges.json" "no file"
 expect 3 "no such file" "$program" run one.onnx -i s0.npz -a $fp8,scales=nowhere.json -o y.npz

@@ -1,5 +1,6 @@
 /* ulpscope plan: find the nodes to keep in a wider arithmetic. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -270,9 +271,9 @@ static int run_apply(const struct plan_options *options)
 
 static int run_plan(const struct plan_options *options)
 {
-    const char *const formats[] = {options->keep_in, options->target_count ? options->targets[0]
-                                                     : options->arithmetic ? options->arithmetic
-                                                                           : "fp16"};
+    const char *formats[] = {options->keep_in, options->target_count ? options->targets[0]
+                                               : options->arithmetic ? options->arithmetic
+                                                                     : "fp16"};
     struct ulp_search_options search = {.formats = formats,
                                         .format_count = 2,
                                         .by_node = true,
@@ -289,8 +290,22 @@ static int run_plan(const struct plan_options *options)
         search.tensorrt = is_trt(options);
         search.target_count = 0;
     }
-    return options->apply ? run_apply(options)
-                          : run_search(&options->common, &options->search, &search);
+    if (options->apply)
+        return run_apply(options);
+    struct ulp_range_list ranges;
+    struct ulp_error error = {0};
+    char *plain = NULL;
+    int code = ULP_OK;
+    if (read_ranges(formats[1], options->common.budget, &plain, &ranges, &error) != ULP_OK) {
+        code = fail(&error);
+    } else {
+        formats[1] = plain;
+        search.ranges = &ranges.ranges;
+        code = run_search(&options->common, &options->search, &search);
+    }
+    ulp_range_list_free(&ranges);
+    free(plain);
+    return code;
 }
 
 int command_plan(int argc, char **argv)

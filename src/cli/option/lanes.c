@@ -227,6 +227,23 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
     return status;
 }
 
+enum ulp_status read_ranges(const char *arithmetic, struct ulp_budget *budget, char **plain,
+                            struct ulp_range_list *out, struct ulp_error *error)
+{
+    struct named_files files = {0};
+    *out = (struct ulp_range_list){0};
+    enum ulp_status status = find_files(arithmetic, &files, error);
+    if (status == ULP_OK && files.count[RANGES] > 1)
+        status = ulp_fail(error, ULP_ERROR_USAGE, "%s: one file of ranges, here there are %zu",
+                          arithmetic, files.count[RANGES]);
+    if (status == ULP_OK && files.count[RANGES])
+        status = ulp_range_list_read(files.names[RANGES][0], budget, out, error);
+    if (status == ULP_OK && !(*plain = strdup(files.count[RANGES] ? files.plain : arithmetic)))
+        status = out_of_memory(error);
+    free_files(&files);
+    return status;
+}
+
 void free_lanes(struct lane_list *lanes)
 {
     for (size_t r = 0; r < lanes->rules.count; r++)

@@ -221,6 +221,10 @@ struct lane_list {
 enum ulp_status make_lanes(const char *list, const char *fallback, const struct keep_options *keep,
                            struct ulp_budget *budget, struct lane_list *out,
                            struct ulp_error *error);
+/* One arithmetic as its name is parsed, *plain, for free(), and the file of scales=FILE in it, if
+ * there is one. */
+enum ulp_status read_ranges(const char *arithmetic, struct ulp_budget *budget, char **plain,
+                            struct ulp_range_list *out, struct ulp_error *error);
 void free_lanes(struct lane_list *lanes);
 /* To be freed before the lanes. */
 struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
