@@ -5,7 +5,8 @@
 
 Three small networks of PyTorch in each configuration that ModelOpt exports without a GPU, and as ONNX files that ModelOpt quantises. `run -a fp32` of the
 file beside the network's own output with fake quantisers (of what is not rounded to FP16), in dB: last bits of FP32 before a quantiser change single codes, so that
-25 dB is asked for, and the median said. ModelOpt's kernels for dynamic blocks are CUDA's: while it calibrates and traces, values pass them as they are.
+25 dB is asked for, and the median said. ModelOpt's kernels for dynamic blocks are CUDA's: while it calibrates and traces, values pass them as they are. Products
+without biases in NVFP4 and MXFP8, which are legal ONNX of an FP32 network, are beside ModelOpt's NVFP4QTensor and MXFP8QTensor of weights and values.
 ONNX Runtime says which files are none of the standard's. Needs modelopt, torch, onnx, onnxruntime; skipped without them."""
 import copy
 import pathlib
@@ -26,6 +27,7 @@ try:
     import torch
     from modelopt.torch._deploy.utils.torch_onnx import OnnxBytes, get_onnx_bytes_and_metadata
     from modelopt.torch.quantization import tensor_quant
+    from modelopt.torch.quantization.qtensor import MXFP8QTensor, NVFP4QTensor
     from torch import nn
 except ImportError as e:
     print(f"skipped: {e}")
@@ -43,6 +45,33 @@ class Layers(nn.Module):
 
     def forward(self, x):
         return self.n(x + self.b(torch.relu(self.a(x))))
+
+
+class Products(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(64, 128, bias=False), nn.Linear(128, 64, bias=False)
+
+    def forward(self, x):
+        return self.b(torch.relu(self.a(x)))
+
+
+def nvfp4(x, quantizer):
+    codes, scale, tensor_scale = NVFP4QTensor.quantize(x, 16, None, quantizer.amax.float() / (6 * 448))
+    return codes.dequantize(torch.float32, scale=scale, double_scale=tensor_scale, block_sizes={-1: 16})
+
+
+def mxfp8(x, _):
+    codes, scale = MXFP8QTensor.quantize(x)
+    return codes.dequantize(torch.float32, scale=scale, block_sizes={-1: 32})
+
+
+def products(model, fake, x):
+    """What the network of Products computes of factors that are rounded so."""
+    def layer(linear, x):
+        return fake(x, linear.input_quantizer) @ fake(linear.weight, linear.weight_quantizer).T
+    with torch.no_grad():
+        return layer(model.b, torch.relu(layer(model.a, x))).numpy()
 
 
 class Convolutions(nn.Module):
@@ -115,6 +144,13 @@ def exports(folder):
             modelopt.onnx.quantization.quantize(str(plain), quantize_mode=mode, calibration_data={"x": x.numpy()}, calibration_eps=["cpu"],
                                                 output_path=str(path), high_precision_dtype="fp32")
             yield f"{cls.__name__}, ONNX {mode}", path, x.numpy(), None
+    for words, fake in (("NVFP4_DEFAULT_CFG", nvfp4), ("MXFP8_DEFAULT_CFG", mxfp8)):
+        x = torch.randn(4, 64)
+        model = mtq.quantize(Products().eval(), copy.deepcopy(getattr(mtq, words)), forward_loop=lambda m: m(x))
+        data, _ = get_onnx_bytes_and_metadata(model, (x,), model_name="model")
+        path = folder / f"{words}.onnx"
+        path.write_bytes(next(v for k, v in OnnxBytes.from_bytes(data).onnx_model.items() if k.endswith(".onnx")))
+        yield f"Products, {words}", path, x.numpy(), products(model, fake, x)
 
 
 def main():
