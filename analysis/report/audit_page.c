@@ -57,6 +57,7 @@ static const struct {
              {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
              {"overflow", "overflow.json", "scanned_count"},
+             {"scales", "scales.json", "choices"}, /* tensors, too */
              {"compare", "compare.json", "tensors"},
              {"engine", "engine.json", "layers"},
              {"proof", "proof.json", "hidden_unproven"},

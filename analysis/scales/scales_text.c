@@ -5,8 +5,9 @@
 
 #include <ulpscope/scales.h>
 
-#include "analysis/writing/columns.h"
 #include "analysis/audit/audit_json.h"
+#include "analysis/html/html.h"
+#include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
@@ -125,15 +126,27 @@ enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool
     return ulp_page_take(&text, out, error);
 }
 
+/* NULL: no memory. */
+static json_t *make_document(const struct ulp_scales *scales)
+{
+    struct ulp_error ignored; /* memory: NULL */
+    char *text;
+    ulp_scales_text(scales, 0, false, &text, &ignored);
+    return ulp_json_document(&ulp_struct_scales, scales, &ulp_json_plain, ulp_json_paragraph(text));
+}
+
 enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
                                       struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_error ignored; /* memory: NULL */
-    char *text;
-    ulp_scales_text(scales, 0, false, &text, &ignored);
-    return ulp_json_write(ulp_json_document(&ulp_struct_scales, scales, &ulp_json_plain,
-                                            ulp_json_paragraph(text)),
-                          path, error);
+    return ulp_json_write(make_document(scales), path, error);
+}
+
+enum ulp_status ulp_scales_html(const struct ulp_scales *scales, const char *path,
+                                struct ulp_error *error)
+{
+    struct ulp_environment caller ULP_LEFT_ON_RETURN;
+    ulp_environment_enter(&caller);
+    return ulp_html_write_root("scales", make_document(scales), path, error);
 }

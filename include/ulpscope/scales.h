@@ -93,6 +93,9 @@ ULP_API enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int wid
 /* Write it as JSON (schema: doc/scales.md). */
 ULP_API enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
                                               struct ulp_error *error);
+/* The same as one HTML page (ulpscope/html.h). */
+ULP_API enum ulp_status ulp_scales_html(const struct ulp_scales *scales, const char *path,
+                                        struct ulp_error *error);
 
 /* How the range of a factor follows from the magnitudes of all samples. */
 enum ulp_calibrator {

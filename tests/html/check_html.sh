@@ -111,6 +111,7 @@ other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr
 other('bits', 'all/bits.json', 'bits', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '-q', '-o', 'all')
 other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
 other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
+other('scales', 'all/scales.json', 'scales', model, '-i', inputs, '-a', 'bf16,factor=nvfp4', '--json', 'all/scales.json')
 # an engine of one layer, whose name is a node's
 json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'Inputs': [{'Name': 'patches', 'Dimensions': [4, 16, 16], 'Format/Datatype': 'Row major linear FP32'}],
                        'Outputs': [{'Name': 'embed/MatMul_out', 'Dimensions': [4, 16, 32], 'Format/Datatype': 'Row major linear FP32'}], 'TacticName': 'sm80_xmma_gemm_f32f32_f32f32_f32', 'Metadata': ''}], 'Bindings': ['patches']},
@@ -120,7 +121,7 @@ other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3
 assert run('prove', model, '-q', '-o', 'all').returncode in (0, 1)
 assert run('report', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
-assert [part['kind'] for part in page.data['reports']] == ['bits', 'plan', 'overflow', 'compare', 'engine', 'proof', 'lint', 'study']
+assert [part['kind'] for part in page.data['reports']] == ['bits', 'plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint', 'study']
 for i, part in enumerate(page.data['reports']):
     check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
 

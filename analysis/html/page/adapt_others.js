@@ -299,6 +299,54 @@ adapters.lint = (report) => {
   return view;
 };
 
+// ---- scales ----
+
+// What makes most of a tensor's error, as the terminal's columns have it.
+const ofError = [["rounding", "elements"], ["scaling", "scales"], ["clipping", "clipping"]];
+
+function scalesHero(root, view) {
+  const tensors = root.tensors || [], worst = tensors[0], best = (root.choices || []).find((c) => c.gain_db > 0.5), clipped = tensors.filter((t) => t.clipped > 0);
+  const tiles = [errorTile(NaN, root.sqnr_db, shown(root.arithmetic))];
+  if (best) tiles.push(tile("Best of what was run", `${decibels(best.sqnr_db)} dB`, `${shown(best.words)}: ${decibels(best.gain_db)} dB more`, "good"));
+  tiles.push(tile("Tensors that are clipped", `${whole(clipped.length)} of ${whole(tensors.length)}`, clipped.length ? `most ${shown([...clipped].sort((a, b) => b.clipped / b.elements - a.clipped / a.elements)[0].name)}` : "", clipped.length ? "warn" : "good"));
+  if (worst) tiles.push(tile("Range inside blocks", `${bits(worst.range_bits)} bits`, `of ${shown(worst.name)}; ${shown(worst.format)} has ${bits(worst.format_bits)}`, worst.range_bits > worst.format_bits ? "warn" : "good"));
+  if (worst?.outlier_gain_db >= 1) tiles.push(tile("Outlier", `${worst.outlier_is_line ? (worst.weight ? "output channel" : "row") : "channel"} ${whole(worst.outlier)}`, `${figure(worst.outlier_ratio)} times the median; the others gain ${decibels(worst.outlier_gain_db)} dB without it`, "warn"));
+  const options = best && ["ulpscope audit", root.model_path && quoted(root.model_path), `-a ${quoted(best.arithmetic ?? root.arithmetic)}`, best.keep && `--keep ${quoted(best.keep)}`].filter(Boolean).join(" ");
+  return { level: view.verdicts[0]?.level ?? "plain", headline: shown(firstClause(root.verdict)), tiles, command: options && { text: options, note: "The audit with the best choice; add the inputs (-i)." } };
+}
+
+adapters.scales = (report) => {
+  const root = report.root, view = emptyView(), part = (title, key) => ({ title, number: true, text: (r) => share(r[key]) });
+  view.model = root.model_path ?? "";
+  view.title = `What ${shown(root.arithmetic)} does to factors`;
+  view.verdicts = [{ name: "", text: String(root.verdict ?? "").replace(/\n/g, " "), level: (root.tensors || []).some((t) => t.nonfinite) ? "bad" : "plain" }];
+  view.tables = [
+    longTable(
+      "Tensors",
+      "Those whose rounding leaves the products least stand on top. Parts of a tensor's squared error: the rounding of elements, of scales, clipping. Range: log2 of a block's largest over its least magnitude, the median of all blocks, beside what the format has. Worst block: its line, its first place along k, and its part of the tensor's error. Outlier: the largest channel, or line, over the median of all.",
+      [
+        { title: "tensor", text: (r) => shown(r.name), class: () => "name" },
+        { title: "node", text: (r) => shown(r.node), class: () => "name" },
+        { title: "products dB", number: true, text: (r) => decibels(r.product_db) },
+        { title: "become 0", number: true, text: (r) => share(r.zeros / r.elements) },
+        { title: "clipped", number: true, text: (r) => share(r.clipped / r.elements), class: (r) => (r.clipped ? "bad" : "") },
+        ...ofError.map(([key, title]) => part(title, key)),
+        { title: "range", number: true, text: (r) => bits(r.range_bits) },
+        { title: "of", number: true, text: (r) => bits(r.format_bits) },
+        { title: "worst block", number: true, text: (r) => (r.worst_part > 0 ? `${whole(r.worst_line)}:${whole(r.worst_k)}` : "–") },
+        part("its part", "worst_part"),
+        { title: "outlier", number: true, text: (r) => (r.outlier_ratio > 0 ? `${figure(r.outlier_ratio)}×` : "–") },
+      ],
+      root.tensors || [],
+      "Scales",
+    ),
+    ...(root.choices?.length ? [longTable("Other choices", "Each was run: what the worst output is then.", [{ title: "choice", text: (r) => shown(r.words), class: () => "name" }, { title: "arithmetic", text: (r) => shown(r.arithmetic ?? root.arithmetic) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "gain dB", number: true, text: (r) => decibels(r.gain_db), class: (r) => (r.gain_db > 0.5 ? "good" : "") }], root.choices, "Scales")] : []),
+  ];
+  view.hero = () => scalesHero(root, view);
+  view.how = [...sharedHow(root), ["Tensors", "exact values rounded to storage, then to elements with scales as the products do it"], ["Choices", "runs of the whole model against FP64"]];
+  return view;
+};
+
 // ---- doctor ----
 
 adapters.doctor = (report) => {

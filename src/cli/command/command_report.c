@@ -19,7 +19,7 @@ struct report_options {
 static const struct argp_option option_list[] = {
     {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer, junit or onnx (--list describes them)", 0},
     {"html", OPTION_HTML, "FILE", OPTION_WRITES,
-     "Write one HTML file to look at, of report.json, overflow.json, plan.json, bits.json, study.json, compare.json, engine.json, proof.json, doctor.json or lint --json, or of all of these in the folder REPORT", 0},
+     "Write one HTML file to look at, of report.json, overflow.json, plan.json, bits.json, study.json, compare.json, engine.json, proof.json, doctor.json, scales --json or lint --json, or of all of these in the folder REPORT", 0},
     {"out", 'o', "FILE", OPTION_WRITES, "Write to FILE (default: standard output)", 0},
     {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
     {"figure", OPTION_FIGURE, "FIGURE", 0,

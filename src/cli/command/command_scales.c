@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_NODES = 512, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR };
+enum { OPTION_NODES = 512, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR, OPTION_HTML };
 
 struct scales_options {
     struct common_options common;
-    const char *arithmetic, *calibrate;
+    const char *arithmetic, *calibrate, *html;
     struct ulp_calibration_options calibration;
     size_t nodes;
     bool no_choices;
@@ -29,6 +29,7 @@ static const struct argp_option option_list[] = {
     {"calibrator", OPTION_CALIBRATOR, "NAME", 0,
      "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), has the least squared error (mse), "
      "or is Transformer Engine's delayed scaling over the samples in their order (delayed, or delayed,history=1024,amax=max|most_recent,margin=0)", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */
@@ -101,11 +102,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case OPTION_NO_CHOICES: options->no_choices = true; return 0;
     case OPTION_CALIBRATE: options->calibrate = argument; return 0;
     case OPTION_CALIBRATOR: read_calibrator(state, argument, &options->calibration); return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: one sample is looked at");
-        if (options->calibrate && json_file())
-            refuse(state, "--calibrate writes ranges and looks at nothing else; leave out --json");
+        if (options->calibrate && (json_file() || options->html))
+            refuse(state, "--calibrate writes ranges and looks at nothing else; leave out %s",
+                   options->html ? "--html" : "--json");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -122,7 +125,8 @@ static const char documentation[] =
     "\vdoc/scales.md says what each format is.\n\n"
     "Examples:\n"
     "  ulpscope scales model.onnx -i inputs.npz -a bf16,factor=nvfp4\n"
-    "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json scales.json\n"
+    "  ulpscope scales model.onnx -i inputs.npz -a bf16,weights=mxfp4 --json scales.json --html "
+    "scales.html\n"
     "  ulpscope scales model.onnx -i samples/ -a bf16,factor=fp8-tensor --calibrate ranges.json";
 
 static enum ulp_status calibrate(const struct scales_options *options,
@@ -209,6 +213,10 @@ static int report(const struct scales_options *options, const struct ulp_scales 
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
+    if (options->html && ulp_scales_html(scales, options->html, &error) != ULP_OK)
+        return fail(&error);
+    if (options->html)
+        say(stdout, "page: %s\n", options->html);
     return json_file() && ulp_scales_write_json(scales, json_file(), &error) != ULP_OK
                ? fail(&error)
                : ULP_OK;

@@ -131,7 +131,8 @@ static bool is_among(const char *word, const char *list)
 static bool is_read_in_folder(const char *name, const char *what)
 {
     static const char reports[] = "report.json bits.json plan.json overflow.json compare.json "
-                                  "engine.json proof.json lint.json study.json doctor.json";
+                                  "engine.json proof.json lint.json study.json doctor.json "
+                                  "scales.json";
     static const char *const ends[] = {".npz", ".npy", ".pb", ".part"};
     const size_t digits = strspn(name, "0123456789");
     bool is = (digits && strcmp(name + digits, ".json") == 0) ||
@@ -242,7 +243,8 @@ static const struct {
      "bits.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
      "autocast.txt strongly_typed.txt"},
     {"doctor", NULL,
-     "doctor.json report.json layers.csv summary.txt lint.json overflow.json compare.json plan.json "
+     "doctor.json report.json layers.csv summary.txt lint.json overflow.json compare.json "
+     "plan.json "
      "frontier.csv frontier.svg trtexec.txt npps.py autocast.txt strongly_typed.txt"},
     {"overflow", NULL, "overflow.json"},
     {"compare", NULL, "compare.json"},

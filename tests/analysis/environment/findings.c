@@ -189,6 +189,7 @@ void digest_scales(struct digest *digest)
     add_bytes(digest, text, strlen(text));
     CALL(ulp_scales_write_json(&scales, test_folder("scales.json"), e));
     add_file(digest, test_folder("scales.json"));
+    CALL(ulp_scales_html(&scales, test_folder("scales.html"), e));
     free(text);
     ulp_scales_free(&scales);
     const struct ulp_sample sample = {.inputs = &inputs};
