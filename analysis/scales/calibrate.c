@@ -1,6 +1,7 @@
 /* ulp_calibrate: the ranges of factors over samples, for static scales. */
 #include <jansson.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/measure/judge.h"
@@ -42,7 +43,14 @@ struct seen {
     struct lost now;
 };
 
+/* What the outputs of a sample come to with the scales that it found, and with its own. */
+struct run {
+    const char *sample;
+    double sqnr_db, dynamic_db;
+};
+
 struct calibrating {
+    const struct ulp_model *model;
     const struct ulp_calibration_options *options;
     struct ulp_arena *memory;
     struct seen **items;
@@ -50,6 +58,8 @@ struct calibrating {
     size_t sample_count;
     struct lost *lost;
     size_t lost_count, lost_capacity;
+    struct run *runs; /* by sample */
+    size_t run_count;
 };
 
 static bool is_delayed(const struct calibrating *c)
@@ -128,6 +138,47 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
             seen->bins[ulp_float_bits(size) >> BIN_SHIFT]++;
     }
     return ULP_OK;
+}
+
+static enum ulp_status measure(const struct calibrating *c, const struct ulp_sample *sample,
+                               const struct ulp_arithmetic *arithmetic, double *db,
+                               struct ulp_error *error)
+{
+    const struct ulp_scales_options options = {.arithmetic = *arithmetic,
+                                               .no_choices = true,
+                                               .thread_count = c->options->thread_count,
+                                               .progress = c->options->progress};
+    struct ulp_scales scales = {.memory = c->memory};
+    const enum ulp_status status =
+        ulp_scales_choose(c->model, sample->inputs, &options, &scales, error);
+    *db = scales.sqnr_db;
+    return status;
+}
+
+/* The sample in the arithmetic, with delayed scales and with its own. */
+static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sample *sample,
+                                   struct ulp_error *error)
+{
+    struct ulp_factor_range *items = ulp_arena_take(c->memory, c->count + 1, sizeof *items);
+    struct ulp_arithmetic delayed;
+    struct run *run = &c->runs[c->run_count];
+    if (!items)
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < c->count; i++)
+        items[i] =
+            (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor, c->items[i]->range};
+    qsort(items, c->count, sizeof *items, ulp_factor_range_order);
+    const struct ulp_factor_ranges ranges = {c->count, items, NULL};
+    enum ulp_status status =
+        ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error);
+    delayed.ranges = &ranges;
+    run->sample = sample->name;
+    if (status == ULP_OK)
+        status = measure(c, sample, &delayed, &run->sqnr_db, error);
+    if (status == ULP_OK)
+        status = measure(c, sample, &c->options->arithmetic, &run->dynamic_db, error);
+    c->run_count += status == ULP_OK;
+    return status;
 }
 
 /* The sample is over: its largest magnitudes are remembered, and make the ranges of the next. A
@@ -269,6 +320,15 @@ static void add_lost(const struct calibrating *c, json_t **root)
         ulp_json_append(&list, object);
     }
     ulp_json_set(root, "lost", list);
+    list = json_array();
+    for (size_t r = 0; r < c->run_count; r++) {
+        json_t *object = json_object();
+        ulp_json_set(&object, "sample", ulp_json_text(c->runs[r].sample));
+        ulp_json_set(&object, "sqnr_db", ulp_json_number(c->runs[r].sqnr_db));
+        ulp_json_set(&object, "dynamic_db", ulp_json_number(c->runs[r].dynamic_db));
+        ulp_json_append(&list, object);
+    }
+    ulp_json_set(root, "runs", list);
 }
 
 /* What delayed scales lost most of, in a sentence. */
@@ -293,6 +353,18 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
                       "margin, or a longer history, leaves more room.\n",
                       count, worst->sample, worst->clipped, worst->elements, worst->of->node,
                       worst->of->factor, (double)worst->largest, (double)worst->range);
+    const struct run *least = c->runs;
+    for (size_t r = 1; r < c->run_count; r++)
+        least = c->runs[r].sqnr_db < least->sqnr_db ? &c->runs[r] : least;
+    if (isfinite(least->sqnr_db))
+        ulp_text_show(
+            &text,
+            "Run with them the worst output has %.1f dB at least (sample %s); with scales "
+            "of its own that sample has %.1f.\n",
+            least->sqnr_db, least->sample, least->dynamic_db);
+    else if (least->sqnr_db < 0)
+        ulp_text_show(&text, "Run with them an output of sample %s is not finite.\n",
+                      least->sample);
     *out = text.failed ? NULL : strdup(text.data);
     ulp_text_free(&text);
     return *out ? ULP_OK : ulp_out_of_memory(error);
@@ -360,16 +432,24 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,
                                                .progress = options->progress};
-    struct calibrating calibrating = {.options = options, .sample_count = sample_count};
+    struct calibrating calibrating = {.model = model,
+                                      .options = options,
+                                      .sample_count = sample_count};
     const struct ulp_factor_taker taker = {add_factor, &calibrating};
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&calibrating.memory, ulp_model_budget(model), error);
+    if (status == ULP_OK &&
+        !(calibrating.runs =
+              ulp_arena_take(calibrating.memory, sample_count + 1, sizeof *calibrating.runs)))
+        status = ulp_out_of_memory(error);
     for (size_t s = 0; s < sample_count && status == ULP_OK; s++) {
         if (!options->allow_nonfinite_inputs)
             status = ulp_judge_inputs(samples[s].inputs, samples[s].name, error);
         if (status == ULP_OK)
             status = ulp_scales_tell(model, samples[s].inputs, &looking, &taker, error);
+        if (status == ULP_OK && calibrating.count && is_delayed(&calibrating))
+            status = run_delayed(&calibrating, &samples[s], error);
         if (status == ULP_OK)
             status = end_sample(&calibrating, samples[s].name, error);
     }

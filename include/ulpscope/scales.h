@@ -104,8 +104,8 @@ enum ulp_calibrator {
     ULP_CALIBRATOR_MSE,        /* of 1/128 to 128/128 of the largest the one with the least squared
                                 * error; not of NVFP4, whose blocks have scales of their own */
     /* Transformer Engine's delayed scaling: of the largest magnitudes that the last samples have,
-     * in their order. Each is looked at with the range of those before, the first with a scale of
-     * 1; a range stays where no largest is above 0, or one is infinite. Not of NVFP4 */
+     * in their order. Each is looked at, and run, with the range of those before, the first with a
+     * scale of 1; a range stays where no largest is above 0, or one is infinite. Not of NVFP4 */
     ULP_CALIBRATOR_DELAYED,
 };
 /* Initialise with zeros; arithmetic must be set, with a scale of the tensor. */

@@ -8,13 +8,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "data/range_list.h"
-
-static int by_factor(const void *a, const void *b)
-{
-    const struct ulp_factor_range *x = a, *y = b;
-    const int nodes = strcmp(x->node, y->node);
-    return nodes ? nodes : strcmp(x->factor, y->factor);
-}
+#include "number/format/scaling.h"
 
 static const char *const range_keys[] = {"node", "factor", "largest"};
 
@@ -58,10 +52,10 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
             ulp_fail_at(error, status, "\"ranges\"[%zu]", r);
     if (status != ULP_OK)
         return status;
-    qsort(items, count, sizeof *items, by_factor);
+    qsort(items, count, sizeof *items, ulp_factor_range_order);
     ranges->count = count;
     for (size_t r = 1; r < count; r++)
-        if (by_factor(&items[r - 1], &items[r]) == 0)
+        if (ulp_factor_range_order(&items[r - 1], &items[r]) == 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "two ranges of node '%s', %s", items[r].node,
                             items[r].factor);
     return ULP_OK;

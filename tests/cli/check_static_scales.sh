@@ -88,12 +88,16 @@ def clipped(calibrator, sample, path):
     beyond = int((np.abs(x) > largest * 464 / 448).sum())  # half a step of 32 beyond 448
     assert told == beyond > 0, (told, beyond)
 def delayed(path, history, amax, margin):  # Transformer Engine's recipe over step0.npz, step1.npz, ...
-    kept, range_, wanted = [], 448.0, []
+    kept, range_, wanted, runs = [], 448.0, [], []
+    db = lambda y, x: 10 * np.log10(np.sum(x * x) / np.sum((y - x) ** 2)) if np.any(y != x) else None
+    product = lambda e, s: np.where(np.isnan(e), np.nan, bf16((e * np.float32(448)) * (s * scale(1)))).astype(np.float64)
     for i in range(7):
         x = np.load(f"step{i}.npz")["x"].astype(np.float32)
         e = element(x / scale(range_))
         clipped, zeros = int((np.abs(x / scale(range_)) > 464).sum()), int(((e == 0) & (x != 0)).sum())
         largest = float(np.abs(x).max())
+        own = scale(largest)
+        runs.append((f"step{i}.npz", db(product(e, scale(range_)), x.astype(float)), db(product(element(x / own), own), x.astype(float))))
         if clipped + zeros:
             wanted.append((f"step{i}.npz", "product", "input 0", range_, largest, x.size, clipped, zeros))
         kept = (kept + [largest])[-int(history):]
@@ -105,6 +109,10 @@ def delayed(path, history, amax, margin):  # Transformer Engine's recipe over st
     assert ranges(path) == {("product", "input 0"): range_}, (ranges(path), range_)
     got = [tuple(entry[key] for key in keys) for entry in told["lost"]]
     assert got == wanted and len(wanted) > 1, (got, wanted)
+    for run, (name, late, own) in zip(told["runs"], runs, strict=True):
+        assert run["sample"] == name, (run, name)
+        for key, figure in (("sqnr_db", late), ("dynamic_db", own)):  # sums of 128 squares in doubles: 1e-12 of each at most
+            assert run[key] is None if figure is None else abs(run[key] - figure) < 1e-9, (name, key, run[key], figure)
     assert (told["history"], told["amax"], told["margin"]) == (int(history), amax, int(margin)), told
 globals()[sys.argv[1]](*sys.argv[2:])
 END

@@ -163,3 +163,10 @@ enum ulp_status ulp_scaling_resolve(struct ulp_arithmetic *out, const struct ulp
                         out->weights.name, out->scaling[0].name);
     return resolve_rule(out, request, error);
 }
+
+int ulp_factor_range_order(const void *a, const void *b)
+{
+    const struct ulp_factor_range *x = a, *y = b;
+    const int nodes = strcmp(x->node, y->node);
+    return nodes ? nodes : strcmp(x->factor, y->factor);
+}

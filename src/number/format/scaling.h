@@ -32,6 +32,8 @@ static inline bool ulp_scaling_has_tensor(const struct ulp_scaling *scaling)
 {
     return scaling->name[0] && (scaling->tensor_scale || scaling->k + scaling->lines == 0);
 }
+/* The order of struct ulp_factor_range in its list. */
+int ulp_factor_range_order(const void *a, const void *b);
 /* Of factors, or of weights. */
 static inline bool ulp_scaling_is_used(const struct ulp_arithmetic *arithmetic)
 {

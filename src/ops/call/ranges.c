@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/format/scaling.h"
 #include "ops/call.h"
 
 enum { INPUTS_NAMED = 6 };
@@ -32,13 +33,6 @@ const char *ulp_factor_name(const struct ulp_tensor *const *inputs, size_t input
     return names[i >= 0 && i < INPUTS_NAMED ? i : INPUTS_NAMED + side];
 }
 
-static int compare(const void *a, const void *b)
-{
-    const struct ulp_factor_range *x = a, *y = b;
-    const int nodes = strcmp(x->node, y->node);
-    return nodes ? nodes : strcmp(x->factor, y->factor);
-}
-
 enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic, const char *node,
                                         const struct ulp_tensor *const *inputs, size_t input_count,
                                         struct ulp_contraction *problem, struct ulp_error *error)
@@ -53,10 +47,10 @@ enum ulp_status ulp_product_take_ranges(const struct ulp_arithmetic *arithmetic,
                                                                           problem, side)};
         if (problem->weights >> side & 1)
             continue;
-        const struct ulp_factor_range *found =
-            ranges && ranges->count
-                ? bsearch(&wanted, ranges->items, ranges->count, sizeof wanted, compare)
-                : NULL;
+        const struct ulp_factor_range *found = ranges && ranges->count
+                                                   ? bsearch(&wanted, ranges->items, ranges->count,
+                                                             sizeof wanted, ulp_factor_range_order)
+                                                   : NULL;
         if (!found)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "scales=static: %s has no range of node '%s', %s; calibrate this model "
