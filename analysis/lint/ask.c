@@ -94,6 +94,23 @@ int64_t ulp_lint_opset(struct ulp_lint_place place)
     return ulp_opset_find(place.graph->opsets, place.graph->opset_count, place.node->domain);
 }
 
+bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset)
+{
+    static const char *const grown[] = {"Reshape", "Shape",           "LSTM",      "GRU",
+                                        "RNN",     "ScatterElements", "ScatterND", NULL};
+    bool may = !lint->model->function_count && ulp_model_opset(lint->model, "") < opset;
+    for (size_t n = 0; n < lint->node_count && may; n++) {
+        const struct ulp_lint_place place = lint->places[n];
+        const char *op = place.node->op_type;
+        const struct ulp_operator *row = ulp_operator_find("", op, ulp_lint_opset(place));
+        may =
+            *place.node->domain ||
+            (row && (row == ulp_operator_find("", op, opset) || ulp_lint_is_any(place, grown) ||
+                     (ulp_lint_is(place, "BatchNormalization") && place.node->output_count == 1)));
+    }
+    return may;
+}
+
 int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback)
 {
     const struct ulp_attribute *found = ulp_node_attribute(place.node, attribute);

@@ -103,6 +103,7 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
     const struct ulp_edit edit = {.graph = place.graph->graph,
                                   .node = place.node,
                                   .parts = parts,
-                                  .part_count = b->count};
+                                  .part_count = b->count,
+                                  .opset = b->opset};
     ulp_lint_propose_edit(p, &edit, rule, place, exact, tried, "%s", text);
 }

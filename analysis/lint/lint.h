@@ -159,6 +159,10 @@ struct ulp_lint_place ulp_lint_reader(const struct ulp_lint_graph *graph, int va
 struct ulp_lint_place ulp_lint_only_reader(struct ulp_lint_place place);
 const char *ulp_lint_value_name(const struct ulp_lint_graph *graph, int value);
 int64_t ulp_lint_opset(struct ulp_lint_place place);
+/* Has the model an older opset than that, and would it mean the same with it? Where every operator
+ * has the row that it has now, or one that only adds inputs, outputs or attributes which no older
+ * model has. */
+bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset);
 int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback);
 /* Whether the operator only moves elements, by the operator table. */
 bool ulp_lint_moves(struct ulp_lint_place place);

@@ -21,7 +21,7 @@ const char *ulp_lint_edit_rule(size_t index)
     static const char *const rules[] = {"decomposed-layernorm", "decomposed-rmsnorm",
                                         "decomposed-gelu",      "decomposed-softmax",
                                         "constant-beyond-fp16", "eps-zero",
-                                        "length-in-float"};
+                                        "length-in-float",      "decomposed-attention"};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }
@@ -65,25 +65,6 @@ static bool normalises_last(const struct ulp_lint *lint, const struct ulp_lint_g
            fits(lint, graph, block, idiom, ULP_IDIOM_BETA);
 }
 
-/* May the model have that opset, and mean the same? Where every operator has the row that it has
- * now, or one that only adds inputs, outputs or attributes which no older model has. */
-static bool may_be(const struct ulp_lint *lint, int64_t opset)
-{
-    static const char *const grown[] = {"Reshape", "Shape",           "LSTM",      "GRU",
-                                        "RNN",     "ScatterElements", "ScatterND", NULL};
-    bool may = !lint->model->function_count;
-    for (size_t n = 0; n < lint->node_count && may; n++) {
-        const struct ulp_lint_place place = lint->places[n];
-        const char *domain = place.node->domain, *op = place.node->op_type;
-        const struct ulp_operator *row = ulp_operator_find("", op, ulp_lint_opset(place));
-        may =
-            *domain ||
-            (row && (row == ulp_operator_find("", op, opset) || ulp_lint_is_any(place, grown) ||
-                     (ulp_lint_is(place, "BatchNormalization") && place.node->output_count == 1)));
-    }
-    return may;
-}
-
 /* The operators that idioms are, and what the graph must have for them; from which opset on fix may
  * raise it (13: reductions and the like are still what they are at 17; 0: it may not). */
 static const struct operator_row {
@@ -112,7 +93,8 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
     const int64_t opset = ulp_model_opset(p->lint.model, "");
     const bool raises = opset < row->opset;
     if (root->call || !place.node || place.graph->function ||
-        (raises && !(row->from && opset >= row->from && may_be(&p->lint, row->opset))) ||
+        (raises &&
+         !(row->from && opset >= row->from && ulp_lint_may_raise(&p->lint, row->opset))) ||
         x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
         idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
         (row->normalises && !normalises_last(&p->lint, place.graph, block, idiom)) ||
@@ -326,6 +308,7 @@ static void look(struct ulp_lint_proposals *p)
             replace_variance(p, p->lint.places[n]);
     }
     replace_idioms(p);
+    ulp_lint_join_attention(p);
     ulp_lint_whole_numbers(p);
     ulp_lint_rewrite(p);
     for (size_t g = 0; g < p->lint.graph_count; g++)

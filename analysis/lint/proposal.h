@@ -43,7 +43,8 @@ struct ulp_building {
     struct ulp_lint_proposals *p;
     struct ulp_edit_part parts[ULP_BUILDING_MAX];
     size_t count;
-    bool failed; /* it cannot be built, or there is no memory */
+    int64_t opset; /* that is needed; 0: the model's */
+    bool failed;   /* it cannot be built, or there is no memory */
 };
 /* A new constant of one dimension, or of none; NULL: no memory. Floats are of FP32's, integers of
  * INT64's elements. */
@@ -59,6 +60,8 @@ struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
                        bool exact, bool tried, const char *text);
 
+/* join_attention.c: what is written out as products and a Softmax. */
+void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
 /* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet. */

@@ -180,6 +180,22 @@ static const struct rewrite_case cases[] = {
      "QuantizeLinear(x, s) "
      "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
      NULL},
+    {"decomposed-attention", 23, "ort-cuda",
+     "(float[1,2,3,4] q, float[1,5,2,4] k, float[1,2,5,6] v, float[3,5] m) => (float[1,2,3,6] y) "
+     "<float c = {0.5}> { t = Transpose <perm = [0, 2, 3, 1]> (k) s = MatMul(q, t) a = Mul(s, c) "
+     "b = Add(a, m) p = Softmax(b) y = MatMul(p, v) }",
+     /* kernels do not broadcast a mask along the queries */
+     "(float[1,2,3,4] q, float[1,5,2,4] k, float[1,2,5,6] v, float[1,5] m) => (float[1,2,3,6] y) "
+     "<float c = {0.5}> { t = Transpose <perm = [0, 2, 3, 1]> (k) s = MatMul(q, t) a = Mul(s, c) "
+     "b = Add(a, m) p = Softmax(b) y = MatMul(p, v) }",
+     "Attention"},
+    {"decomposed-attention", 18, "ort",
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) { s = MatMul(q, "
+     "k) p = Softmax(s) y = MatMul(p, v) }",
+     /* nor heads of the values */
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,1,5,6] v) => (float[2,2,3,6] y) { s = MatMul(q, "
+     "k) p = Softmax(s) y = MatMul(p, v) }",
+     "Attention"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

@@ -5,7 +5,7 @@
 
 #include "graph/graph.h"
 
-#define ULP_EDIT_INPUTS_MAX 3
+#define ULP_EDIT_INPUTS_MAX 4
 #define ULP_EDIT_ATTRIBUTES_MAX 4
 
 /* What a new node reads. */

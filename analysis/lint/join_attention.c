@@ -1,0 +1,107 @@
+/* An attention that is written out as one Attention: for targets that have the operator, whose
+ * kernels hold the scores in FP32. */
+#include "analysis/lint/proposal.h"
+#include "run/idiom/idiom.h"
+#include "tensor/tensor.h"
+
+/* ONNX Runtime has it on CPU from 1.23 (microsoft/onnxruntime#25156), in CUDA with PR #27542; QNN
+ * has none (onnxruntime/onnxruntime-qnn#646), and of others nothing public was found. */
+#define TAKE_IT (ULP_TARGET_ORT | ULP_TARGET_ORT_CUDA)
+#define OPSET 23
+
+enum { Q, K, V, MASK, VALUES };
+
+/* (batch, heads, length, size) of each; K as the product reads it, (batch, heads, size, length). */
+static bool is_plain(const struct ulp_tensor *const of[VALUES], const struct ulp_tensor *y)
+{
+    const struct ulp_tensor *q = of[Q], *k = of[K], *v = of[V], *mask = of[MASK];
+    bool is = y->type == q->type && y->rank == 4 && ulp_type_is_float(q->type);
+    for (int i = Q; i < MASK && is; i++)
+        is = of[i]->type == q->type && of[i]->rank == 4 && of[i]->dims[0] == y->dims[0] &&
+             of[i]->dims[1] == y->dims[1];
+    is = is && k->dims[2] == q->dims[3] && v->dims[2] == k->dims[3] && y->dims[2] == q->dims[2];
+    if (!is || !mask)
+        return is;
+    const int64_t scores[] = {y->dims[0], y->dims[1], q->dims[2], k->dims[3]};
+    is = mask->type == q->type && mask->rank >= 2 && mask->rank <= 4;
+    for (int d = 0; d < mask->rank && is; d++) { /* kernels broadcast the first two alone */
+        const int at = 4 - mask->rank + d;
+        is = mask->dims[d] == scores[at] || (at < 2 && mask->dims[d] == 1);
+    }
+    return is;
+}
+
+/* K is (batch, heads, length, size): before the transposition that is there, or behind one. */
+static struct ulp_edit_input turn(struct ulp_building *b, const struct ulp_lint_graph *graph, int k)
+{
+    static const int64_t swapped[] = {0, 1, 3, 2};
+    const struct ulp_lint_place place = ulp_lint_producer(graph, k);
+    const struct ulp_attribute *perm = ulp_lint_is(place, "Transpose") && place.graph == graph
+                                           ? ulp_node_attribute(place.node, "perm")
+                                           : NULL;
+    int64_t *axes = ulp_arena_take(b->p->lint.arena, 4, sizeof *axes);
+    struct ulp_edit_input in = {.number = k}, out;
+    b->failed |= !axes;
+    if (b->failed)
+        return in;
+    const bool behind = perm && perm->kind == ULP_ATTRIBUTE_INTS && perm->count == 4;
+    bool same = behind;
+    for (int d = 0; d < 4; d++) {
+        axes[d] = behind ? perm->ints[swapped[d]] : swapped[d];
+        same &= axes[d] == d;
+    }
+    if (behind)
+        in.number = ulp_lint_input(place, 0);
+    if (same)
+        return in;
+    struct ulp_edit_part *part = ulp_build_part(b, "Transpose", &in, 1, &out);
+    if (!part)
+        return in;
+    struct ulp_attribute *attribute = ulp_build_attribute(part, "perm", ULP_ATTRIBUTE_INTS);
+    attribute->ints = axes;
+    attribute->count = 4;
+    return out;
+}
+
+static void join(struct ulp_lint_proposals *p, const struct ulp_block *block,
+                 const struct ulp_idiom *idiom)
+{
+    static const int holes[VALUES] = {ULP_IDIOM_Q, ULP_IDIOM_K, ULP_IDIOM_V, ULP_IDIOM_MASK};
+    const struct ulp_step *root = &block->steps[idiom->root];
+    const struct ulp_lint_place place = ulp_lint_place_of(&p->lint, root);
+    const struct ulp_tensor *shapes[VALUES] = {NULL};
+    struct ulp_edit_input inputs[VALUES], out;
+    const bool masked = idiom->holes[ULP_IDIOM_MASK] >= 0;
+    struct ulp_building b = {.p = p, .opset = ulp_lint_may_raise(&p->lint, OPSET) ? OPSET : 0};
+    if (root->call || !place.node || place.graph->function || idiom->holes[ULP_IDIOM_LOW] >= 0 ||
+        idiom->axes != 8 || (ulp_model_opset(p->lint.model, "") < OPSET && !b.opset))
+        return;
+    for (int i = 0; i < VALUES - !masked; i++) {
+        const int slot = idiom->holes[holes[i]];
+        inputs[i] = (struct ulp_edit_input){
+            .number = ulp_lint_value_in(&p->lint, place.graph, block, slot)};
+        if (inputs[i].number < 0 || block->slots[slot].shape.type == ULP_TYPE_UNDEFINED)
+            return;
+        shapes[i] = &block->slots[slot].shape;
+    }
+    if (!is_plain(shapes, &block->slots[root->outputs[0]].shape))
+        return;
+    inputs[K] = turn(&b, place.graph, inputs[K].number);
+    struct ulp_edit_part *part =
+        ulp_build_part(&b, "Attention", inputs, (size_t)(VALUES - !masked), &out);
+    if (!part)
+        return;
+    ulp_build_attribute(part, "scale", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->scale;
+    ulp_build_propose(&b, place, "decomposed-attention", true, true,
+                      b.opset ? "product, scale, Softmax and product are one Attention, of opset 23"
+                              : "product, scale, Softmax and product are one Attention");
+}
+
+void ulp_lint_join_attention(struct ulp_lint_proposals *p)
+{
+    const struct ulp_lint *lint = &p->lint;
+    for (size_t b = 0; b < lint->idiom_block_count && lint->options->targets & TAKE_IT; b++)
+        for (size_t i = 0; i < lint->idioms[b].count; i++)
+            if (lint->idioms[b].items[i].kind == ULP_IDIOM_ATTENTION)
+                join(p, lint->idioms[b].block, &lint->idioms[b].items[i]);
+}
