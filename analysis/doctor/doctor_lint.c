@@ -58,8 +58,10 @@ void ulp_doctor_find_graph(struct ulp_doctoring *x)
 
 /* ---- rules beside causes ---- */
 
-/* Steps from the node along the graph's edges, either way; more than `most`: that many. */
-static void measure_steps(const struct ulp_audit *audit, size_t from, int most, int *steps)
+/* Steps from the node along the graph's edges, either way or ahead only; more than `most`: one more
+ * than that. */
+static void measure_steps(const struct ulp_audit *audit, size_t from, bool ahead, int most,
+                          int *steps)
 {
     for (size_t n = 0; n < audit->place_count; n++)
         steps[n] = most + 1;
@@ -72,7 +74,7 @@ static void measure_steps(const struct ulp_audit *audit, size_t from, int most, 
                     continue;
                 if (steps[source] == round - 1 && steps[n] > round)
                     steps[n] = round;
-                if (steps[n] == round - 1 && steps[source] > round)
+                if (!ahead && steps[n] == round - 1 && steps[source] > round)
                     steps[source] = round;
             }
 }
@@ -87,27 +89,30 @@ static bool reads(const struct ulp_place *place, const char *value)
 
 /* How far the finding is from the cause; more than is allowed: it says nothing of it. */
 static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_cause *cause,
-                         const struct ulp_finding *finding, const int *steps)
+                         const struct ulp_finding *finding, const int *steps, const int *ahead)
 {
     const struct ulp_audit_node *node = find_node(x, finding->node);
-    const int allowed = strncmp(finding->rule, "decomposed-", 11) == 0 ? IDIOM : BESIDE;
+    /* what is written out is named by its last node, so that its parts lie before */
+    const bool written_out = strncmp(finding->rule, "decomposed-", 11) == 0;
+    const int allowed = written_out ? IDIOM : BESIDE, *of = written_out ? ahead : steps;
     if ((cause->value && finding->value && strcmp(cause->value, finding->value) == 0) ||
         (cause->index >= 0 && reads(&x->doctor->audit->places[cause->index], finding->value)))
         return 0;
-    return node && node->index < x->doctor->audit->place_count && steps[node->index] <= allowed
-               ? steps[node->index]
+    return node && node->index < x->doctor->audit->place_count && of[node->index] <= allowed
+               ? of[node->index]
                : IDIOM + 1;
 }
 
-static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *steps)
+static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *steps, int *ahead)
 {
     const struct ulp_lint_result *lint = x->doctor->lint;
     const struct ulp_finding *best = NULL;
     int least = IDIOM + 1;
-    measure_steps(x->doctor->audit, (size_t)cause->index, IDIOM, steps);
+    measure_steps(x->doctor->audit, (size_t)cause->index, false, BESIDE, steps);
+    measure_steps(x->doctor->audit, (size_t)cause->index, true, IDIOM, ahead);
     for (size_t f = 0; f < lint->finding_count; f++) {
         const struct ulp_finding *finding = &lint->findings[f];
-        const int distance = find_distance(x, cause, finding, steps);
+        const int distance = find_distance(x, cause, finding, steps, ahead);
         if (distance <= IDIOM &&
             (distance < least || (distance == least && finding->severity > best->severity))) {
             least = distance;
@@ -123,11 +128,12 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
 void ulp_doctor_match_lint(struct ulp_doctoring *x)
 {
     struct ulp_doctor *doctor = x->doctor;
-    int *steps = calloc(doctor->audit->place_count + 1, sizeof *steps);
+    const size_t count = doctor->audit->place_count + 1;
+    int *steps = calloc(2 * count, sizeof *steps);
     x->failed |= !steps;
     for (size_t c = 0; c < doctor->cause_count && !x->failed; c++)
         if (doctor->causes[c].index >= 0 &&
             (size_t)doctor->causes[c].index < doctor->audit->place_count && !doctor->causes[c].rule)
-            match(x, &doctor->causes[c], steps);
+            match(x, &doctor->causes[c], steps, steps + count);
     free(steps);
 }

@@ -280,6 +280,13 @@ static bool keeps_axes(struct rewriting *r)
            constant_of(r, "k")->count == 1 && is_computed(r, "x");
 }
 
+static bool reduces(struct rewriting *r)
+{
+    int64_t axes[AXES_MAX];
+    size_t count;
+    return is_computed(r, "x") && find_axes(node_of(r, "r"), axes, &count);
+}
+
 static bool same_axes(struct rewriting *r)
 {
     int64_t one[AXES_MAX], other[AXES_MAX];

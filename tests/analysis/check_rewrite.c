@@ -180,6 +180,30 @@ static const struct rewrite_case cases[] = {
      "QuantizeLinear(x, s) "
      "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
      NULL},
+    {"square-in-half", 13, NULL,
+     "(float[2,5] x, float[2,5] z) => (float[2] y) <int64[1] a = {1}> { c = Mul(x, x) d = Mul(z, "
+     "z) s = ReduceSum <keepdims = 0> (c, a) t = ReduceSum <keepdims = 0> (d, a) p = Mul(s, t) y = "
+     "Sqrt(p) }",
+     /* of what may be negative */
+     "(float[2,5] x, float[2,5] z) => (float[2] y) <int64[1] a = {1}> { c = Mul(x, z) d = Mul(z, "
+     "z) s = ReduceSum <keepdims = 0> (c, a) t = ReduceSum <keepdims = 0> (d, a) p = Mul(s, t) y = "
+     "Sqrt(p) }",
+     NULL},
+    {"square-in-half", 13, NULL,
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}> { c = Mul(x, x) s = ReduceSum <keepdims = "
+     "0> (c, a) y = Sqrt(s) }",
+     "(float[2,5] x) => (float[2] y) <int64[1] a = {1}> { c = Exp(x) s = ReduceSum <keepdims = 0> "
+     "(c, a) y = Sqrt(s) }",
+     "ReduceMax"},
+    {"square-in-half", 17, NULL,
+     "(float[2,5] x, int64[1] b) => (float[2,1] y) <float k = {2}, int64[1] a = {1}> { c = Pow(x, "
+     "k) s = ReduceSum(c, a) y = Sqrt(s) }",
+     /* axes that are not known */
+     "(float[2,5] x, int64[1] b) => (float[2,1] y) <float k = {2}> { c = Pow(x, k) s = "
+     "ReduceSum(c, b) y = Sqrt(s) }",
+     "ReduceMax"},
+    {"square-in-half", 18, NULL, "(float[2,5] x) => (float[1,1] y) { y = ReduceL2(x) }",
+     "(float[2,5] x) => (float[1,1] y) { y = ReduceL1(x) }", "ReduceMax"},
     {"decomposed-attention", 23, "ort-cuda",
      "(float[1,2,3,4] q, float[1,5,2,4] k, float[1,2,5,6] v, float[3,5] m) => (float[1,2,3,6] y) "
      "<float c = {0.5}> { t = Transpose <perm = [0, 2, 3, 1]> (k) s = MatMul(q, t) a = Mul(s, c) "

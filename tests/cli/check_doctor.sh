@@ -55,6 +55,21 @@ shows out "0 of 4 first choices change, at 39" "fine below 40 dB"
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 
+# A normalisation that is written out before the cause is no part of it.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+nodes = [node("ReduceMean", "x", "mean", axes=[-1]), node("Sub", "x mean", "d"), node("Mul", "d d", "square"), node("ReduceMean", "square", "variance", axes=[-1]),
+         node("Add", "variance e", "sum"), node("Sqrt", "sum", "root"), node("Div", "d root", "unit"), node("Mul", "unit gain", "large"), node("Mul", "large large", "squares"),
+         node("ReduceSum", "squares axis", "total"), node("Sqrt", "total", "length"), node("Div", "large length", "y")]
+write_model("lengths.onnx", nodes, {"x": (4, 64)}, ["y"], {"e": np.float32(1e-5), "gain": np.float32(60), "axis": np.array([-1])}, opset=17)
+np.savez("lengths.npz", x=np.random.default_rng(2).standard_normal((4, 64)).astype("f4"))
+END
+expect 1 "a norm before" "$program" doctor lengths.onnx -i lengths.npz --for torch --no-plan -q
+shows out "total (ReduceSum) overflows" "a norm before"
+! grep -q "decomposed-layernorm" out || fail "a norm before: its rule is said of the cause"
+
 # The command to go on with is of the same inputs and judges by the same.
 python3 - <<END || fail "a model with an odd name"
 import sys
