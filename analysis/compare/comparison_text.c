@@ -30,7 +30,7 @@ static double excess(const struct ulp_compared_value *value)
                : ulp_math_max(value->ratio / value->limit, value->max_ratio / value->max_limit);
 }
 
-/* "its error is 41 times what fp32 makes there (limit 4.5)" */
+/* "its error is 41 times what fp32 makes there; the limit is 4.5" */
 static void add_measure(struct ulp_text *out, const struct ulp_comparison *comparison,
                         const struct ulp_compared_value *value)
 {
@@ -59,7 +59,7 @@ static void add_measure(struct ulp_text *out, const struct ulp_comparison *compa
         ulp_text_add(out, "its error is %.2g where %s makes none", value->truth.max_abs,
                      arithmetic);
     else
-        ulp_text_add(out, "its %s is %.3g times what %s makes there (limit %.2g)",
+        ulp_text_add(out, "its %s is %.3g times what %s makes there; the limit is %.2g",
                      largest ? "largest error" : "error", ratio, arithmetic, limit);
 }
 
@@ -93,14 +93,6 @@ static const struct ulp_compared_tensor *find_nearest(const struct ulp_compariso
     return nearest;
 }
 
-/* A sentence begins with a capital. */
-static void add_sentences(struct ulp_text *out, const char *text)
-{
-    const bool small = *text >= 'a' && *text <= 'z';
-    if (*text)
-        ulp_text_add(out, "%c%s", small ? *text - 'a' + 'A' : *text, text + 1);
-}
-
 /* Explained is not accurate: an arithmetic that overflows explains what has overflowed. */
 static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
 {
@@ -119,44 +111,57 @@ static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *c
         return;
     const size_t by = worst->values[f].by;
     const double own = worst->expected[by].rms / worst->range.ref_rms;
-    ulp_text_show(text, "But explained is not accurate: '%s'", worst->name);
+    ulp_text_show(text, "explained is not accurate: '%s'", worst->name);
     ulp_text_add(text, " is off by %.2g of its rms", most);
     if (isfinite(own))
         ulp_text_add(text, ", where %s by itself is off by %.2g", comparison->arithmetics[by], own);
-    ulp_text_add(text, "; ulpscope audit -a %s says why. ", comparison->arithmetics[by]);
+    ulp_text_add(text, "; ulpscope audit -a %s says why", comparison->arithmetics[by]);
 }
 
 /* What is explained, by what, and how narrowly. */
-static void add_explained(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
+static void say_explained(struct ulp_headline *head, const struct ulp_comparison *comparison,
+                          size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     const struct ulp_compared_tensor *nearest = find_nearest(comparison, f);
-    ulp_text_add(text, "explained by %s (%zu tensor%s).",
+    ulp_text_add(&head->what, "explained by %s (%zu tensor%s)",
                  file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
                  file->tensor_count, file->tensor_count == 1 ? "" : "s");
-    ulp_text_show(text, " Nearest to its limit: '%s', ", nearest->name);
-    add_measure(text, comparison, &nearest->values[f]);
-    ulp_text_add(text, ". ");
-    add_inaccurate(text, comparison, f);
-    add_sentences(text, file->cause.text ? file->cause.text : "");
+    ulp_text_show(&head->why, "at '%s' ", nearest->name);
+    add_measure(&head->why, comparison, &nearest->values[f]);
+    add_inaccurate(&head->todo, comparison, f);
+    if (*file->cause.text)
+        ulp_text_show(&head->why, ". %s", file->cause.text);
+    if (!head->todo.length)
+        ulp_text_add(&head->todo, "nothing");
 }
 
+/* What to do about a cause. */
+static const char *const todo[] = {
+    [ULP_CAUSE_NONE] = "record inner tensors, too: the first that differs leads to the cause",
+    [ULP_CAUSE_PREPROCESSING] = "prepare the input as the reference's is, and record again",
+    [ULP_CAUSE_INPUTS] = "mend what prepares the input; --recorded-inputs takes what it was",
+    [ULP_CAUSE_FORMAT] = "where that arithmetic is meant, ask about it: --arith",
+    [ULP_CAUSE_NODE] = "look at what the runtime makes of these nodes: weights, fusions",
+    [ULP_CAUSE_SHAPE] = "record the tensor as the graph computes it",
+    [ULP_CAUSE_UNJUDGED] = "give samples whose outputs have elements to compare",
+};
+
 /* Why it is not explained, and then where. */
-static void add_unexplained(struct ulp_text *text, const struct ulp_comparison *comparison,
+static void say_unexplained(struct ulp_headline *head, const struct ulp_comparison *comparison,
                             size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     const struct ulp_compared_tensor *tensor = &comparison->tensors[file->first_unexplained];
-    ulp_text_add(text, "NOT explained. ");
-    add_sentences(text, file->cause.text ? file->cause.text : "");
-    ulp_text_show(text, "\nFirst unexplained: '%s'", tensor->name);
+    ulp_text_show(&head->what, "NOT explained, first '%s'", tensor->name);
     if (tensor->node)
-        ulp_text_show(text, " (node %td %s, %s)", tensor->index, tensor->node, tensor->op);
+        ulp_text_show(&head->what, " (node %td, %s)", tensor->index, tensor->op);
     else
-        ulp_text_add(text, " (an input)");
-    ulp_text_add(text, ": ");
-    add_measure(text, comparison, &tensor->values[f]);
-    ulp_text_add(text, ".");
+        ulp_text_add(&head->what, " (an input)");
+    if (*file->cause.text)
+        ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
+    add_measure(&head->why, comparison, &tensor->values[f]);
+    ulp_text_add(&head->todo, "%s", todo[file->cause.kind]);
 }
 
 /* The arithmetics that fit best, with those asked about. */
@@ -212,26 +217,16 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
                         size_t f)
 {
     const struct ulp_compared_file *file = &comparison->files[f];
-    struct ulp_text *out = page->out, text = {0};
+    struct ulp_headline head = {0};
+    char name[ULP_SHOWN_BYTES];
+    ulp_text_add(&head.what, "%s: ", ulp_show_end(name, sizeof name, file->name, 30));
     if (file->explained)
-        add_explained(&text, comparison, f);
+        say_explained(&head, comparison, f);
     else
-        add_unexplained(&text, comparison, f);
-    out->failed |= text.failed;
-    if (!text.failed) {
-        ulp_text_show(out, "%s%s%s: %s", page->bold, file->name, page->off,
-                      file->explained ? "" : page->red);
-        char *rest = strchr(text.data, '\n');
-        if (rest)
-            *rest++ = '\0';
-        ulp_page_wrapped(page, text.data, 2, ulp_page_columns(file->name, strlen(file->name)) + 2);
-        ulp_text_add(out, "%s", file->explained ? "" : page->off);
-        if (rest) {
-            ulp_text_add(out, "  ");
-            ulp_page_wrapped(page, rest, 2, 2);
-        }
-    }
-    ulp_text_free(&text);
+        say_unexplained(&head, comparison, f);
+    ulp_page_headline(page, file->explained ? "" : page->red, &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
     add_grade(page, comparison, f);
     add_unmatched(page, file);
     add_ranking(page, comparison, f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/search/search_text.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/emulation/emulation.h"
 #include "analysis/writing/columns.h"
@@ -219,17 +220,16 @@ static bool mends(const struct ulp_search *plan)
 static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_search *plan = x->doctor->plan;
-    char *text = NULL;
+    struct ulp_text text = {0};
     if (!plan || !(mends(plan) || plan->full > 1))
         return ULP_OK;
-    const enum ulp_status status = ulp_search_text(plan, &text, error);
-    if (status != ULP_OK)
-        return status;
-    text[strcspn(text, "\n")] = '\0';
-    x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text);
-    x->failed |= !x->doctor->remedy;
-    free(text);
-    return ULP_OK;
+    ulp_search_verdict(&text, plan, false);
+    if (!text.failed) {
+        text.data[strcspn(text.data, "\n")] = '\0';
+        x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
+    }
+    ulp_text_free(&text);
+    return x->doctor->remedy ? ULP_OK : ulp_out_of_memory(error);
 }
 
 static void add_word(struct ulp_text *out, const char *word)

@@ -1,4 +1,7 @@
 /* A diagnosis as text: the verdict, the most probable cause first, what to do, the command. */
+#include <string.h>
+
+#include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
@@ -22,14 +25,47 @@ void ulp_doctor_verdict(struct ulp_text *out, const struct ulp_doctor *doctor)
                   caused ? doctor->causes[0].text : doctor->reason);
 }
 
+/* "broken in fp16: output logits (classify): 1 of 4 first choices change"; where that is too long
+ * for a line, what happened to the output before its name. */
+static void add_what(struct ulp_text *out, const struct ulp_doctor *doctor)
+{
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(&doctor->audit->lanes[0]);
+    const char *grade = ulp_grade_name(doctor->grade), *reason = doctor->reason;
+    const size_t columns = strlen(grade) + strlen(doctor->arithmetic) + strlen(" in : ");
+    ulp_text_show(out, "%s in %s: ", grade, doctor->arithmetic);
+    if (!worst || worst->judged.grade == ULP_GRADE_NOT || strncmp(reason, "output ", 7) != 0 ||
+        columns + ulp_page_columns(reason, strcspn(reason, ",")) <= ULP_HEADLINE_COLUMNS)
+        ulp_text_show(out, "%s", reason);
+    else
+        ulp_text_show(out, "%s; output %s (%s)", worst->judged.text, worst->name,
+                      ulp_task_name(worst->judged.task));
+}
+
+/* What the outputs are, the most probable cause, what to do about it. */
+static void conclude(struct ulp_headline *head, const struct ulp_doctor *doctor)
+{
+    const struct ulp_doctor_cause *cause =
+        doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
+    add_what(&head->what, doctor);
+    ulp_text_show(&head->why, "%s",
+                  cause                             ? cause->text
+                  : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
+                                                    : "no cause was found");
+    if (cause && cause->fix)
+        ulp_text_show(&head->todo, "%s", cause->fix);
+    else if (doctor->grade == ULP_GRADE_FINE)
+        ulp_text_add(&head->todo, "nothing");
+    else if (doctor->remedy)
+        ulp_text_show(&head->todo, "%s", doctor->remedy);
+}
+
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)
 {
-    const char *colour = colour_of(page, doctor->grade);
-    struct ulp_text text = {0};
-    ulp_doctor_verdict(&text, doctor);
-    ulp_text_add(page->out, "%s", colour);
-    ulp_page_broken(page, &text, 2, 0);
-    ulp_text_add(page->out, "%s", *colour ? page->off : "");
+    struct ulp_headline head = {0};
+    conclude(&head, doctor);
+    ulp_page_headline(page, colour_of(page, doctor->grade), &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
 }
 
 static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause *cause, bool first)
@@ -41,7 +77,7 @@ static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause
         ulp_text_show(&rule, "%s (ulpscope lint --explain %s)", cause->rule, cause->rule);
     if (rule.data)
         add_line(page, "rule", rule.data);
-    if (cause->fix)
+    if (cause->fix && !first)
         add_line(page, "do", cause->fix);
     page->out->failed |= rule.failed;
     ulp_text_free(&rule);
@@ -80,11 +116,9 @@ enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
     add_verdict(&page, doctor);
-    if (doctor->cause_count && doctor->grade != ULP_GRADE_FINE)
-        add_line(&page, "result", doctor->reason);
     for (size_t c = 0; c < doctor->cause_count; c++)
         add_cause(&page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
-    if (doctor->remedy)
+    if (doctor->remedy && (!doctor->cause_count || doctor->causes[0].fix))
         add_line(&page, "remedy", doctor->remedy);
     add_steps(&page, doctor);
     ulp_text_add(&text, "  next      %s\n", doctor->next); /* on one line, to be copied */

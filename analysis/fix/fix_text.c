@@ -48,10 +48,8 @@ void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
     ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
     if (!fix->met)
         add_miss(out, after);
-    if (fix->plan) {
-        ulp_text_add(out, "%s", fix->plan->met && fix->plan->target_count ? "," : "");
+    if (fix->plan)
         ulp_search_say_draws(out, fix->plan);
-    }
     if (fix->path)
         ulp_text_show(out, ": %s", fix->path);
     else if (fix->reason)
@@ -170,18 +168,51 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
     add_line(page, "looked at", &text);
 }
 
+/* What of it is short: the grade and the way there; what was, what is; the file. */
+static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
+{
+    const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
+    const bool nothing = fix->met && !fix->edit_count && !fix->plan;
+    ulp_text_show(&head->what, "%s: it %s %s in %s",
+                  nothing    ? "nothing to fix"
+                  : fix->met ? "fixed"
+                             : "not fixed",
+                  nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic);
+    ulp_text_show(&head->why, "%s", before->text);
+    if (nothing) {
+        ulp_text_add(&head->todo, "nothing");
+        return;
+    }
+    add_miss(&head->why, before);
+    ulp_text_show(&head->what, ", and is %s with ", ulp_grade_name(after->grade));
+    add_done(&head->what, fix);
+    ulp_text_show(&head->why, "; now %s", after->text);
+    if (!fix->met)
+        add_miss(&head->why, after);
+    if (fix->plan)
+        ulp_search_say_draws(&head->why, fix->plan);
+    if (fix->path)
+        ulp_text_show(&head->todo, "use %s", fix->path);
+    else if (fix->reason)
+        ulp_text_show(&head->todo, "no file: %s", fix->reason);
+    else
+        ulp_text_add(&head->todo,
+                     fix->met ? "--out FILE writes it" : "nothing that was tried helps");
+}
+
 enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                              struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_text text = {0}, verdict = {0};
+    struct ulp_text text = {0};
+    struct ulp_headline head = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
-    ulp_fix_verdict(&verdict, fix);
-    ulp_text_add(&text, "%s", fix->met ? "" : page.red);
-    ulp_page_broken(&page, &verdict, 2, 0);
-    ulp_text_add(&text, "%s", fix->met ? "" : page.off);
+    conclude(&head, fix);
+    ulp_page_headline(&page, fix->met ? "" : page.red, &head);
+    ulp_page_headline_rest(&page, &head, false);
+    ulp_headline_free(&page, &head);
     if (fix->edit_count || fix->plan) {
         for (int done = 0; done < ULP_FIX_DONE_COUNT; done++)
             for (size_t e = 0; e < fix->edit_count; e++)

@@ -286,6 +286,12 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
+bool ulp_judged_tells(const struct ulp_judged *judged)
+{
+    return judged->varies ||
+           (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0);
+}
+
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
                     const char *name)
 {
@@ -295,8 +301,7 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
     if (judged->grade == ULP_GRADE_NOT || judged->task == ULP_TASK_NONE)
         return;
     ulp_text_show(out, " (%s%s%s", name ? name : "", name ? ", " : "", ulp_task_name(judged->task));
-    if (judged->varies ||
-        (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0))
+    if (ulp_judged_tells(judged))
         ulp_text_show(out, ": %s", judged->text);
     ulp_text_add(out, ")");
 }

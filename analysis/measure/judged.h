@@ -44,6 +44,9 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
                     const char *name);
 
+/* Does its text say more than that and its decibels? */
+bool ulp_judged_tells(const struct ulp_judged *judged);
+
 /* judged_rows.c: the first of the largest; NaN is no choice where there is another. */
 size_t ulp_first_choice(const double *row, size_t length);
 

@@ -80,12 +80,6 @@ static struct ulp_hint_node get_node(const void *lane, size_t n)
     return (struct ulp_hint_node){node->name, node->index, node->keep};
 }
 
-static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
-{
-    const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
-    ulp_hint_keeps(page->out, &nodes, page->width > 0 ? (size_t)page->width : ULP_HINT_COLUMNS);
-}
-
 /* Does all that begins there come from a divisor, or the like, that has become zero? */
 static bool is_by_zero(const struct ulp_overflow_node *node)
 {
@@ -155,41 +149,44 @@ static void add_nonfinite(struct ulp_text *out, size_t count)
     ulp_text_add(out, "%zu element%s not finite", count, count == 1 ? " is" : "s are");
 }
 
-/* The best remedy, and what came of it beside what is without any. */
-static void add_best_remedy(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+/* The remedy with the best outputs; the first, that nothing is done, where none helps. */
+static const struct ulp_overflow_remedy *find_best(const struct ulp_overflow_lane *lane)
 {
-    const struct ulp_overflow_node *first = find_first(lane);
-    const struct ulp_overflow_remedy *as_it_is = lane->remedies, *best = as_it_is;
+    const struct ulp_overflow_remedy *best = lane->remedies;
     for (size_t r = 1; r < lane->remedy_count; r++)
         if (is_better(&lane->remedies[r], best))
             best = &lane->remedies[r];
+    return best;
+}
+
+/* "; keep 2 nodes in FP32: output y is at 63.4 dB, and without it at 2.2 dB" */
+static void add_best_remedy(struct ulp_text *out, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_remedy *as_it_is = lane->remedies, *best = find_best(lane);
     if (lane->remedy_count < 2)
         return;
     if (best == as_it_is) {
-        ulp_text_add(page->out, "; nothing that was tried helps");
-        if (first && find_worst(first)->largest > FLT_MAX)
-            ulp_text_add(page->out, ". Its values reach %s: " ULP_BEYOND_FP32,
-                         ULP_REACH(find_worst(first)->largest));
+        ulp_text_add(out, "; nothing that was tried helps");
         return;
     }
-    ulp_text_show(page->out, "; %s: ", best->what);
+    ulp_text_show(out, "; %s: ", best->what);
     if (!best->output || isnan(best->sqnr_db))
-        ulp_text_add(page->out, "no output can be compared");
+        ulp_text_add(out, "no output can be compared");
     else if (best->sqnr_db == INFINITY)
-        ulp_text_show(page->out, "output %s equals the reference", best->output);
+        ulp_text_show(out, "output %s equals the reference", best->output);
     else
-        ulp_text_show(page->out, "output %s is at %.1f dB", best->output, best->sqnr_db);
+        ulp_text_show(out, "output %s is at %.1f dB", best->output, best->sqnr_db);
     if (best->nonfinite) {
-        ulp_text_add(page->out, ", ");
-        add_nonfinite(page->out, best->nonfinite);
+        ulp_text_add(out, ", ");
+        add_nonfinite(out, best->nonfinite);
     }
-    ulp_text_add(page->out, ", and without it ");
+    ulp_text_add(out, ", and without it ");
     if (as_it_is->nonfinite)
-        add_nonfinite(page->out, as_it_is->nonfinite);
+        add_nonfinite(out, as_it_is->nonfinite);
     else if (isnan(as_it_is->sqnr_db))
-        ulp_text_add(page->out, "nothing can be compared");
+        ulp_text_add(out, "nothing can be compared");
     else
-        ulp_text_add(page->out, "at %.1f dB", as_it_is->sqnr_db);
+        ulp_text_add(out, "at %.1f dB", as_it_is->sqnr_db);
 }
 
 /* May the nodes be kept to some good, as far as that was tried? */
@@ -222,38 +219,93 @@ static bool has_values(const struct ulp_overflow_lane *lane)
     return any;
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+/* "its values reach 1.21e+05, and the largest fp16 is 65504" */
+static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *first = find_first(lane);
+    const struct ulp_overflow_output *worst = first ? find_worst(first) : NULL;
+    if (worst && worst->largest > lane->arithmetic.storage.max_finite)
+        ulp_text_add(out, "its values reach %s, and the largest %s is %.6g",
+                     ULP_REACH(worst->largest), lane->arithmetic.storage.name,
+                     lane->arithmetic.storage.max_finite);
+    else if (worst && worst->cause == ULP_OVERFLOW_ZERO && worst->culprit)
+        ulp_text_show(out, "its %s becomes 0", worst->culprit);
+    else if (worst)
+        ulp_text_show(out, "by %s%s%s", ulp_overflow_cause_name(worst->cause),
+                      worst->culprit ? " " : "", worst->culprit ? worst->culprit : "");
+}
+
+static void add_todo(struct ulp_text *out, const struct ulp_overflow_lane *lane)
+{
+    const struct ulp_overflow_node *first = find_first(lane);
+    const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
+    if (!lane->harmful_count)
+        ulp_text_add(out, "nothing");
+    else if (lane->keep_count && keeping_helps(lane)) {
+        struct ulp_text keeps = {0};
+        ulp_hint_keeps(&keeps, &nodes, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
+        ulp_text_add(out, "%s", keeps.length ? keeps.data + 1 : "");
+        out->failed |= keeps.failed;
+        ulp_text_free(&keeps);
+    } else if (lane->remedy_count > 1 && find_best(lane) != lane->remedies)
+        ulp_text_show(out, "%s", find_best(lane)->what);
+    else if (first && find_worst(first)->largest > FLT_MAX)
+        ulp_text_add(out, ULP_BEYOND_FP32);
+    else
+        ulp_text_add(out, "compute it otherwise: ulpscope doctor looks for the cause");
+}
+
+static void conclude(struct ulp_headline *head, const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_node *nearest = find_nearest(lane);
-    const size_t masked = count_masked(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
-    struct ulp_text text = {0};
-    const struct ulp_page inner = ulp_page_make(&text, 0, false);
-    ulp_text_add(page->out, "%s", lane->harmful_count ? page->red : "");
-    ulp_text_add(&text, "%s: ", lane->name);
+    const struct ulp_page what = ulp_page_make(&head->what, 0, false);
+    ulp_text_show(&head->what, "%s: ", lane->name);
     if (lane->born_count) {
-        add_born(&inner, lane);
-        add_best_remedy(&inner, lane);
-    } else if (nearest && isinf(find_worst(nearest)->headroom_bits)) {
-        ulp_text_add(&text, "nothing overflows at %zu node%s; ", lane->node_count, s);
-        ulp_text_add(&text, has_values(lane) ? "all values are zero%s" : "no value is finite",
-                     masked ? " or masks" : "");
+        add_born(&what, lane);
+        add_reach(&head->why, lane);
+        add_best_remedy(&head->why, lane);
     } else if (nearest) {
-        ulp_text_add(&text, "nothing overflows at %zu node%s; ", lane->node_count, s);
-        ulp_text_show(&text, "the nearest, %s (%s), is %.1f bits below the largest number",
-                      nearest->name, nearest->op, show_bits(find_worst(nearest)->headroom_bits));
+        ulp_text_add(&head->what, "nothing overflows at %zu node%s", lane->node_count, s);
+        if (!isinf(find_worst(nearest)->headroom_bits))
+            ulp_text_show(&head->why, "%s (%s) is nearest, %.1f bits below the largest number",
+                          nearest->name, nearest->op,
+                          show_bits(find_worst(nearest)->headroom_bits));
+        else
+            ulp_text_add(&head->why,
+                         has_values(lane) ? "all values are zero%s" : "no value is finite",
+                         count_masked(lane) ? " or masks" : "");
     } else {
-        ulp_text_add(&text, "no float is computed");
+        ulp_text_add(&head->what, "no float is computed");
     }
-    ulp_page_broken(page, &text, 6, 0);
-    if (lane->harmful_count && lane->keep_count &&
-        keeping_helps(lane)) { /* on one line however long, to be copied */
-        ulp_text_add(page->out, "  %zu node%s in FP32:", lane->keep_count,
-                     lane->keep_count == 1 ? "" : "s");
-        add_keeps(page, lane);
-        ulp_text_add(page->out, "\n");
-    }
-    ulp_text_add(page->out, "%s", lane->harmful_count ? page->off : "");
+    add_todo(&head->todo, lane);
+}
+
+/* The keeps whole, where the line had no room for their names. */
+static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lane *lane,
+                      const char *said)
+{
+    struct ulp_text text = {0};
+    const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
+    if (!lane->harmful_count || !lane->keep_count || !keeping_helps(lane))
+        return;
+    ulp_hint_keeps(&text, &nodes, ULP_HINT_COLUMNS);
+    if (text.length && said && strcmp(text.data + 1, said) != 0)
+        ulp_text_add(page->out, "  %zu node%s in FP32:%s\n", lane->keep_count,
+                     lane->keep_count == 1 ? "" : "s", text.data);
+    page->out->failed |= text.failed;
+    ulp_text_free(&text);
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+{
+    const size_t masked = count_masked(lane);
+    struct ulp_headline head = {0};
+    conclude(&head, lane);
+    ulp_page_headline(page, lane->harmful_count ? page->red : "", &head);
+    ulp_page_headline_rest(page, &head, false);
+    add_keeps(page, lane, head.todo.data);
+    ulp_headline_free(page, &head);
     if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] && !computes_narrow(&lane->arithmetic))
         ulp_text_add(page->out,
                      "  In kernels that compute or accumulate in %s, values inside %zu node%s "
@@ -469,7 +521,7 @@ static enum ulp_status add_lane(const struct ulp_page *page,
     return status;
 }
 
-/* What the verdicts below say nothing of. */
+/* What the verdicts above say nothing of. */
 static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast)
 {
     for (size_t u = 0; u < forecast->unjudged.count && u < NAMED; u++) {
@@ -496,9 +548,9 @@ enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, 
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
     *out = NULL;
-    add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count; l++)
         add_verdict(&page, &forecast->lanes[l]);
+    add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = add_lane(&page, forecast, &forecast->lanes[l], error);
     if (status == ULP_OK)

@@ -126,50 +126,83 @@ static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof
 }
 
 /* What to do next. */
-static void add_advice(const struct ulp_page *page, const struct ulp_proof *proof)
+static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
 {
     const struct ulp_proof_input *assumed = NULL;
     for (size_t i = 0; i < proof->input_count; i++)
         if (!proof->inputs[i].given && !proof->inputs[i].sampled && !is_index(&proof->inputs[i]))
             assumed = &proof->inputs[i];
     if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
-        ulp_text_add(page->out, "%s",
-                     !proof->output_count
-                         ? "  No node has a float output that depends on the inputs.\n"
-                         : "  Nothing has to be kept in a wider format because of its range; what "
-                           "rounding does, ulpscope audit measures.\n");
+        ulp_text_add(out, "nothing; what rounding does, ulpscope audit measures");
         return;
     }
-    ulp_text_show(
-        page->out,
-        "  Next: ulpscope overflow %s --format %s -i INPUTS measures how near to %.5g your "
-        "samples come there",
-        proof->model_path, proof->arithmetic, proof->format.max_finite);
+    ulp_text_show(out, "ulpscope overflow --format %s measures how near your samples come",
+                  proof->arithmetic);
     if (assumed)
-        ulp_text_show(page->out,
+        ulp_text_show(out,
                       "; --input-range '%s=LO,HI' with what that input really is may prove more "
                       "(assumed: [%g, %g])",
                       assumed->name, assumed->low, assumed->high);
-    ulp_text_add(page->out, ".\n");
+}
+
+/* The proven output that comes nearest to the format's largest; NULL: none below that. */
+static const struct ulp_proof_node *find_nearest(const struct ulp_proof *proof, double below)
+{
+    const struct ulp_proof_node *best = NULL;
+    for (size_t n = 0; n < proof->node_count; n++) {
+        const struct ulp_proof_node *node = &proof->nodes[n];
+        if (verdict_of(node) == ULP_PROOF_PROVEN && bound_of(node) < below &&
+            (!best || bound_of(node) > bound_of(best)))
+            best = node;
+    }
+    return best;
+}
+
+static void add_why(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    const struct ulp_proof_node *first = first_unproven(proof),
+                                *nearest = find_nearest(proof, INFINITY);
+    if (first) {
+        ulp_text_add(page->out, "not proven: ");
+        add_name(page, first->index, first->name, first->op, 14);
+        ulp_text_add(page->out, ", ");
+        add_cause(page, proof, first);
+    } else if (nearest) {
+        add_name(page, nearest->index, nearest->name, nearest->op, 50);
+        ulp_text_add(page->out, " has the largest bound, %.3g of %.5g", bound_of(nearest),
+                     proof->format.max_finite);
+    } else {
+        ulp_text_add(page->out, "no node has a float output that depends on the inputs");
+    }
+}
+
+static void add_headline(const struct ulp_page *page, const struct ulp_proof *proof)
+{
+    struct ulp_headline head = {0};
+    const struct ulp_page what = ulp_page_make(&head.what, 0, false),
+                          why = ulp_page_make(&head.why, 0, false);
+    const size_t proven = proof->counts[ULP_PROOF_PROVEN];
+    add_upper(&head.what, proof->arithmetic);
+    if (!proof->output_count)
+        ulp_text_add(&head.what, ": there is nothing to prove, for ");
+    else if (proven == proof->output_count)
+        ulp_text_add(&head.what, ": none of the %zu node outputs can overflow, for ",
+                     proof->output_count);
+    else
+        ulp_text_add(&head.what, ": %zu of %zu node outputs cannot overflow, for ", proven,
+                     proof->output_count);
+    add_quantifier(&what, proof);
+    add_why(&why, proof);
+    add_advice(&head.todo, proof);
+    ulp_page_headline(page, first_unproven(proof) ? page->yellow : page->bold, &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
 {
-    const struct ulp_proof_node *first = first_unproven(proof);
-    const size_t proven = proof->counts[ULP_PROOF_PROVEN],
-                 conditional = proof->counts[ULP_PROOF_CONDITIONAL];
-    ulp_text_add(page->out, "%s", first ? page->yellow : page->bold);
-    add_upper(page->out, proof->arithmetic);
-    if (!proof->output_count)
-        ulp_text_add(page->out, ": there is nothing to prove for ");
-    else if (proven == proof->output_count)
-        ulp_text_add(page->out, ": none of the %zu node outputs can overflow for ",
-                     proof->output_count);
-    else
-        ulp_text_add(page->out, ": %zu of %zu node outputs cannot overflow for ", proven,
-                     proof->output_count);
-    add_quantifier(page, proof);
-    ulp_text_add(page->out, ".%s\n", page->off);
+    const size_t conditional = proof->counts[ULP_PROOF_CONDITIONAL];
+    add_headline(page, proof);
     for (size_t i = 0; i < proof->input_count; i++)
         if (proof->inputs[i].beyond) {
             ulp_text_add(page->out, "  Not proven: input ");
@@ -182,13 +215,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
             else
                 ulp_text_add(page->out, "its type in the model ends before.\n");
         }
-    if (first) {
-        ulp_text_add(page->out, "  Not proven: ");
-        add_name(page, first->index, first->name, first->op, 14);
-        ulp_text_add(page->out, ", ");
-        add_cause(page, proof, first);
-        ulp_text_add(page->out, ".\n");
-    }
     if (conditional)
         ulp_text_add(page->out,
                      "  %zu more cannot unless one of those that are not proven overflows first.\n",
@@ -203,7 +229,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
         ulp_text_add(page->out,
                      "  Affine forms did not fit into memory, and bounds are wider without "
                      "them: --max-memory allows more.\n");
-    add_advice(page, proof);
 }
 
 static void add_box(const struct ulp_page *page, const struct ulp_proof *proof)
@@ -256,13 +281,7 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
     ulp_text_add(page->out, "\nproven, nearest to %.5g\n       bound   bits  node\n",
                  proof->format.max_finite);
     for (int r = 0; r < NEAREST; r++) {
-        const struct ulp_proof_node *best = NULL;
-        for (size_t n = 0; n < proof->node_count; n++) {
-            const struct ulp_proof_node *node = &proof->nodes[n];
-            if (verdict_of(node) == ULP_PROOF_PROVEN && bound_of(node) < below &&
-                (!best || bound_of(node) > bound_of(best)))
-                best = node;
-        }
+        const struct ulp_proof_node *best = find_nearest(proof, below);
         if (!best)
             return;
         below = bound_of(best);

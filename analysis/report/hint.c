@@ -37,11 +37,15 @@ static void add_name(struct ulp_text *out, const char *name)
 }
 
 /* Their indexes, neighbours together: " --keep '#12-14=fp32'". */
-static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
+static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns)
 {
+    enum { RANGE = 34 }; /* columns of a range and of what says that there are more */
+    const size_t begun = out->length;
     size_t ranges = 0, first = 0, last = 0, left = nodes->kept;
     bool open = false;
     for (size_t n = 0; n <= nodes->count && ranges < RANGES_MAX; n++) {
+        if (ranges && out->length - begun + RANGE > columns)
+            break;
         const struct ulp_hint_node node =
             n < nodes->count ? nodes->get(nodes->lane, n) : (struct ulp_hint_node){0};
         if (open && (!node.keep || node.index != last + 1)) {
@@ -75,7 +79,7 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, si
     if (named && names.length)
         ulp_text_put(out, names.data, names.length);
     else
-        add_ranges(out, nodes);
+        add_ranges(out, nodes, columns);
     out->failed |= names.failed;
     ulp_text_free(&names);
 }
@@ -119,24 +123,45 @@ static bool follows_others(const struct ulp_audit_lane *lane)
     return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
 }
 
-void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
+/* Options that keep nodes, or the command that finds which, and why. */
+static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, size_t columns)
 {
     const struct ulp_audit_remedy *remedy = &lane->remedy;
     struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
     for (size_t n = 0; n < lane->node_count; n++)
         nodes.kept += get_node(lane, n).keep;
-    if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane))) {
-        ulp_text_add(out, "Try");
-        ulp_hint_keeps(out, &nodes, ULP_HINT_COLUMNS);
-    }
-    if (!nodes.kept && !remedy->tried && follows_others(lane))
-        ulp_text_add(out, "Try ulpscope plan -a %s, as outputs follow other decisions",
+    if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane)))
+        ulp_hint_keeps(out, &nodes, columns);
+    else if (!nodes.kept && !remedy->tried && follows_others(lane))
+        ulp_text_add(out, " ulpscope plan -a %s, as outputs follow other decisions",
                      lane->arithmetic.asked);
-    if (remedy->node_count)
-        add_figure(out, remedy);
-    else if (remedy->tried)
-        ulp_text_add(out, "Try ulpscope plan -a %s, as %s", lane->arithmetic.asked,
+    if (remedy->tried && !remedy->node_count)
+        ulp_text_add(out, " ulpscope plan -a %s, as %s", lane->arithmetic.asked,
                      isfinite(remedy->before_db)
                          ? "no one to three nodes in FP32 gain a decibel"
                          : "FP32 where values are not finite leaves some that are not");
+}
+
+void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
+{
+    struct ulp_text trial = {0};
+    add_trial(&trial, lane, ULP_HINT_COLUMNS);
+    if (trial.length)
+        ulp_text_add(out, "Try%s", trial.data);
+    if (lane->remedy.node_count)
+        add_figure(out, &lane->remedy);
+    out->failed |= trial.failed;
+    ulp_text_free(&trial);
+}
+
+void ulp_report_todo(const struct ulp_audit_lane *lane, struct ulp_text *out)
+{
+    struct ulp_text trial = {0};
+    add_trial(&trial, lane, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
+    if (trial.length)
+        ulp_text_add(out, "%s", trial.data + 1);
+    out->failed |= trial.failed;
+    ulp_text_free(&trial);
+    if (lane->remedy.node_count)
+        add_figure(out, &lane->remedy);
 }

@@ -5,6 +5,7 @@
 
 #include <ulpscope/report.h>
 
+#include "analysis/writing/columns.h"
 #include "base/text/shown.h"
 #include "base/text/text.h"
 
@@ -19,9 +20,17 @@ enum ulp_status ulp_report_add_text(const struct ulp_audit *audit, int width, bo
 enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
                                size_t limit_count, bool allow_nonfinite_inputs,
                                struct ulp_text *out, struct ulp_error *error);
-/* report_verdict.c: a sentence or two about one arithmetic, on one line. */
+/* report_verdict.c: a sentence or two about one arithmetic, on one line; and as what, why and what
+ * to do. */
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out);
+void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         struct ulp_headline *verdict);
+/* report_cause.c. The node of the largest share in the error of the outputs, or of the largest
+ * decision; NULL: they are not known. What the worst output's error comes from: "; node 4 ...". */
+const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane);
+void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst);
 /* "node 4 fc (Gemm) causes 97 % of it, by the rounding of its weights": of what is explained, which
  * --output may have asked for. `what` it is of the output of that name. */
 void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
@@ -39,6 +48,8 @@ void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
 /* hint.c: what to try next, with options as a shell takes them, and what that gives. */
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
+/* The same for a verdict's line; empty: there is nothing to try. */
+void ulp_report_todo(const struct ulp_audit_lane *lane, struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */
 struct ulp_hint_node {
     const char *name;

@@ -73,42 +73,51 @@ static void add_qdq_divergence(const struct ulp_page *page, const struct ulp_aud
 /* Text under a title, broken at the width. */
 static void add_wrapped(const struct ulp_page *page, const char *title, const char *text)
 {
-    const size_t used = ulp_page_columns(title, strlen(title));
+    const size_t indent = ulp_page_columns(title, strlen(title));
     struct ulp_text shown = {0};
     ulp_text_show(&shown, "%s", text);
     ulp_text_add(page->out, "%s", title);
-    ulp_page_broken(page, &shown, used < 40 ? used : 4, used);
+    ulp_page_broken(page, &shown, indent, indent);
 }
 
 /* The conclusion about one arithmetic, before any table. */
 static void add_verdict(const struct ulp_page *page, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane)
 {
-    struct ulp_text verdict = {0};
-    char title[ULP_SHOWN_BYTES];
-    ulp_report_verdict(audit, lane, &verdict);
-    ulp_show(title, sizeof title - 2, lane->name, 76, 0); /* a list of kept nodes is cut */
+    struct ulp_headline verdict = {0};
     const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
-    const char *colour = grade == ULP_GRADE_FINE     ? ""
-                         : grade == ULP_GRADE_BROKEN ? page->red
-                                                     : page->yellow;
-    ulp_text_add(page->out, "%s", colour);
-    add_wrapped(page, strcat(title, ": "), verdict.data ? verdict.data : "");
-    ulp_text_add(page->out, "%s", *colour ? page->off : "");
-    page->out->failed |= verdict.failed;
-    ulp_text_free(&verdict);
+    ulp_report_headline(audit, lane, &verdict);
+    ulp_page_headline(page,
+                      grade == ULP_GRADE_FINE     ? ""
+                      : grade == ULP_GRADE_BROKEN ? page->red
+                                                  : page->yellow,
+                      &verdict);
+    ulp_headline_free(page, &verdict);
+}
+
+/* What of the conclusion did not fit there, whole. */
+static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane)
+{
+    struct ulp_headline verdict = {0};
     struct ulp_text hint = {0};
+    ulp_report_headline(audit, lane, &verdict);
     ulp_report_hint(lane, &hint);
-    const char *gain = hint.length ? strrchr(hint.data, '#') : NULL;
-    if (gain && gain[1] != ' ') /* a node's index */
-        gain = NULL;
-    const int length = gain ? (int)(gain - hint.data - 1) : (int)hint.length;
-    if (hint.length) /* on one line however long, to be copied */
-        ulp_text_add(page->out, "  %.*s\n", length, hint.data);
-    if (gain)
-        ulp_text_add(page->out, "    %s\n", gain);
-    page->out->failed |= hint.failed;
+    const char *todo = verdict.todo.data, *tried = hint.length ? hint.data + strlen("Try ") : "";
+    if (todo && *tried &&
+        (strcmp(todo, tried) != 0 || ulp_page_columns(todo, verdict.todo.length) >
+                                         ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT)) {
+        const char *gain = strstr(tried, " # ");
+        const int length = gain ? (int)(gain - hint.data) : (int)hint.length;
+        ulp_text_add(page->out, "  %.*s\n", length, hint.data); /* on one line, to be copied */
+        if (gain)
+            ulp_text_add(page->out, "   %s\n", gain);
+    }
+    page->out->failed |= hint.failed || verdict.todo.failed;
     ulp_text_free(&hint);
+    ulp_text_free(&verdict.todo);
+    ulp_page_headline_rest(page, &verdict, true);
+    ulp_headline_free(page, &verdict);
 }
 
 static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
@@ -119,6 +128,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_text_add(page->out, "%s\n", page->off);
     if (strcmp(lane->arithmetic.asked, lane->arithmetic.name) != 0)
         ulp_text_add(page->out, "  %s\n", lane->arithmetic.name);
+    add_rest(page, audit, lane);
     ulp_page_kept(page, lane);
     ulp_page_kernels(page, lane);
     ulp_page_shares(page, lane);

@@ -57,7 +57,7 @@ const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample 
     return worst;
 }
 
-/* "logits is at sqnr_db 63.1", "logits equals the reference", "logits has no element to compare" */
+/* "logits is at 63.1 dB", "logits equals the reference", "logits has no element to compare" */
 void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample)
 {
     const char *reason = ulp_judge_find_reason(sample->metric);
@@ -65,6 +65,8 @@ void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample 
         ulp_text_show(out, "%s %s", sample->output, reason);
     else if (sample->value == INFINITY && strcmp(sample->metric, "sqnr_db") == 0)
         ulp_text_show(out, "%s equals the reference", sample->output);
+    else if (strcmp(sample->metric, "sqnr_db") == 0)
+        ulp_text_show(out, "%s is at %.1f dB", sample->output, sample->value);
     else
         ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
 }

@@ -70,64 +70,74 @@ static void add_file(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, ".\n");
 }
 
-static void add_found(struct ulp_text *out, const struct ulp_search *found)
+static void say_found(struct ulp_headline *head, struct ulp_text *notes,
+                      const struct ulp_search *found)
 {
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
-    ulp_text_add(out, "Of %zu product%s ", found->layer_count, plural(found->layer_count));
-    ulp_search_say_formats(out, found);
-    ulp_text_show(out, ": %.4g bits for a factor's value on average, scales included%s%s",
+    ulp_text_add(&head->what, "Of %zu product%s ", found->layer_count, plural(found->layer_count));
+    ulp_search_say_formats(&head->what, found);
+    ulp_text_show(&head->what, ": %.4g bits for a factor's value on average, scales included%s%s",
                   found->bits, ulp_search_is_weighted(found) ? ", weighted by " : "",
                   ulp_search_is_weighted(found) ? found->cost : "");
     if (found->budget > 0)
-        ulp_text_add(out, " (%.4g allowed)", found->budget);
-    ulp_text_add(out, "; ");
-    ulp_search_say_figure(out, worst);
+        ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
+    ulp_search_say_figure(&head->why, worst);
     if (found->tolerance_count && isfinite(worst->ratio))
-        ulp_text_add(out, " (%.3g of the error allowed)", worst->ratio);
+        ulp_text_add(&head->why, " (%.3g of the error allowed)", worst->ratio);
     if (isfinite(found->predicted) && found->predicted > 0) {
-        ulp_text_add(out, "; the sum of what each product adds alone is ");
-        add_error(out, found, found->predicted);
+        ulp_text_add(&head->why, "; the sum of what each product adds alone is ");
+        add_error(&head->why, found, found->predicted);
     }
-    ulp_text_add(out, ".\n");
-    add_uniforms(out, found);
+    add_uniforms(notes, found);
     if (found->unit) {
-        ulp_text_add(out,
+        ulp_text_add(notes,
                      "Factors are scaled back before they are multiplied; with scales in the "
                      "units of the GPU %s: ",
                      found->unit);
-        add_error(out, found, found->unit_ratio);
-        ulp_text_add(out, ".\n");
+        add_error(notes, found, found->unit_ratio);
+        ulp_text_add(notes, ".\n");
     }
-    add_file(out, found);
+    add_file(notes, found);
 }
 
-void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found)
+void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
+                           const struct ulp_search *found)
 {
     if (!found->met) {
-        ulp_text_add(out, found->timed_out
-                              ? "The time was over before an allocation was found that meets "
-                              : "No allocation meets ");
-        ulp_search_say_tolerances(out, found);
+        ulp_text_add(&head->what,
+                     found->timed_out
+                         ? "The time was over before an allocation was found that meets "
+                         : "No allocation meets ");
+        ulp_search_say_tolerances(&head->what, found);
         if (found->budget > 0)
-            ulp_text_add(out, " with %.4g bits on average", found->budget);
-        ulp_text_add(out, ": with %s in every product the error is %.3g times what is allowed.\n",
-                     found->base, found->full);
+            ulp_text_add(&head->what, " with %.4g bits on average", found->budget);
+        ulp_text_add(&head->what,
+                     ": with %s in every product the error is %.3g times what is allowed%s",
+                     found->base, found->full, found->layer_count ? ". " : "");
     }
     if (found->layer_count)
-        add_found(out, found);
+        say_found(head, notes, found);
     else if (found->met)
-        ulp_text_add(out, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv whose "
-                          "factors could be quantised.\n");
+        ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
+                                  "whose factors could be quantised");
+    ulp_text_add(&head->todo, found->met && found->layer_count
+                                  ? "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out "
+                                    "FOLDER"
+                              : found->met ? "nothing"
+                              : found->timed_out
+                                  ? "give it more time"
+                                  : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
-        ulp_text_add(out, "No single product in another format, others giving way, has less error: "
-                          "each was tried.\n");
+        ulp_text_add(notes,
+                     "No single product in another format, others giving way, has less error: "
+                     "each was tried.\n");
     else if (found->minimal)
-        ulp_text_add(out,
+        ulp_text_add(notes,
                      "No single product can do with fewer bits: each of the %zu that could "
                      "have them was tried.\n",
                      found->tried);
     else if (found->timed_out)
-        ulp_text_add(out, "The time was over before all was tried: this is the best so far.\n");
+        ulp_text_add(notes, "The time was over before all was tried: this is the best so far.\n");
 }
 
 /* ---- tables ---- */

@@ -46,12 +46,25 @@ static const char *widest(const struct ulp_search *found)
     return name_of(found, found->format_count - 1);
 }
 
-/* What stays in the wider format. */
-static void add_price(struct ulp_text *out, const struct ulp_search *found)
+/* "67.6 dB at logits, without them 2.2 dB": of decibels and of one output no word twice. */
+static void add_figures(struct ulp_text *out, const struct ulp_search *found)
 {
-    if (found->macs > 0 && found->bytes > 0)
-        ulp_text_add(out, " (%.3g %% of the multiply-adds, %.3g %% of the bytes)",
-                     100 * found->kept_macs / found->macs, 100 * found->kept_bytes / found->bytes);
+    const struct ulp_search_sample *after = ulp_search_worst(found->samples, found->sample_count),
+                                   *before =
+                                       ulp_search_worst(found->before_samples, found->before_count);
+    const bool some = after && *after->metric;
+    if (some)
+        ulp_search_say_figure(out, after);
+    if (some && isfinite(after->ratio) && strcmp(after->metric, "sqnr_db") != 0)
+        ulp_text_add(out, " (%.3g of the error allowed)", after->ratio);
+    if (!before || !*before->metric || (some && !found->kept_count))
+        return;
+    ulp_text_add(out, some ? ", without them " : "");
+    if (some && strcmp(before->metric, "sqnr_db") == 0 && isfinite(before->value) &&
+        strcmp(before->output, after->output) == 0)
+        ulp_text_add(out, "%.1f dB", before->value);
+    else
+        ulp_search_say_figure(out, before);
 }
 
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
@@ -60,7 +73,7 @@ void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
         const struct ulp_search_target *target = &found->targets[t];
         const char *reason = ulp_judge_find_reason(target->metric);
         ulp_text_add(out, t            ? (t + 1 == found->target_count ? " and " : ", ")
-                          : found->met ? " and holds in "
+                          : found->met ? ", and holds in "
                                        : ", but holds in ");
         ulp_text_show(out, "%zu of %zu%s%s%s", target->held_count, target->draw_count,
                       t ? "" : " draws",
@@ -75,6 +88,14 @@ void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
     }
     if (found->target_count && found->sample_count == 1 && !found->validated_count)
         ulp_text_add(out, "; on other inputs: unknown");
+}
+
+/* What stays in the wider format. */
+static void add_price(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (found->kept_count && found->macs > 0 && found->bytes > 0)
+        ulp_text_add(out, "; they have %.3g %% of the multiply-adds and %.3g %% of the bytes",
+                     100 * found->kept_macs / found->macs, 100 * found->kept_bytes / found->bytes);
 }
 
 /* Below so many directions a single run says little. */
@@ -119,85 +140,87 @@ static void add_over(struct ulp_text *out, const struct ulp_search *found)
                      : "");
 }
 
-static void add_plan(struct ulp_text *out, const struct ulp_search *found)
+/* "fp16 then meets sqnr_db=60" */
+static void add_meets(struct ulp_text *out, const struct ulp_search *found, const char *then)
 {
-    const struct ulp_search_sample *after = ulp_search_worst(found->samples, found->sample_count);
-    const bool counted =
-        strcmp(found->cost, "nodes") == 0 || strcmp(found->cost, "nodes+macs") == 0;
-    ulp_text_show(out, "Keep %zu of %zu nodes in %s", found->kept_count, found->node_count,
-                  widest(found));
-    add_price(out, found);
-    ulp_text_show(out, "%s%s: %s then %s ", counted ? "" : ", least by ",
-                  counted ? "" : found->cost, name_of(found, found->narrow),
+    ulp_text_show(out, "%s%s %s ", name_of(found, found->narrow), then,
                   found->ratio <= 1 ? "meets" : "does not meet");
     ulp_search_say_tolerances(out, found);
-    ulp_search_say_draws(out, found);
-    ulp_text_add(out, "; ");
-    ulp_search_say_figure(out, after);
-    if (isfinite(after->ratio))
-        ulp_text_add(out, " (%.3g of the error allowed)", after->ratio);
-    ulp_text_add(out, ", and without them ");
-    ulp_search_say_figure(out, ulp_search_worst(found->before_samples, found->before_count));
-    ulp_text_add(out, ".\n");
-    if (found->grade_text)
-        ulp_text_show(out, "What the outputs are for: %s.\n", found->grade_text);
-    if (found->minimal && found->kept_count)
-        ulp_text_add(out, found->confidence > 0
-                              ? "Without any single one of them there is no room for other "
-                                "roundings: each was tried.\n"
-                              : "Without any single one of them it is not met: each was tried.\n");
-    if (found->timed_out)
-        add_over(out, found);
-    add_spread(out, found);
-    add_casts(out, found);
 }
 
-/* What meets it with nothing but the nodes that had to be kept. */
-static void add_nothing(struct ulp_text *out, const struct ulp_search *found)
+/* What meets it with nothing but the nodes that had to be kept? */
+static bool keeps_nothing(const struct ulp_search *found)
 {
-    if (found->kept_count)
-        ulp_text_add(out,
-                     "Keep the %zu node%s that had to be kept, and no more: ", found->kept_count,
-                     plural(found->kept_count));
-    else
-        ulp_text_add(out, "Keep nothing: ");
-    ulp_text_show(out, "%s %smeets ", name_of(found, found->narrow),
-                  found->kept_count ? "then " : "");
-    ulp_search_say_tolerances(out, found);
-    ulp_text_add(out, found->kept_count ? "" : " as it is");
-    ulp_search_say_draws(out, found);
-    ulp_text_add(out, "; ");
-    ulp_search_say_figure(out, ulp_search_worst(found->samples, found->sample_count));
-    if (isfinite(found->ratio))
-        ulp_text_add(out, " (%.3g of the error allowed)", found->ratio);
-    ulp_text_add(out, ".\n");
-    add_spread(out, found);
-}
-
-static void add_plan_verdict(struct ulp_text *out, const struct ulp_search *found)
-{
-    const bool fails = found->full > 1; /* NaN: with all nodes in it, it was not run */
     size_t asked = 0;
     for (size_t k = 0; k < found->kept_count; k++)
         asked += found->kept[k].always;
-    if (found->before <= 1 && asked == found->kept_count && found->met) {
-        add_nothing(out, found);
-    } else if (fails && found->kept_count == 0) {
-        ulp_text_add(out, "No plan meets ");
-        ulp_search_say_tolerances(out, found);
-        ulp_text_show(out, ": no node may be kept in %s, and ", widest(found));
-        ulp_search_say_figure(out, ulp_search_worst(found->before_samples, found->before_count));
-        ulp_text_add(out, ".\n");
-    } else {
-        if (fails) {
-            ulp_text_add(out, "No plan meets ");
-            ulp_search_say_tolerances(out, found);
-            ulp_text_show(out, ": with every node in %s ", widest(found));
-            add_full(out, found);
-            ulp_text_add(out, "\n");
+    return found->before <= 1 && asked == found->kept_count && found->met;
+}
+
+static void add_kept(struct ulp_text *out, const struct ulp_search *found)
+{
+    const bool counted =
+        strcmp(found->cost, "nodes") == 0 || strcmp(found->cost, "nodes+macs") == 0;
+    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s: ", found->kept_count, found->node_count,
+                  widest(found), counted ? "" : ", least by ", counted ? "" : found->cost);
+    add_meets(out, found, " then");
+}
+
+static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
+                     const struct ulp_search *found)
+{
+    struct ulp_text *what = &head->what;
+    const bool nothing = keeps_nothing(found),
+               fails = !nothing && found->full > 1; /* NaN: with all in it, it was not run */
+    if (nothing && found->kept_count) {
+        ulp_text_add(what,
+                     "Keep the %zu node%s that had to be kept, and no more: ", found->kept_count,
+                     plural(found->kept_count));
+        add_meets(what, found, " then");
+    } else if (nothing) {
+        ulp_text_add(what, "Keep nothing: ");
+        add_meets(what, found, " as it is");
+    } else if (fails) {
+        ulp_text_add(what, "No plan meets ");
+        ulp_search_say_tolerances(what, found);
+        ulp_text_show(what,
+                      found->kept_count ? ": with every node in %s "
+                                        : ": no node may be kept in %s",
+                      widest(found));
+        if (found->kept_count) {
+            add_full(what, found);
+            ulp_text_add(what, " ");
+            add_kept(what, found);
         }
-        add_plan(out, found);
+    } else {
+        add_kept(what, found);
     }
+    if (found->kept_count || !fails)
+        ulp_search_say_draws(what, found);
+    add_figures(&head->why, found);
+    if (!nothing)
+        add_price(&head->why, found);
+    if (!found->met && found->timed_out)
+        ulp_text_add(&head->todo, "give it more time");
+    else if (!found->met)
+        ulp_text_show(&head->todo, "ask for less (--tolerance), or keep nodes in more than %s",
+                      widest(found));
+    else
+        ulp_text_add(&head->todo, found->kept_count ? "run mixed.onnx, or TensorRT by the files "
+                                                      "beside it, of --out FOLDER"
+                                                    : "nothing");
+    if (found->grade_text)
+        ulp_text_show(notes, "What the outputs are for: %s.\n", found->grade_text);
+    if (!nothing && found->minimal && found->kept_count)
+        ulp_text_add(notes,
+                     found->confidence > 0
+                         ? "Without any single one of them there is no room for other "
+                           "roundings: each was tried.\n"
+                         : "Without any single one of them it is not met: each was tried.\n");
+    if (found->timed_out)
+        add_over(notes, found);
+    add_spread(notes, found);
+    add_casts(notes, found);
 }
 
 /* ---- the verdict of an allocation ---- */
@@ -207,22 +230,20 @@ static void add_worst(struct ulp_text *out, const struct ulp_search *found)
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
     if (!worst || !*worst->metric)
         return;
-    ulp_text_add(out, " ");
     ulp_search_say_figure(out, worst);
     if (!ulp_judge_find_reason(worst->metric))
         ulp_text_add(out, " (%.3g of the error allowed; the model said %.3g)", worst->ratio,
                      found->predicted);
-    ulp_text_add(out, ".");
 }
 
 static void add_uniform(struct ulp_text *out, const struct ulp_search *found)
 {
     if (found->uniform < 0) {
-        ulp_text_add(out, " No single format that was tried for all layers meets it.");
+        ulp_text_add(out, "No single format that was tried for all layers meets it.\n");
         return;
     }
     const struct ulp_search_uniform *uniform = &found->uniforms[found->uniform];
-    ulp_text_add(out, " One format for all layers would have to be %s: %.4g bits, %.3g %% more.",
+    ulp_text_add(out, "One format for all layers would have to be %s: %.4g bits, %.3g %% more.\n",
                  found->formats[uniform->format].name, uniform->bits,
                  100 * (uniform->bits / found->bits - 1));
 }
@@ -254,49 +275,45 @@ static void add_minimal(struct ulp_text *out, const struct ulp_search *found)
                      found->predicted);
 }
 
-static void add_unmet(struct ulp_text *out, const struct ulp_search *found)
+static void say_unmet(struct ulp_headline *head, const struct ulp_search *found)
 {
-    if (found->timed_out) {
-        ulp_text_add(out, "The time was over before an allocation was found that meets ");
-        ulp_search_say_tolerances(out, found);
-        ulp_text_add(out, ".\n");
-        return;
-    }
-    ulp_text_add(out, "No allocation meets ");
-    ulp_search_say_tolerances(out, found);
-    ulp_text_show(out, ": with %s in every layer, ", found->base);
-    add_full(out, found);
+    ulp_text_add(&head->what, found->timed_out
+                                  ? "The time was over before an allocation was found that meets "
+                                  : "No allocation meets ");
+    ulp_search_say_tolerances(&head->what, found);
+    ulp_text_add(&head->todo,
+                 found->timed_out ? "give it more time" : "ask for less (--tolerance)");
+    ulp_text_show(&head->why, "with %s in every layer, ", found->base);
+    add_full(&head->why, found);
     for (size_t p = found->point_count; p-- > 0;)
         if (found->frontier[p].allowed > 1) {
-            ulp_text_add(out, " %.3g times the tolerance can be met, with %.4g bits.",
+            ulp_text_add(&head->why, " %.3g times the tolerance can be met, with %.4g bits",
                          found->frontier[p].allowed, found->frontier[p].bits);
             break;
         }
-    ulp_text_add(out, "\n");
 }
 
-static void add_allocation_verdict(struct ulp_text *out, const struct ulp_search *found)
+static void say_allocation(struct ulp_headline *head, struct ulp_text *notes,
+                           const struct ulp_search *found)
 {
     const bool weighted = ulp_search_is_weighted(found);
     if (!found->met) {
-        add_unmet(out, found);
+        say_unmet(head, found);
     } else if (!found->layer_count) {
-        ulp_text_add(out, "Nothing to allocate: no node computes floating-point values.\n");
+        ulp_text_add(&head->what, "Nothing to allocate: no node computes floating-point values");
     } else {
-        ulp_text_add(out, "Outputs stay within ");
-        ulp_search_say_tolerances(out, found);
-        ulp_text_show(out,
-                      " with %.3g mantissa bits on average%s%s (%.4g bits with exponent and sign)",
-                      found->mantissa, weighted ? ", weighted by " : "",
-                      weighted ? found->cost : "", found->bits);
-        ulp_text_add(out, ": of %zu layer%s ", found->layer_count, plural(found->layer_count));
-        ulp_search_say_formats(out, found);
-        ulp_text_add(out, ".");
-        add_uniform(out, found);
-        add_worst(out, found);
-        ulp_text_add(out, "\n");
+        ulp_text_add(&head->what, "Outputs stay within ");
+        ulp_search_say_tolerances(&head->what, found);
+        ulp_text_show(&head->what, " with %.3g mantissa bits on average%s%s; ", found->mantissa,
+                      weighted ? ", weighted by " : "", weighted ? found->cost : "");
+        ulp_text_add(&head->what, "with exponent and sign %.4g; of %zu layer%s ", found->bits,
+                     found->layer_count, plural(found->layer_count));
+        ulp_search_say_formats(&head->what, found);
+        add_worst(&head->why, found);
+        ulp_text_add(&head->todo, "give each layer its format of the table");
+        add_uniform(notes, found);
     }
-    add_minimal(out, found);
+    add_minimal(notes, found);
 }
 
 /* ---- both ---- */
@@ -337,27 +354,50 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
                           "--validate.\n");
 }
 
-void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
+static void conclude(struct ulp_headline *head, struct ulp_text *notes,
+                     const struct ulp_search *found)
 {
     if (found->by_node)
-        add_plan_verdict(out, found);
+        say_plan(head, notes, found);
     else if (found->scaled)
-        ulp_search_say_scaled(out, found);
+        ulp_search_say_scaled(head, notes, found);
     else
-        add_allocation_verdict(out, found);
+        say_allocation(head, notes, found);
+}
+
+void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
+{
+    struct ulp_headline head = {0};
+    struct ulp_text notes = {0};
+    conclude(&head, &notes, found);
+    ulp_headline_join(out, &head);
+    ulp_text_add(out, "\n");
+    if (notes.length)
+        ulp_text_put(out, notes.data, notes.length);
     if (with_basis)
         add_basis(out, found);
+    out->failed |= notes.failed;
+    ulp_text_free(&notes);
 }
 
 enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
 {
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
-    struct ulp_text text = {0};
-    enum ulp_status status = ULP_OK;
+    struct ulp_text text = {0}, notes = {0};
+    struct ulp_headline head = {0};
+    const struct ulp_page page = ulp_page_make(&text, 0, false);
     *out = NULL;
-    ulp_search_verdict(&text, found, false);
-    status = ulp_search_tables(&text, found, error);
+    conclude(&head, &notes, found);
+    ulp_page_headline(&page, "", &head);
+    ulp_text_add(&text, "\n");
+    ulp_page_headline_rest(&page, &head, false);
+    if (notes.length)
+        ulp_text_put(&text, notes.data, notes.length);
+    text.failed |= notes.failed;
+    ulp_text_free(&notes);
+    ulp_headline_free(&page, &head);
+    enum ulp_status status = ulp_search_tables(&text, found, error);
     if (!found->by_node || found->kept_count)
         ulp_text_add(&text, "\n");
     add_basis(&text, found);

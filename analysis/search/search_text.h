@@ -6,6 +6,7 @@
 #include <string.h>
 #include <ulpscope/search.h>
 
+#include "analysis/writing/columns.h"
 #include "base/text/text.h"
 
 /* What plan.json and bits.json have as their verdict, too; with_basis: and what it rests on. */
@@ -14,13 +15,13 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 json_t *ulp_search_document(const struct ulp_search *found);
 
 /* search_say.c. What verdicts are made of: the tolerances; a sample's figure, "logits is at
- * sqnr_db 63.1"; how many layers take which format; the worst sample. */
+ * 63.1 dB"; how many layers take which format; the worst sample. */
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found);
 void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample);
 void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
                                                  size_t count);
-/* " and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
+/* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
 /* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
  * empty: they do not say. The configuration of ModelOpt. */
@@ -29,7 +30,8 @@ bool ulp_modelopt_has_modules(const struct ulp_search *found);
 enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
                                    struct ulp_error *error);
 /* search_scaled.c: of formats with scales. */
-void ulp_search_say_scaled(struct ulp_text *out, const struct ulp_search *found);
+void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
+                           const struct ulp_search *found);
 void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found);
 
 /* Of plan, or of bits? */

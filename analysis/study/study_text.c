@@ -74,6 +74,31 @@ static void add_laws(const struct ulp_page *page, const struct ulp_study *study,
     }
 }
 
+/* What the series shows, how it meets what is allowed, and the rest. */
+static void add_series(const struct ulp_page *page, const struct ulp_study *study,
+                       const struct ulp_study_series *series)
+{
+    struct ulp_headline head = {0};
+    struct ulp_text text = {0};
+    ulp_study_conclude(study, series, &text);
+    const size_t first = text.length ? strcspn(text.data, "\n") : 0;
+    ulp_text_put(&head.what, text.data, first);
+    const char *next = text.length ? text.data + first + (text.data[first] == '\n') : "";
+    const size_t length = strcspn(next, "\n");
+    if (length > 2)
+        ulp_text_put(&head.why, next + 2, length - 2);
+    next += length + (next[length] == '\n');
+    ulp_text_add(&head.todo, isnan(study->tolerance)
+                                 ? "--tolerance VALUE asks which setting is enough for it"
+                                 : "ulpscope audit -a SETTING says which nodes its error is from");
+    ulp_page_headline(page, "", &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
+    ulp_text_add(page->out, "%s", next);
+    page->out->failed |= text.failed;
+    ulp_text_free(&text);
+}
+
 enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour, char **out,
                                struct ulp_error *error)
 {
@@ -83,7 +108,7 @@ enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool co
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     size_t shown = 0, outputs = 0;
     for (size_t i = 0; i < study->series_count; i++)
-        ulp_study_conclude(study, &study->series[i], &text);
+        add_series(&page, study, &study->series[i]);
     for (size_t p = 0; p < study->place_count; p++) {
         outputs += study->places[p].kind == ULP_PLACE_OUTPUT;
         if (study->places[p].kind == ULP_PLACE_GROUP ||

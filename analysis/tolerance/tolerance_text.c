@@ -42,41 +42,53 @@ static const struct ulp_tolerance_output *find_worst(const struct ulp_tolerance 
     return worst;
 }
 
-static void add_verdict(struct ulp_text *out, const struct ulp_tolerance *tolerance)
+static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tolerance)
 {
     const struct ulp_tolerance_output *worst = find_worst(tolerance);
-    for (size_t u = 0; u < tolerance->unjudged.count; u++) {
-        ulp_text_add(out, "cannot be judged: ");
-        ulp_unjudged_say(out, &tolerance->unjudged.items[u]);
-        ulp_text_add(out, "\n");
-    }
-    ulp_text_show(out, "%s: ", tolerance->arithmetic);
+    ulp_text_show(&head->what, "%s: ", tolerance->arithmetic);
     if (worst->nonfinite) {
-        ulp_text_show(out,
-                      "%s has %zu elements that are not finite: no tolerance holds. ulpscope audit "
-                      "says which node overflows.\n",
-                      worst->name, worst->nonfinite);
+        ulp_text_add(&head->what, "no tolerance holds");
+        ulp_text_show(&head->why, "%s has %zu element%s not finite", worst->name, worst->nonfinite,
+                      worst->nonfinite == 1 ? " that is" : "s that are");
+        ulp_text_show(&head->todo, "ulpscope audit -a %s says which node overflows",
+                      tolerance->arithmetic);
         return;
     }
-    ulp_text_show(out, "allow atol=%.1e at %s", worst->atol, worst->name);
+    ulp_text_show(&head->what, "allow atol=%.1e at %s", worst->atol, worst->name);
     if (worst->ref_rms > 0)
-        ulp_text_add(out, " (%.1g of its rms)", worst->atol / worst->ref_rms);
-    ulp_text_add(out, ": its error is up to %.2e in %zu run%s", worst->max_abs,
+        ulp_text_add(&head->what, " (%.1g of its rms)", worst->atol / worst->ref_rms);
+    ulp_text_add(&head->why, "its error is up to %.2e in %zu run%s", worst->max_abs,
                  tolerance->trials + 1, tolerance->trials ? "s" : "");
     if (tolerance->sample_count > 1)
-        ulp_text_show(out, " of each of %zu samples, in %s", tolerance->sample_count,
+        ulp_text_show(&head->why, " of each of %zu samples, in %s", tolerance->sample_count,
                       worst->sample);
     if (worst->bound >= worst->max_abs) /* else some trial's roundings were larger */
-        ulp_text_add(out, "; if all roundings of a run added up, %.1e", worst->bound);
-    ulp_text_add(out, ".\n");
+        ulp_text_add(&head->why, "; if all roundings of a run added up, %.1e", worst->bound);
+    if (worst->open)
+        ulp_text_add(&head->why, "; it depends on a decision (an index, a comparison, a rounding "
+                                 "to steps) that other roundings change");
+    if (tolerance->output_count == 1)
+        ulp_text_add(&head->todo, "np.allclose(got, expected, rtol=0, atol=%.1e)", worst->atol);
+    else
+        ulp_text_add(&head->todo, "give numpy or Polygraphy the atol of each output, as below");
+}
+
+static void add_verdict(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
+{
+    struct ulp_headline head = {0};
+    conclude(&head, tolerance);
+    ulp_page_headline(page, "", &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
+    for (size_t u = 0; u < tolerance->unjudged.count; u++) {
+        ulp_text_add(page->out, "  cannot be judged: ");
+        ulp_unjudged_say(page->out, &tolerance->unjudged.items[u]);
+        ulp_text_add(page->out, "\n");
+    }
     if (tolerance->narrow_products)
-        ulp_text_add(out,
+        ulp_text_add(page->out,
                      "  TF32 is a permission: what a library computes in FP32 all the same has "
                      "smaller errors (--keep NODE=fp32).\n");
-    if (worst->open)
-        ulp_text_add(out,
-                     "  It depends on a decision (an index, a comparison, a rounding to steps) "
-                     "that other roundings change.\n");
 }
 
 static void add_table(struct ulp_text *out, const struct ulp_tolerance *tolerance)
@@ -100,7 +112,6 @@ static void add_table(struct ulp_text *out, const struct ulp_tolerance *toleranc
 /* As Polygraphy and numpy take them, of outputs that some tolerance holds for. */
 static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolerance)
 {
-    double most = 0;
     size_t count = 0;
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
@@ -108,16 +119,13 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
             continue;
         ulp_text_add(out, count++ ? " " : "\n  Polygraphy: --atol ");
         add_quoted(out, output->name, output->atol);
-        most = ulp_math_max(most, output->atol);
     }
     if (!count)
         return;
-    ulp_text_add(out, " --rtol 0\n  numpy:      ");
-    if (tolerance->output_count == 1)
-        ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=%.1e)\n", most);
-    else
-        ulp_text_add(out, "np.allclose(got, expected, rtol=0, atol=...) with the atol of each "
-                          "output\n");
+    ulp_text_add(out, " --rtol 0\n");
+    if (tolerance->output_count > 1)
+        ulp_text_add(out, "  numpy:      np.allclose(got, expected, rtol=0, atol=...) with the "
+                          "atol of each output\n");
     ulp_text_add(out,
                  "  Reason:     %g times the largest error of this arithmetic over schedules and "
                  "%zu trials\n",
@@ -130,8 +138,8 @@ enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int wi
     struct ulp_environment caller ULP_LEFT_ON_RETURN;
     ulp_environment_enter(&caller);
     struct ulp_text text = {0};
-    (void)width, (void)colour;
-    add_verdict(&text, tolerance);
+    const struct ulp_page page = ulp_page_make(&text, width, colour);
+    add_verdict(&page, tolerance);
     add_table(&text, tolerance);
     add_options(&text, tolerance);
     return ulp_page_take(&text, out, error);

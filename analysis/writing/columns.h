@@ -47,6 +47,23 @@ void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t inde
 void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
                      size_t used);
 
+/* What a command concludes: what, why, and what to do, which texts are taken apart for the terminal
+ * at the ends of clauses. */
+struct ulp_headline {
+    struct ulp_text what, why, todo;
+};
+enum { ULP_HEADLINE_COLUMNS = 80, ULP_HEADLINE_INDENT = 8 };
+/* Its three lines, of each text what fits into 80 columns; an empty text has no line. */
+void ulp_page_headline(const struct ulp_page *page, const char *colour,
+                       const struct ulp_headline *headline);
+/* Of those of its texts that did not fit the rest, or the whole text. */
+void ulp_page_headline_rest(const struct ulp_page *page, const struct ulp_headline *headline,
+                            bool whole);
+/* What and why as a sentence; and it is freed. */
+void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline);
+/* And where memory was lacking, the page knows it. */
+void ulp_headline_free(const struct ulp_page *page, struct ulp_headline *headline);
+
 /* tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
  * of which what only moves a value is one line with what computes it. */
 void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane);

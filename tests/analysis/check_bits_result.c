@@ -189,7 +189,7 @@ START_TEST(some_tolerances_are_not_met)
                        &error),
                   error);
         ck_assert(!bits.met && !bits.minimal && bits.layer_count == 0 && bits.full > 1);
-        snprintf(begins, sizeof begins, "No allocation meets %s: ", tolerances[t]);
+        snprintf(begins, sizeof begins, "No allocation meets %s\n  why   with ", tolerances[t]);
         expect_text(&bits, begins);
         ulp_search_free(&bits);
     }

@@ -9,7 +9,7 @@ shut() {
     local name=$1 output=$2 reason=$3
     shift 3
     expect 1 "$name" "$@"
-    cat out err | tr -s '\n ' ' ' | grep -qE -- "$output.{0,60}$reason" || {
+    cat out err | tr -s '\n ' ' ' | grep -qE -- "$output.{0,150}$reason" || {
         fail "$name: no '$output ... $reason'"
         cat out err | head -8
     }
@@ -140,7 +140,7 @@ expect 2 "scales: two shapes" "$program" scales rms.onnx --shape x=2x8 --shape x
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
-shut "doctor: one infinite element" "output y" "not finite" gate doctor square.onnx big.npz
+shut "doctor: one infinite element" "1 element is not finite where the reference is" "output y" gate doctor square.onnx big.npz
 shut "doctor: a decision" "output g" "2 of 4 integers differ" gate doctor decided.onnx near.npz
 
 shut "tolerance: one infinite element" "at y" "not every element is finite" gate tolerance square.onnx big.npz
@@ -148,12 +148,14 @@ shut "tolerance: one infinite element" "at y" "not every element is finite" gate
 shut "overflow: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate overflow softplus.onnx x800.npz
 shut "overflow: beyond the reference given" "node exp" "is infinite in the reference fp64" gate overflow softplus.onnx x800.npz --reference fp64
 expect 0 "overflow: no gate" "$program" overflow softplus.onnx -i x800.npz
-shows out "1.8e+308: FP32 cannot hold that either" "overflow: no gate"
+shows out "reach more than 1.8e+308" "overflow: no gate"
+shows out "FP32 cannot hold that either" "overflow: no gate"
 expect 0 "audit: no gate" "$program" audit softplus.onnx -i x800.npz -a fp16
 tr -s '\n ' ' ' <out | grep -q "whose exact values reach more than 1.8e+308" || fail "audit: no gate"
 tr -s '\n ' ' ' <out | grep -q "FP32 cannot hold that either" || fail "audit: no gate: FP32"
 expect 0 "overflow: NaN meant" "$program" overflow square.onnx -i nan_only.npz --allow-nonfinite-inputs
-shows out "nothing overflows at 1 node; no value is finite" "overflow: NaN meant"
+shows out "nothing overflows at 1 node" "overflow: NaN meant"
+shows out "why   no value is finite" "overflow: NaN meant"
 expect 0 "overflow: within" gate overflow softplus.onnx x5.npz
 first=x5.npz shut "scan: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate scan softplus.onnx x800.npz
 # Two reports: what says nothing in both is not equal, and what differs alike is.
@@ -183,9 +185,9 @@ for memory in {16000..60000..1000}; do
 done
 # An output with nothing to compare is no node's fault; what differs beside it is named first.
 gate compare undefined.onnx good.npz >out
-shows out "It cannot be judged" "compare: NaN everywhere"
+shows out "it cannot be judged" "compare: NaN everywhere"
 expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
-shows out "First unexplained: 'y'" "compare: wrong, beside nothing"
+shows out "NOT explained, first 'y'" "compare: wrong, beside nothing"
 
 # Of what is NaN everywhere any unit gives the bits.
 expect 0 "fit: a product" "$program" fit product.npz
@@ -221,7 +223,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" bits "${given[@]}" --tolerance sqnr_db=20
     plain "$program" study "${given[@]}" --sweep 'e5m{4..6}'
     plain "$program" study "${given[@]}" --sweep 'fp16,round={rne,sr}' --tolerance 1e-2 --trials 5
-    grep -qE "^  [^N].* keeps? .* within" out && fail "study: $pair are within a tolerance"
+    grep -E " keeps? .* within" out | grep -qv "None keeps" && fail "study: $pair are within a tolerance"
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html
@@ -283,7 +285,7 @@ for seconds in 0.02 0.04 0.08 0.16 0.32; do
     grep -q "holds in 50 of 50 draws" out || shows out "The time was over" "plan: not met in $seconds s"
 done
 expect 0 "plan: as documented" sixty
-while read -r line; do
+while IFS= read -r line; do
     [ -n "$line" ] || break # a table follows
     grep -qxF "    $line" "$source/doc/plan.md" || fail "doc/plan.md does not have: $line"
 done <out

@@ -1,0 +1,268 @@
+/* Which node an error of the outputs comes from, and by which of its roundings. */
+#include <math.h>
+#include <string.h>
+
+#include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/auditor.h"
+#include "analysis/report/report.h"
+#include "number/function/math.h"
+
+/* The node that introduces most, and how much; NULL: none introduces anything. */
+static const struct ulp_audit_node *find_source(const struct ulp_audit_lane *lane, double *most)
+{
+    const struct ulp_audit_node *source = NULL;
+    *most = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (ulp_report_introduced(&lane->nodes[n].outputs[o]) > *most &&
+                !ulp_audit_is_absorbed(lane, &lane->nodes[n])) {
+                *most = ulp_report_introduced(&lane->nodes[n].outputs[o]);
+                source = &lane->nodes[n];
+            }
+    return source;
+}
+
+/* Beyond this much that they do not explain, shares are no answer (doc/attribution.md). */
+#define RESIDUAL_MAX 0.25
+
+static double largest_part(const struct ulp_audit_node *node)
+{
+    return ulp_math_max(node->share, node->decision);
+}
+
+/* The node of the largest share in the error of the outputs, or of the largest decision; NULL: they
+ * are not known. */
+const struct ulp_audit_node *ulp_report_find_cause(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *cause = NULL;
+    if (!lane->attribution.given || !(fabs(lane->attribution.residual) <= RESIDUAL_MAX))
+        return NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (largest_part(&lane->nodes[n]) > (cause ? largest_part(cause) : 0))
+            cause = &lane->nodes[n];
+    return cause;
+}
+
+/* From these parts of a node's share, and of all shares, a cause is named. */
+#define CAUSE_NAMED 0.2
+#define CAUSE_OF_ALL 0.5
+
+/* The causes that have most of the share, at most two: *first, and *second or -1. */
+static void find_causes(const double *causes, double share, int *first, int *second)
+{
+    *first = *second = -1;
+    for (int c = 0; c < ULP_SHARE_CAUSES; c++) {
+        if (!(causes[c] >= CAUSE_NAMED * share))
+            continue;
+        if (*first < 0 || causes[c] > causes[*first]) {
+            *second = *first;
+            *first = c;
+        } else if (*second < 0 || causes[c] > causes[*second]) {
+            *second = c;
+        }
+    }
+}
+
+static const char *name_cause(int cause, bool of_all)
+{
+    const char *all, *node;
+    ulp_share_cause_name((enum ulp_share_cause)cause, &all, &node);
+    return of_all ? all : node;
+}
+
+/* Parts of a share that are so many times as large as it cancel each other, and are no answer. */
+#define MANY 1.5
+
+/* Is one of the parts many times the whole? *most, *least: the parts that cancel. */
+static bool find_cancelling(const double *causes, double whole, int *most, int *least)
+{
+    *most = *least = 0;
+    for (int c = 1; c < ULP_SHARE_CAUSES; c++) {
+        if (causes[c] > causes[*most])
+            *most = c;
+        if (causes[c] < causes[*least])
+            *least = c;
+    }
+    return causes[*most] > MANY * whole;
+}
+
+/* From this condition on a result's rounding is more than a rounding: an angle of many turns, a
+ * difference that cancels. */
+#define SENSITIVE 8
+
+/* ", by the rounding of its weights (51 %) and the rounding of its inputs (48 %)" */
+static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
+{
+    int first, second;
+    if (find_cancelling(node->causes, node->share, &first, &second)) {
+        ulp_text_show(out, ", left of %s and %s, which cancel each other", name_cause(first, false),
+                      name_cause(second, false));
+        return;
+    }
+    find_causes(node->causes, node->share, &first, &second);
+    if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
+        return;
+    ulp_text_show(out, ", by %s", name_cause(first, false));
+    if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE)
+        ulp_text_add(out, " (outputs show %.3g times as much)", node->condition);
+    if (second >= 0)
+        ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],
+                      name_cause(second, false), 100 * node->causes[second]);
+}
+
+/* Where no node causes most of it: what all of them have in common. */
+static void add_common_cause(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    double causes[ULP_SHARE_CAUSES] = {0};
+    int first, second;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (int c = 0; c < ULP_SHARE_CAUSES; c++)
+            causes[c] += lane->nodes[n].causes[c];
+    if (find_cancelling(causes, 1, &first, &second)) {
+        ulp_text_show(out, "; over all nodes the %s and the %s cancel each other",
+                      name_cause(first, true), name_cause(second, true));
+        return;
+    }
+    find_causes(causes, 1, &first, &second);
+    if (first >= 0 && first != ULP_SHARE_INSIDE && causes[first] >= CAUSE_OF_ALL)
+        ulp_text_show(out, "; over all nodes %.0f %% is the %s", 100 * causes[first],
+                      name_cause(first, true));
+}
+
+/* The node whose share takes most away from the others', where one takes half of what is too much;
+ * NULL: many do. */
+static const struct ulp_audit_node *find_canceller(const struct ulp_audit_lane *lane, double excess)
+{
+    const struct ulp_audit_node *least = NULL;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (lane->nodes[n].share <= -excess / 2 && (!least || lane->nodes[n].share < least->share))
+            least = &lane->nodes[n];
+    return least;
+}
+
+/* "node 4 fc (Gemm) causes 150 % of the error, of which node 5 b (Mul) cancels a part": of a share
+ * that is many times the whole there is no figure. */
+static void add_part(struct ulp_text *out, const struct ulp_audit_lane *lane, double part)
+{
+    const struct ulp_audit_node *canceller = part > 1.005 ? find_canceller(lane, part - 1) : NULL;
+    if (canceller)
+        ulp_text_show(out, ", of which node %zu %s (%s) cancels %s", canceller->index,
+                      canceller->name, canceller->op, part > MANY ? "most" : "a part");
+    else if (part > 1.005)
+        ulp_text_add(out, ", of which others cancel %s", part > MANY ? "most" : "a part");
+}
+
+/* ", by constant v, which reaches 7.2e+07 beyond the largest fp16" */
+static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                         const struct ulp_audit_node *node)
+{
+    const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
+    if (constant)
+        ulp_text_show(out, ", by constant %s, which reaches %.3g: %s has no more than %.6g",
+                      constant->name, constant->largest,
+                      ulp_audit_node_arithmetic(lane, node)->storage.name,
+                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+    return constant != NULL;
+}
+
+/* Does it decide by rounding to steps of a scale? */
+static bool quantises(const struct ulp_audit_node *node)
+{
+    return strstr(node->op, "QuantizeLinear") && node->decision > node->share;
+}
+
+/* "; 98 % of the error are quantised values that come out a step otherwise, most at node 4 q
+ * (QuantizeLinear)": errors below a step, which arrive from everywhere, decide these. */
+static void add_steps(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_audit_node *most)
+{
+    double steps = 0;
+    size_t count = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        if (quantises(&lane->nodes[n])) {
+            steps += lane->nodes[n].decision;
+            count++;
+        }
+    ulp_text_show(
+        out,
+        "; quantised values that come out a step otherwise cause %.0f %% of the error, most at "
+        "node %zu %s (%s), one of %zu such nodes",
+        100 * ulp_math_min(steps, 1), most->index, most->name, most->op, count);
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_audit_output *floor = ulp_audit_worst(&audit->lanes[l].outputs);
+        if (strcmp(audit->lanes[l].name, "fp32") == 0 && &audit->lanes[l] != lane && floor)
+            ulp_text_show(out, " (fp32 has %.1f dB: what is near it is chance)",
+                          floor->entire.sqnr_db);
+    }
+}
+
+void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
+                      const struct ulp_audit_node *cause, const char *output, const char *what)
+{
+    const double part = largest_part(cause);
+    const bool decides = cause->decision > cause->share;
+    const char *explained = lane->attribution.output;
+    const bool other = explained && strcmp(explained, output) != 0;
+    ulp_text_show(out, "node %zu %s (%s) causes ", cause->index, cause->name, cause->op);
+    if (part <= MANY)
+        ulp_text_show(out, "%.0f %% of ", 100 * part);
+    else
+        ulp_text_add(out, "more than ");
+    ulp_text_show(out, "%s%s", other ? "the error of " : what, other ? explained : "");
+    if (decides)
+        ulp_text_add(out, ", by deciding otherwise");
+    else if (!add_constant(out, lane, cause))
+        add_causes(out, cause);
+    add_part(out, lane, part);
+    if (part <= 1.005 && !decides && part < CAUSE_OF_ALL)
+        add_common_cause(out, lane);
+}
+
+/* Does rounding the model's inputs cause most of it? */
+static bool rounds_inputs(const struct ulp_audit_lane *lane, const struct ulp_audit_node *cause)
+{
+    const double inputs = lane->attribution.inputs;
+    return lane->attribution.given && inputs >= CAUSE_OF_ALL &&
+           inputs > (cause ? largest_part(cause) : 0);
+}
+
+/* The model's input, where nodes read one alone. */
+static const char *find_only_input(const struct ulp_audit *audit)
+{
+    const char *only = NULL;
+    for (size_t p = 0; p < audit->place_count; p++)
+        for (size_t i = 0; i < audit->places[p].input_count; i++) {
+            const struct ulp_link *link = &audit->places[p].inputs[i];
+            if (link->constant || link->node >= 0)
+                continue;
+            if (only && strcmp(only, link->name) != 0)
+                return NULL;
+            only = link->name;
+        }
+    return only;
+}
+
+void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_audit_output *worst)
+{
+    double most;
+    const char *only = find_only_input(audit);
+    const struct ulp_audit_node *cause = ulp_report_find_cause(lane),
+                                *source = find_source(lane, &most);
+    if (ulp_report_pair(out, lane))
+        return;
+    if (rounds_inputs(lane, cause))
+        ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of the error",
+                      only ? "input " : "the model's inputs", only ? only : "",
+                      lane->arithmetic.storage.name,
+                      100 * ulp_math_min(lane->attribution.inputs, 1));
+    else if (cause && quantises(cause))
+        add_steps(out, audit, lane, cause);
+    else if (cause) {
+        ulp_text_add(out, "; ");
+        ulp_report_cause(out, lane, cause, worst->name, "the error");
+    } else if (!ulp_report_change(out, lane, worst, most) && source)
+        ulp_text_show(out, "; node %zu %s (%s) introduces most", source->index, source->name,
+                      source->op);
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Every command that judges begins with what, why and what to do: three lines of at most 80 columns for each arithmetic, series or recording, however long
+# the model's names are, and cut at the ends of clauses; what was cut is said below.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+cp "$model" digits.onnx
+cp "$inputs" digits.npz
+"$program" run digits.onnx -i digits.npz -a fp16 -q -o digits-fp16.npz || exit 99
+"$program" run digits.onnx -i digits.npz -a fp32 -q -o digits-fp32.npz || exit 99
+models=(digits)
+# names of 120 characters, one of spaces and marks
+if python3 -c 'import numpy' 2>/dev/null; then
+    models+=(long)
+    PYTHONPATH=$source/examples python3 - <<'END' || fail "no model of long names"
+import numpy as np
+from onnx_writer import node, write_model
+layer = "/backbone/stages.3/" + "block_of_a_name_without_an_end/" * 3
+nodes = [node("Mul", "x scale", "wide", layer + "Mul, with: marks; and. spaces"), node("MatMul", "wide w", "narrow", layer + "MatMul"),
+         node("Tanh", "narrow", layer + "output", layer + "Tanh")]
+random = np.random.default_rng(5)
+write_model("long.onnx", nodes, {"x": (4, 8)}, [layer + "output"], {"scale": np.float32(3e4).reshape(1), "w": (random.standard_normal((8, 8)) * 1e-5).astype("f4")})
+np.savez("long.npz", x=(1 + random.random((4, 8))).astype("f4") * 2)
+END
+    for arithmetic in fp16 fp32; do "$program" run long.onnx -i long.npz -a $arithmetic -q -o long-$arithmetic.npz || fail "long.onnx is not run"; done
+fi
+
+# command, how many verdicts, arguments: MODEL stands for the model's name
+cases() {
+    cat <<'LINES'
+audit 3 MODEL.onnx -i MODEL.npz -a fp16,bf16,fp64
+audit 1 MODEL.onnx -i MODEL.npz -a fp16@h200,acc=fp16
+plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=50
+plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=300
+plan 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=-20
+plan 1 MODEL.onnx -i MODEL.npz --formats nvfp4,mxfp8,bf16 --budget bits=8
+bits 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=40
+bits 1 MODEL.onnx -i MODEL.npz --tolerance sqnr_db=300
+overflow 3 MODEL.onnx -i MODEL.npz --format fp16,bf16,fp8-e4m3
+prove 1 MODEL.onnx --format fp16
+prove 1 MODEL.onnx --format fp16 --input-range 0,1e9
+prove 1 MODEL.onnx --format bf16
+tolerance 1 MODEL.onnx -i MODEL.npz -a fp16
+tolerance 1 MODEL.onnx -i MODEL.npz -a fp32
+doctor 1 MODEL.onnx -i MODEL.npz -a fp16
+doctor 1 MODEL.onnx -i MODEL.npz -a fp32
+fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
+fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
+study 3 MODEL.onnx -i MODEL.npz --sweep e8m{4..9} --sweep fp16,round={rne,rz} --sweep e{4..8}m9 --tolerance 0.01
+compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
+compare 2 MODEL.onnx MODEL-fp16.npz MODEL-fp32.npz -i MODEL.npz -a fp32
+LINES
+}
+# the commands that have a result and judge it are among them (lint's findings and what scales, fit and engine list are no verdicts)
+for command in $("$program" --describe | awk -F '\t' '$1 == "command" { print $2 }'); do
+    "$program" "$command" --describe | awk -F '\t' '$1 == "option" && $3 ~ /^json/ && $4 == "FILE"' | grep -q . && echo "$command"
+done | grep -vxE 'lint|merge|scales|fit|engine' | sort >have
+cases | cut -d ' ' -f 1 | sort -u | cmp -s - have || fail "not the commands that judge: $(cases | cut -d ' ' -f 1 | sort -u | diff - have)"
+
+while read -r -u 3 command count arguments; do
+    for name in "${models[@]}"; do
+        read -ra words <<<"${arguments//MODEL/$name}"
+        rm -f fixed.onnx*
+        LC_ALL=C.UTF-8 "$program" "$command" "${words[@]}" -q >out 2>err
+        code=$?
+        [ $code -le 1 ] || fail "$command ${words[*]}: exit $code: $(cat err)"
+        # what and why, and what to do behind them; the first lines are a verdict
+        awk -v count="$count" '
+            { line[NR] = $0 }
+            END {
+                for (n = 2; n < NR; n++)
+                    if (line[n] ~ /^  why   [^ ]/ && line[n - 1] ~ /^[^ ]/ && line[n + 1] ~ /^  do    [^ ]/) {
+                        found++
+                        for (i = n - 1; i <= n + 1; i++) {
+                            if (length(line[i]) > 80) print "more than 80 columns: " line[i]
+                            if (line[i] ~ /[,;:]$/) print "no end of a clause: " line[i]
+                        }
+                        if (found == 1 && n != 2) print "the verdict is not first"
+                    }
+                if (found != count) print found + 0 " verdicts, not " count
+            }' out >wrong
+        [ ! -s wrong ] || fail "$command ${words[*]}: $(cat wrong)"
+        # names whole in what is not cut, and the options that are to be copied
+        ! sed -n 's/^  do    --keep/--keep/p' out | grep -q '\.\.\.' || fail "$command ${words[*]}: options are cut: $(sed -n 3p out)"
+    done
+done 3< <(cases)
+exit $failed
