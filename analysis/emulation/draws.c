@@ -1,6 +1,9 @@
 /* Problems close by the samples, in which every rounding is drawn anew, and other arithmetics
  * beside the second lane's. */
 #include "analysis/emulation/emulation.h"
+
+#include <string.h>
+
 #include "analysis/schedule/redraw.h"
 #include "analysis/schedule/schedule.h"
 #include "base/error.h"
@@ -62,17 +65,48 @@ enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t cou
 
 /* ---- several arithmetics side by side ---- */
 
-/* Of an arithmetic's legal schedules that of the draw: its sum whole or in slices, its rows by
- * warps or not. */
-static void choose_schedule(const struct ulp_arithmetic *base, size_t draw,
-                            struct ulp_arithmetic *out)
+static enum ulp_status make_schedules(struct ulp_emulation *emulation,
+                                      const struct ulp_arithmetic *base,
+                                      struct ulp_legal_schedules *out, struct ulp_error *error)
 {
-    struct ulp_arithmetic schedules[ULP_SCHEDULES_MAX];
+    struct ulp_arithmetic made[ULP_SCHEDULES_MAX];
     ptrdiff_t other_gpu;
-    const size_t count = ulp_schedules_make(base, schedules, &other_gpu) - (other_gpu >= 0);
-    const struct ulp_arithmetic *chosen = &schedules[draw % count];
-    if (draw / count % 2 == 0 || ulp_arithmetic_change(out, chosen, "reduce=warp", NULL) != ULP_OK)
-        *out = *chosen;
+    const size_t count = ulp_schedules_make(base, made, &other_gpu) - (other_gpu >= 0);
+    *out = (struct ulp_legal_schedules){.items = ulp_arena_take(emulation->memory, 2 * count,
+                                                                sizeof *out->items),
+                                        .count = count};
+    if (!out->items)
+        return ulp_out_of_memory(error);
+    memcpy(out->name, base->name, sizeof out->name);
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_arithmetic *warp = &out->items[count + i];
+        out->items[i] = made[i];
+        if (ulp_arithmetic_change(warp, &made[i], "reduce=warp", NULL) != ULP_OK)
+            *warp = made[i];
+    }
+    return ULP_OK;
+}
+
+/* Of an arithmetic's legal schedules that of the draw. They are kept: their names are read for
+ * longer than a small graph runs. */
+static enum ulp_status choose_schedule(struct ulp_emulation *emulation,
+                                       const struct ulp_arithmetic *base, size_t draw,
+                                       struct ulp_arithmetic *out, struct ulp_error *error)
+{
+    struct ulp_legal_schedules *schedules = emulation->schedules;
+    size_t i = 0;
+    while (i < emulation->schedules_count && strcmp(schedules[i].name, base->name) != 0)
+        i++;
+    if (i == ULP_BESIDE_MAX)
+        i = emulation->schedules_count = 0;
+    if (i == emulation->schedules_count) {
+        const enum ulp_status status = make_schedules(emulation, base, &schedules[i], error);
+        if (status != ULP_OK)
+            return status;
+        emulation->schedules_count++;
+    }
+    *out = schedules[i].items[draw % (2 * schedules[i].count)];
+    return ULP_OK;
 }
 
 static enum ulp_status run_beside(struct ulp_emulation *emulation,
@@ -121,12 +155,15 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
     const struct ulp_perturbation redrawn = ulp_redraw(given->arithmetic, draw + 1);
     struct ulp_beside drawn[ULP_BESIDE_MAX];
     struct ulp_tensor_set inputs = {0};
-    for (size_t l = 0; l < count; l++) {
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < count && status == ULP_OK; l++) {
         drawn[l].keeps = lanes[l].keeps;
-        choose_schedule(&lanes[l].arithmetic, draw, &drawn[l].arithmetic);
+        status =
+            choose_schedule(emulation, &lanes[l].arithmetic, draw, &drawn[l].arithmetic, error);
     }
-    enum ulp_status status =
-        ulp_redraw_inputs(sample->inputs, &redrawn, ulp_model_budget(given->model), &inputs, error);
+    if (status == ULP_OK)
+        status = ulp_redraw_inputs(sample->inputs, &redrawn, ulp_model_budget(given->model),
+                                   &inputs, error);
     if (status == ULP_OK)
         status = run_beside(emulation, &inputs, drawn, count, &redrawn, out, error);
     ulp_tensor_set_free(&inputs);

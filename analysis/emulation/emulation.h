@@ -48,6 +48,13 @@ struct ulp_emulated_shape {
 #define ULP_DRAWN_MAX 4
 /* Arithmetics side by side, at most. */
 #define ULP_BESIDE_MAX 16
+/* The orders in which an arithmetic's sums may be formed: its sum whole or in slices, and then the
+ * same with rows by warps, where there is one. */
+struct ulp_legal_schedules {
+    char name[sizeof((struct ulp_arithmetic *)0)->name]; /* of the arithmetic */
+    struct ulp_arithmetic *items;
+    size_t count;
+};
 
 struct ulp_emulation {
     struct ulp_emulated given;
@@ -56,6 +63,8 @@ struct ulp_emulation {
     size_t problem_count;
     const struct ulp_tensor_set **inputs; /* by problem */
     struct ulp_tensor_set drawn[ULP_DRAWN_MAX];
+    struct ulp_legal_schedules schedules[ULP_BESIDE_MAX]; /* of draws so far */
+    size_t schedules_count;
     struct ulp_plan *plan;     /* the first of plans; lanes: the reference, the arithmetic */
     struct ulp_plans plans;    /* for audits and held-out samples; all have the first's nodes */
     struct ulp_keeps keeps[2]; /* of the plans' lanes: what ulp_emulation_keep said */

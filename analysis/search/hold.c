@@ -26,8 +26,10 @@ static const double spreads[LOOKS][POINTS] = {{1, 0.5, 2, 0.25}, {1, 0.7, 1.4, 0
 /* A set is proposed to have so much of the error allowed where one in 100 draws exceeds it: 50
  * draws of 50 then hold for three sets of four. */
 #define LIKELY 0.95
-/* Powers that hold and that fail are not told apart further. */
+/* Powers that hold and that fail are not told apart further, nor is a set judged that saves less of
+ * the cost. */
 #define CLOSE 1.15
+#define WORTH 0.98
 
 struct holding {
     struct ulp_searcher *search;
@@ -337,7 +339,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         const struct ulp_watched *set = &holding->known[place];
         struct judged *judged = &holding->judged[place];
         if (status != ULP_OK || judged->is ||
-            (after > 0 && ulp_search_cost(search, set->of) >= search->best_cost))
+            (after > 0 && ulp_search_cost(search, set->of) >= WORTH * search->best_cost))
             break;
         status = judge(holding, place, error);
         if (status == ULP_OK &&
