@@ -111,6 +111,23 @@ static const struct ulp_tensor *find_unrounded(const struct ulp_block *block,
                : NULL;
 }
 
+/* Of a value that a Cast reads, whose result the original has: a Cast back to a wider type makes no
+ * error, and what comes into it from the nodes before is theirs. */
+static const struct ulp_tensor *find_raised(const struct ulp_truth *truth,
+                                            const struct ulp_block *block, int slot)
+{
+    const struct ulp_tensor *value = NULL;
+    for (size_t s = 0; s < block->step_count && !value; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        const int result = step->output_count ? step->outputs[0] : -1;
+        if (result >= 0 && step->own_input_count && step->inputs[0] == slot &&
+            strcmp(step->bound.op->name, "Cast") == 0)
+            value =
+                ulp_truth_find(truth, block->slots[result].name, 0, &block->slots[result].shape);
+    }
+    return value;
+}
+
 static enum ulp_status add_known(const struct ulp_plan_slot *slot, const struct ulp_tensor *value,
                                  struct ulp_tensor_set *out, struct ulp_error *error)
 {
@@ -138,6 +155,8 @@ enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_
                 value = ulp_truth_find(truth, slot->name, 0, &slot->shape);
             if (!value && o == 0)
                 value = find_unrounded(block, step, inputs, out);
+            if (!value)
+                value = find_raised(truth, block, step->outputs[o]);
             if (value && ulp_type_is_float(value->type) &&
                 ulp_tensor_same_shape(value, &slot->shape))
                 status = add_known(slot, value, out, error);
