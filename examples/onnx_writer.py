@@ -83,7 +83,8 @@ def graph(nodes, inputs, outputs, initialisers=None, name="test", types=None):
             b"".join(block(12, value(*item, types.get(item[0], FLOAT))) for item in outputs.items()))
 
 
-def write_model(path, nodes, inputs, outputs, initialisers=None, opset=24, ir_version=10, name="test", types=None):
-    """What graph() takes, as a file."""
+def write_model(path, nodes, inputs, outputs, initialisers=None, opset=24, ir_version=10, name="test", types=None, domains=None):
+    """What graph() takes, as a file. Nodes of another domain: node() + block(7, DOMAIN), and domains: {DOMAIN: version}."""
     with open(path, "wb") as file:
-        file.write(number(1, ir_version) + block(7, graph(nodes, inputs, outputs, initialisers, name, types)) + block(8, block(1, "") + number(2, opset)))
+        file.write(number(1, ir_version) + block(7, graph(nodes, inputs, outputs, initialisers, name, types)) +
+                   b"".join(block(8, block(1, domain) + number(2, version)) for domain, version in {"": opset, **(domains or {})}.items()))

@@ -71,6 +71,14 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     audit->model_path = copy_text(audit, ulp_model_path(plan->model));
     audit->reference = copy_text(audit, plan->lanes[0].name);
     audit->ir_version = ulp_model_ir_version(plan->model);
+    audit->attentions_joined = plan->written.joined;
+    audit->attentions_apart = plan->written.apart;
+    if (plan->written.apart) {
+        audit->attention_apart = copy_text(audit, plan->written.node);
+        audit->attention_why = copy_text(audit, plan->written.why);
+        if (!audit->attention_apart || !audit->attention_why)
+            return ulp_out_of_memory(error);
+    }
     audit->opset = ulp_model_opset(plan->model, "");
     auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
     auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);

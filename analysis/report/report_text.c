@@ -120,6 +120,28 @@ static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_headline_free(page, &verdict);
 }
 
+/* What written-attention=kernel found. */
+static void add_attention(const struct ulp_page *page, const struct ulp_audit *audit,
+                          const struct ulp_audit_lane *lane)
+{
+    char name[ULP_SHOWN_BYTES];
+    const size_t joined = audit->attentions_joined, apart = audit->attentions_apart;
+    if (!lane->arithmetic.attention_joined)
+        return;
+    if (joined)
+        ulp_text_add(page->out, "  %zu attention%s that the graph writes out: one kernel each\n",
+                     joined, joined == 1 ? "" : "s");
+    if (apart)
+        ulp_text_add(page->out, "  %zu %s node by node: of %s, %s\n", apart,
+                     joined       ? apart == 1 ? "more is" : "more are"
+                     : apart == 1 ? "attention that the graph writes out is"
+                                  : "attentions that the graph writes out are",
+                     ulp_show(name, sizeof name, audit->attention_apart, 60, 0),
+                     audit->attention_why);
+    if (!joined && !apart)
+        ulp_text_add(page->out, "  written-attention=kernel: the graph writes no attention out\n");
+}
+
 static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
@@ -136,6 +158,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_scaled(page, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);
+    add_attention(page, audit, lane);
     add_qdq_divergence(page, audit, lane);
     ulp_page_overflow(page, lane);
     ulp_page_introduced(page, audit, lane);

@@ -440,6 +440,11 @@ struct ulp_audit {
     int64_t ir_version, opset; /* of ai.onnx [whole] */
     size_t sample_count;
     char **sample_names; /* [count sample_count] */
+    /* attentions that the graph writes out, under written-attention=kernel: computed as one node
+     * each; node by node, and of the first of these the last node and why [whole] */
+    size_t attentions_joined, attentions_apart;
+    char *attention_apart; /* NULL: none [whole] */
+    char *attention_why;   /* [whole] */
     /* inputs with values that are not finite */
     size_t nonfinite_input_count;
     struct ulp_audit_input *nonfinite_inputs;

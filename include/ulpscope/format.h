@@ -258,6 +258,9 @@ struct ulp_arithmetic {
      * exponential overflows or a probability vanishes; false: by those that cannot */
     bool plain_exponentials;
     enum ulp_attention_kernel attention;
+    /* an attention that a graph writes out (MatMul, scale, mask, Softmax, MatMul) is computed as
+     * one Attention; false: node by node */
+    bool attention_joined;
     /* LSTM and GRU round where cuDNN's kernels do, as far as recorded (doc/accuracy.md); false:
      * sums of products go into the cell as they are, states are stored */
     bool recurrence_cudnn;
@@ -300,7 +303,7 @@ struct ulp_arithmetic {
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
  * (cuda beside a matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
- *   attention=whole|flash2|cudnn|efficient|math, recurrence=plain|cudnn, conv=plain|torch,
+ *   attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel, recurrence=plain|cudnn, conv=plain|torch,
  *   norms=plain|torch
  *   (beside a matrix unit that sums in FP32),
  *   constants=saturated|ieee|tensorrt|onnxconverter-common,

@@ -244,6 +244,11 @@ struct ulp_operator {
 enum ulp_integer_end { ULP_INTEGER_FLOAT, ULP_INTEGER_QUANTIZED, ULP_INTEGER_RELU };
 const struct ulp_operator *ulp_operator_integer(const char *op_type, enum ulp_integer_end end);
 
+/* An attention that a graph writes out, which is in no table either: q, k as the product reads it
+ * ([..., features, keys]), v, and what is added to the scores or, of BOOL, which keys are seen
+ * (hides=1: are not); attribute scale. */
+extern const struct ulp_operator ulp_operator_written_attention;
+
 /* The row for (domain, name) at that opset, or NULL. */
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
 /* All rows, by index, until NULL: for `ulpscope ops` and the harness. */

@@ -19,5 +19,5 @@ check_wide_SOURCES = %D%/check_wide.c %D%/exact/check_kept.c %D%/exact/world.c %
 TESTS += %D%/check_contract_cpu.sh
 $(also)%D%/check_contract_cpu.sh.log: check_contract$(EXEEXT) check_scaled$(EXEEXT)
 dist_check_SCRIPTS += %D%/check_contract_cpu.sh
-EXTRA_DIST += tests/data/unit/SOURCES.md tests/data/unit/h100_recurrent.npz tests/data/unit/h200_attention.npz tests/data/unit/h200_conv_channels.npz tests/data/unit/h200_conv_fp8.npz tests/data/unit/h200_fp8_scaled.npz tests/data/unit/h200_gemm.npz tests/data/unit/h200_gemm16.npz tests/data/unit/h200_mma.npz tests/data/unit/h200_probes.npz \
+EXTRA_DIST += tests/data/unit/SOURCES.md tests/data/unit/h100_recurrent.npz tests/data/unit/h200_attention.npz tests/data/unit/h200_attention_short.npz tests/data/unit/h200_conv_channels.npz tests/data/unit/h200_conv_fp8.npz tests/data/unit/h200_fp8_scaled.npz tests/data/unit/h200_gemm.npz tests/data/unit/h200_gemm16.npz tests/data/unit/h200_mma.npz tests/data/unit/h200_probes.npz \
 	tests/data/unit/h200_unary.npz tests/data/unit/h200_units.npz tests/data/unit/h200_wgmma.npz tests/data/unit/mmasim.npz tests/data/unit/other_gpus.npz

@@ -426,6 +426,11 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
     };
     if (a->attention != ULP_ATTENTION_WHOLE)
         put_paragraph(page, "attention", "%s", kernels[a->attention]);
+    if (a->attention_joined)
+        put_paragraph(page, "written",
+                      "Attention that the graph writes out as MatMul, scale, mask, Softmax and "
+                      "MatMul is computed as one Attention, where nothing else reads what is "
+                      "between.");
     if (a->conv_torch)
         put_paragraph(page, "conv",
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "

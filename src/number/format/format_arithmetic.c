@@ -63,6 +63,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
     choice[ULP_PART_EXPONENTIALS] = a->plain_exponentials;
     choice[ULP_PART_ATTENTION] = a->attention;
+    choice[ULP_PART_WRITTEN] = a->attention_joined;
     choice[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
     choice[ULP_PART_CONV] = a->conv_torch;
     choice[ULP_PART_NORMS] = a->norms_torch;
@@ -92,6 +93,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
     request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
     request.given[ULP_PART_ATTENTION] = a->attention != ULP_ATTENTION_WHOLE;
+    request.given[ULP_PART_WRITTEN] = a->attention_joined;
     request.given[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
     request.given[ULP_PART_CONV] = a->conv_torch;
     request.given[ULP_PART_NORMS] = a->norms_torch;

@@ -27,6 +27,7 @@ static const char *const functions_names[] = {"rounded", "cuda", NULL};
 static const char *const exponentials_names[] = {"shifted", "plain", NULL};
 static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
                                               "efficient", "math",   NULL};
+static const char *const written_names[] = {"nodes", "kernel", NULL};
 static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
 static const char *const conv_names[] = {"plain", "torch", NULL};
 static const char *const norms_names[] = {"plain", "torch", NULL};
@@ -138,6 +139,9 @@ static const struct part_row {
                             .meaning =
                                 "all keys of a query at once, or in tiles as a GPU's kernel goes "
                                 "through them"},
+    [ULP_PART_WRITTEN] = {"written-attention=", written_names,
+                          .meaning = "attention that a graph writes out as MatMul, Softmax and "
+                                     "MatMul: node by node, or as the one kernel of attention="},
     [ULP_PART_RECURRENCE] = {"recurrence=", recurrence_names,
                              .meaning =
                                  "LSTM and GRU as written, or rounded where cuDNN's kernels store "

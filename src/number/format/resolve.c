@@ -399,6 +399,7 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
     const bool possible = has_kernels(out, false), convolves = possible || has_kernels(out, true);
     if (takes(request, ULP_PART_ATTENTION, possible))
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
+    out->attention_joined = request->given[ULP_PART_WRITTEN] && request->choice[ULP_PART_WRITTEN];
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
     if (takes(request, ULP_PART_CONV, convolves))

@@ -115,7 +115,7 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
                                                 .a_heads = a->q,
                                                 .b_heads = *k,
                                                 .b_line_step = k->step,
-                                                .b_k_step = 1,
+                                                .b_k_step = k->across ? k->across : 1,
                                                 .n = k->length,
                                                 .k = a->q.size,
                                                 .out = &acc,

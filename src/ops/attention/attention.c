@@ -116,3 +116,84 @@ const struct ulp_operator ulp_ops_attention[] = {
     {0},
 };
 /* clang-format on */
+
+/* ---- written out ---- */
+
+/* Batch, heads: of rank 3 the first axis is the heads. */
+static int64_t axis(const struct ulp_tensor *t, int from_end)
+{
+    return t->rank >= from_end ? t->dims[t->rank - from_end] : 1;
+}
+
+static enum ulp_status read_written(const struct ulp_call *call, struct ulp_attention *a,
+                                    struct ulp_error *error)
+{
+    const struct ulp_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2];
+    if (q->rank < 3 || q->rank > 4 || k->rank != q->rank || v->rank != q->rank)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "query, key and value have ranks %d, %d, %d: expected 3 or 4, all the same",
+                        q->rank, k->rank, v->rank);
+    *a = (struct ulp_attention){
+        .query = q,
+        .key = k,
+        .value = v,
+        .mask = ulp_call_in(call, 3),
+        .left = -1,
+        .right = -1,
+        .scale = ulp_call_attribute(call, "scale")->f,
+        .q = ulp_heads_first(axis(q, 4), axis(q, 3), axis(q, 2), axis(q, 1)),
+        .k = ulp_heads_first(axis(k, 4), axis(k, 3), axis(k, 1), axis(k, 2)),
+        .v = ulp_heads_first(axis(v, 4), axis(v, 3), axis(v, 2), axis(v, 1)),
+    };
+    a->k.step = 1;
+    a->k.across = a->k.length;
+    a->y = ulp_heads_first(a->q.batch, a->q.heads, a->q.length, a->v.size);
+    return ulp_attention_check(a, error);
+}
+
+static enum ulp_status infer_written(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_attention a;
+    int64_t dims[4];
+    const int rank = call->in[0]->rank;
+    const enum ulp_status status = read_written(call, &a, error);
+    if (status != ULP_OK)
+        return status;
+    for (int d = 0; d < rank - 1; d++)
+        dims[d] = call->in[0]->dims[d];
+    dims[rank - 1] = a.v.size;
+    return ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error);
+}
+
+/* Which keys are seen, of a mask that says which are not. */
+static enum ulp_status turn_mask(struct ulp_call *call, const struct ulp_tensor *mask,
+                                 struct ulp_tensor *seen, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_tensor_describe(seen, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0,
+                                                 mask->rank, mask->dims, error);
+    if (status == ULP_OK)
+        status = ulp_call_temporary(call, seen, error);
+    for (size_t i = 0; status == ULP_OK && i < seen->count; i++)
+        ((uint8_t *)seen->data)[i] = ulp_tensor_get_int(mask, i) == 0;
+    return status;
+}
+
+static enum ulp_status run_written(struct ulp_call *call, struct ulp_error *error)
+{
+    struct ulp_attention a;
+    struct ulp_tensor seen;
+    enum ulp_status status = read_written(call, &a, error);
+    if (status == ULP_OK && a.mask && ulp_call_int(call, "hides")) {
+        status = turn_mask(call, a.mask, &seen, error);
+        a.mask = &seen;
+    }
+    a.out = &call->out[0];
+    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+}
+
+/* clang-format off */
+const struct ulp_operator ulp_operator_written_attention = {
+    .name = "Attention", .since = 1, .inputs = "q k v:f mask:*?", .outputs = "y", .attributes = "hides:int=0; scale:float=1",
+    .infer = infer_written, .run = run_written, .work = ULP_WORK_CONTRACTION, .kernel = "attention",
+    .formulas = ULP_FORMULAS(&ulp_attend_average)};
+/* clang-format on */

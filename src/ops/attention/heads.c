@@ -6,13 +6,13 @@
 struct ulp_heads ulp_heads_first(int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
     return (struct ulp_heads){batch,         heads, length, size, heads * length * size,
-                              length * size, size};
+                              length * size, size,  0};
 }
 
 struct ulp_heads ulp_heads_packed(int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
     return (struct ulp_heads){batch, heads,       length, size, heads * length * size,
-                              size,  heads * size};
+                              size,  heads * size, 0};
 }
 
 enum ulp_status ulp_heads_read(const struct ulp_tensor *t, int64_t heads, struct ulp_heads *out,

@@ -8,11 +8,11 @@
 /* Heads are fewer, so that their number times a dimension fits int64. */
 #define ULP_HEADS_MAX (1 << 20)
 
-/* Where element (batch, head, position, feature) lies: the steps count elements, features are
- * neighbours. */
+/* Where element (batch, head, position, feature) lies: the steps count elements. */
 struct ulp_heads {
     int64_t batch, heads, length, size;
     int64_t batch_step, head_step, step;
+    int64_t across; /* from feature to feature; 0: they are neighbours */
 };
 /* batch x heads x length x size without gaps, and batch x length x heads x size. */
 struct ulp_heads ulp_heads_first(int64_t batch, int64_t heads, int64_t length, int64_t size);

@@ -94,7 +94,7 @@ static enum ulp_status read_packed(const struct ulp_call *call, const struct ulp
                         in->rank, (long long)parts);
     const int64_t heads = in->dims[2], size = in->dims[4], step = heads * parts * size;
     *h = (struct ulp_heads){in->dims[0],        heads,        in->dims[1], size,
-                            in->dims[1] * step, parts * size, step};
+                            in->dims[1] * step, parts * size, step,        0};
     return ulp_microsoft_view(call, in, part * size, out, error);
 }
 

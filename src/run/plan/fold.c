@@ -376,7 +376,10 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
         return status;
     drop_constant_nodes(block);
     set_producers(block);
-    status = ulp_plan_integer_forms(plan, block, error);
+    status = ulp_plan_join_attention(plan, block, error);
+    set_producers(block);
+    if (status == ULP_OK)
+        status = ulp_plan_integer_forms(plan, block, error);
     if (status == ULP_OK)
         status = ulp_plan_fold_norms(plan, block, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {

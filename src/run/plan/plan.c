@@ -23,6 +23,25 @@ static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count
     return wants;
 }
 
+/* The steps of a plan are those of all its lanes; what is exact anyway may stand beside. */
+static enum ulp_status find_joining(struct ulp_plan *plan, struct ulp_error *error)
+{
+    enum { EXACT_BITS = 53 };
+    const struct ulp_arithmetic *other = NULL;
+    for (size_t l = 0; l < plan->lane_count; l++) {
+        plan->joins_attention |= plan->lanes[l].attention_joined;
+        if (!plan->lanes[l].attention_joined &&
+            (plan->lanes[l].as_declared || plan->lanes[l].storage.precision < EXACT_BITS))
+            other = &plan->lanes[l];
+    }
+    return plan->joins_attention && other
+               ? ulp_fail(error, ULP_ERROR_USAGE,
+                          "written-attention=kernel makes other nodes of the graph, which all "
+                          "arithmetics of a run have: add it to '%s', too, or run that by itself",
+                          other->name)
+               : ULP_OK;
+}
+
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
                                  struct ulp_error *error)
@@ -49,7 +68,9 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     ulp_pool_set_root(plan->pool, plan->budget.root);
-    status = ulp_arithmetic_find("fp32", &plan->exact, error);
+    status = find_joining(plan, error);
+    if (status == ULP_OK)
+        status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
         status = ulp_plan_expand(plan, error);
     if (status == ULP_OK && options->inputs)
@@ -124,6 +145,8 @@ void ulp_plan_free(struct ulp_plan *plan)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
+    for (size_t i = 0; i < plan->left_count; i++)
+        ulp_unbind(&plan->left[i]);
     ulp_names_free(&plan->problems.names);
     for (size_t l = 0; plan->mixes && l < plan->lane_count; l++)
         ulp_arena_free(plan->mixes[l].memory);

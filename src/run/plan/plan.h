@@ -255,6 +255,16 @@ struct ulp_plan {
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
     bool wants_integers;         /* some lane or node has qdq=integer */
+    bool joins_attention;        /* lanes have written-attention=kernel */
+    /* attentions that are written out: how many became one step, how many did not, and of the
+     * first of these its last node and why */
+    struct ulp_written_attention {
+        size_t joined, apart;
+        const char *node, *why;
+    } written;
+    /* what steps that left were bound to, whose tapes others may share */
+    struct ulp_bound *left;
+    size_t left_count, left_capacity;
     struct ulp_block *main;
     struct ulp_block **blocks; /* every block, for freeing */
     size_t block_count, block_capacity;
@@ -404,6 +414,10 @@ enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
                                        struct ulp_error *error);
+/* join_attention.c: an attention that the block writes out becomes one step, when lanes have
+ * written-attention=kernel. Producers are known; they are set anew. */
+enum ulp_status ulp_plan_join_attention(struct ulp_plan *plan, struct ulp_block *block,
+                                        struct ulp_error *error);
 /* integer_amounts.c: which of the block's integers are amounts. */
 void ulp_plan_amounts(struct ulp_block *block);
 /* fold_norm.c: what BatchNormalizations of the block are folded to. Called again, it follows
