@@ -88,8 +88,9 @@ _TORCH = {f"torch.{name}": name for name in ("bfloat16", "float8_e4m3fn", "float
 def to_tensor(array: Any) -> tuple[Any, Array]:
     """A tensor over the array's memory, and the array that must outlive it."""
     given = as_array(array)
-    named = _TORCH.get(str(getattr(array, "dtype", "")), given.dtype.name)
-    row = TYPES[named] if named != given.dtype.name else BY_DTYPE.get(given.dtype) or TYPES.get(named)
+    row = BY_DTYPE.get(given.dtype) if given is array else None
+    if row is None:
+        row = TYPES.get(_TORCH.get(str(getattr(array, "dtype", "")), given.dtype.name))
     if row is None:
         raise InputError(f"arrays of {given.dtype} are not numbers that ONNX has a type for")
     type_, memory = row
@@ -111,11 +112,15 @@ def _check_memory(array: Array, written: bool) -> None:
         raise UsageError(f"an array for the library: {next(fault for fault, found in faults.items() if found)}")
 
 
+# shapes by their rank, of which numpy has 64 at most
+_DIMS = [ctypes.c_int64 * max(rank, 1) for rank in range(65)]
+
+
 def wrap(type_: int, memory: Array, *, written: bool = False) -> Any:
     """A tensor over the array's memory; written: by the library."""
     _check_memory(memory, written)
     tensor = d.ulp_tensor()
-    dims = (ctypes.c_int64 * max(memory.ndim, 1))(*memory.shape)
+    dims = _DIMS[memory.ndim](*memory.shape)
     call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, memory.ctypes.data)
     return tensor
 

@@ -41,14 +41,17 @@ _CHECKS: dict[Any, Any] = {ctypes.c_char_p: _check_text, **{kind: _check_integer
 def checked(function: Any) -> Any:
     """The function of the library, its arguments checked by its argtypes. (What from_param raises ctypes would make its own.)"""
     count = len(function.argtypes)
-    checks = [(place, kind, _CHECKS[kind]) for place, kind in enumerate(function.argtypes) if kind in _CHECKS]
+    # of texts no integer is within the limits
+    checks = [(place, kind, *_LIMITS.get(kind, (1, 0)), _CHECKS[kind]) for place, kind in enumerate(function.argtypes) if kind in _CHECKS]
 
     def call(*given: Any) -> Any:
         if len(given) != count:
             raise TypeError(f"{len(given)} arguments for {count}")
         values = list(given)
-        for place, kind, check in checks:
-            values[place] = check(kind, values[place])
+        for place, kind, low, high, check in checks:
+            value = values[place]
+            if type(value) is not int or not low <= value <= high:
+                values[place] = check(kind, value)
         return function(*values)
 
     return call
@@ -57,10 +60,9 @@ def checked(function: Any) -> Any:
 class Structure(ctypes.Structure):
     """A struct whose fields are checked when they are set, also by the arguments it is made with. Options know their size."""
 
-    def __init__(self, *values: Any, **named: Any) -> None:
-        if type(self).__name__.endswith("_options"):
-            named["size"] = ctypes.sizeof(self)
-        super().__init__(*values, **named)
+    def __init_subclass__(cls) -> None:
+        if cls.__name__.endswith("_options"):
+            setattr(cls, "__init__", _begin_options)
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = _fields(type(self)).get(name)
@@ -69,6 +71,10 @@ class Structure(ctypes.Structure):
             super().__setattr__(name, check(kind, value) if check else value)
         except UsageError as error:
             raise UsageError(f"{name}: {error}") from None
+
+
+def _begin_options(self: Structure, *values: Any, **named: Any) -> None:
+    ctypes.Structure.__init__(self, *values, size=ctypes.sizeof(self), **named)
 
 
 @lru_cache(maxsize=None)

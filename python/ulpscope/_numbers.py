@@ -181,7 +181,7 @@ def round(  # noqa: A001  the name that others have for it
     tensor, kept = to_tensor(x)
     if out is None:
         out = new_array(kept.shape, _carrier(format_, kept))
-    if not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64) or out.shape != kept.shape:
+    elif not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64) or out.shape != kept.shape:
         raise UsageError("out: expected an array of float32 or float64 with the shape of x")
     wrapped = _result(out)
     if np.may_share_memory(kept, out) and (kept.ctypes.data != out.ctypes.data or kept.dtype != out.dtype):
