@@ -60,7 +60,7 @@ struct ulp_attribute *ulp_build_attribute(struct ulp_edit_part *part, const char
 void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, const char *rule,
                        bool exact, bool tried, const char *text);
 
-/* join_attention.c: what is written out as products and a Softmax. */
+/* lint_attention.c: what is written out as products and a Softmax. */
 void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
