@@ -45,7 +45,7 @@ static enum ulp_status take(struct values *values, struct value **out, struct ul
 static enum ulp_status add_tensor(struct values *values, const struct ulp_tensor *tensor,
                                   bool must_fit, struct ulp_error *error)
 {
-    struct value *value;
+    struct value *value = NULL;
     enum { BLOCK = 512 };
     double block[BLOCK];
     if (!ulp_element_is_float(tensor->element) || !tensor->count)
@@ -76,7 +76,7 @@ static enum ulp_status add_outputs(struct values *values, size_t node, const cha
     for (size_t o = 0; o < audited->output_count && o < place->output_count && status == ULP_OK;
          o++) {
         const struct ulp_audit_output *output = &audited->outputs[o];
-        struct value *value;
+        struct value *value = NULL;
         if (!ulp_type_is_float(output->type) || (name && strcmp(output->name, name) != 0))
             continue;
         status = take(values, &value, error);
