@@ -27,12 +27,14 @@ static const struct kernel {
     bool descending;  /* from the last tile down */
     bool fused;       /* score scale - top scale with one rounding; else score scale is rounded */
     bool twice;       /* score times scale, then times log2(e): two roundings */
+    bool neighbours; /* threads' sums are added to the neighbour's first; else to the second next */
+    bool estimates;  /* the sum's reciprocal is the GPU's unit's; else the nearest float */
 } kernels[] = {
     [ULP_ATTENTION_FLASH2] = {.keys = {128, 64},
                               .split = {256, 128},
                               .descending = true,
                               .fused = true},
-    [ULP_ATTENTION_CUDNN] = {.keys = {128, 128}},
+    [ULP_ATTENTION_CUDNN] = {.keys = {128, 128}, .neighbours = true, .estimates = true},
     [ULP_ATTENTION_EFFICIENT] = {.keys = {64, 128}, .twice = true},
 };
 
@@ -112,9 +114,10 @@ static enum ulp_status take_rows(void *context, size_t first, size_t last, int w
 }
 
 /* A row's sum, as the threads that share it add theirs; divided by, NaN and 0 are 1. */
-static float add_threads(const float *sums)
+static float add_threads(const struct kernel *kernel, const float *sums)
 {
-    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    return kernel->neighbours ? (sums[0] + sums[1]) + (sums[2] + sums[3])
+                              : (sums[0] + sums[2]) + (sums[1] + sums[3]);
 }
 
 /* What is weighted of one slice of the keys, divided by its sums; logs: log of the sum of
@@ -122,9 +125,11 @@ static float add_threads(const float *sums)
 static void divide(const struct tiles *t, size_t rows, float natural, float *logs)
 {
     for (size_t row = 0; row < rows; row++) {
-        const float sum = add_threads(t->sums + THREADS * row);
+        const float sum = add_threads(t->kernel, t->sums + THREADS * row);
         const bool none = sum == 0 || sum != sum;
-        const float inverse = none ? 1 : 1 / sum;
+        float inverse = none ? 1 : 1 / sum;
+        if (!none && t->kernel->estimates)
+            ulp_cuda_rcp(&inverse, &sum, 1);
         for (int64_t i = 0; i < t->size; i++)
             t->weighted[(int64_t)row * t->size + i] *= inverse;
         if (logs)

@@ -414,7 +414,7 @@ enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct
  * a lane wants them. After folding, before last uses. */
 enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *block,
                                        struct ulp_error *error);
-/* join_attention.c: an attention that the block writes out becomes one step, when lanes have
+/* written_attention.c: an attention that the block writes out becomes one step, when lanes have
  * written-attention=kernel. Producers are known; they are set anew. */
 enum ulp_status ulp_plan_join_attention(struct ulp_plan *plan, struct ulp_block *block,
                                         struct ulp_error *error);
