@@ -85,8 +85,11 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
             "the few bits of its elements make %.0f %% of its error; a format of more bits "
             "rounds less",
             100 * t->rounding);
-    ulp_text_show(out, ". ulpscope scales -a %s runs what there is against it",
-                  lane->arithmetic.asked);
+    if (lane->arithmetic.scales_static) /* whose file has no path here */
+        ulp_text_add(out, ". ulpscope scales with the same -a runs what there is against it");
+    else
+        ulp_text_show(out, ". ulpscope scales -a %s runs what there is against it",
+                      lane->arithmetic.asked);
 }
 
 static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane *lane,
