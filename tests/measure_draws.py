@@ -210,4 +210,5 @@ def main():
                 print(f"  {figure} over before's: median {numpy.median(ratios):.2f}, most {max(ratios):.2f}", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()
