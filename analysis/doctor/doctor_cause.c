@@ -98,6 +98,27 @@ static bool is_by_zero(const struct ulp_audit_node *node)
     return node->zeroed != NULL;
 }
 
+/* Of a root or a logarithm of what is exactly positive: the difference that has cancelled, and is
+ * negative now, a few nodes before. NULL: it is not that. */
+static const struct ulp_audit_node *find_negative(const struct ulp_doctoring *x,
+                                                  const struct ulp_audit_node *born)
+{
+    enum { BEFORE = 4 };
+    const struct ulp_audit *audit = x->doctor->audit;
+    bool is = strcmp(born->op, "Sqrt") == 0 || strcmp(born->op, "Log") == 0;
+    for (size_t o = 0; o < born->output_count; o++)
+        is &= !(born->outputs[o].range.headroom_bits < 0);
+    ptrdiff_t at = is && born->index < audit->place_count ? (ptrdiff_t)born->index : -1;
+    for (int step = 0; step < BEFORE && at >= 0; step++) {
+        at = audit->places[at].input_count ? audit->places[at].inputs[0].node : -1;
+        const struct ulp_audit_node *node = at >= 0 ? &x->lane->nodes[at] : NULL;
+        if (node && node->grew > 2 &&
+            (strcmp(node->op, "Sub") == 0 || strcmp(node->op, "Add") == 0))
+            return node;
+    }
+    return NULL;
+}
+
 static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *node)
 {
     const struct ulp_audit_lane *lane = x->lane;
@@ -142,7 +163,8 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
     const struct ulp_audit_lane *lane = x->lane;
     for (size_t n = 0; n < lane->node_count; n++) {
         const struct ulp_audit_node *node = &lane->nodes[n];
-        if (node->born && !is_by_zero(node) && !ulp_audit_is_absorbed(lane, node) &&
+        if (node->born && !is_by_zero(node) && !find_negative(x, node) &&
+            !ulp_audit_is_absorbed(lane, node) &&
             count_reason(x, ULP_DOCTOR_OVERFLOW) < CAUSES_EACH)
             add_overflow(x, node);
     }
@@ -163,7 +185,7 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
     }
 }
 
-/* ---- what became 0 ---- */
+/* ---- what became 0, or negative ---- */
 
 static bool is_zeroed_named(const struct ulp_doctoring *x, const char *value)
 {
@@ -194,6 +216,21 @@ void ulp_doctor_find_zeros(struct ulp_doctoring *x)
         add_node(&text, node);
         ulp_text_add(&text, " not finite");
         ulp_doctor_add(x, ULP_DOCTOR_ZERO, by ? by : node, node->zeroed, &text);
+    }
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_audit_node *node = &lane->nodes[n], *by = node->born && !is_by_zero(node)
+                                                                       ? find_negative(x, node)
+                                                                       : NULL;
+        struct ulp_text text = {0};
+        if (!by || is_named(x, by) || ulp_audit_is_absorbed(lane, node) ||
+            count_reason(x, ULP_DOCTOR_ZERO) >= CAUSES_EACH)
+            continue;
+        add_node(&text, by);
+        ulp_text_show(&text, " cancels and has become negative in %s, which makes ",
+                      ulp_audit_node_arithmetic(lane, by)->storage.name);
+        add_node(&text, node);
+        ulp_text_add(&text, " not finite");
+        ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, NULL, &text);
     }
 }
 
