@@ -55,8 +55,9 @@ static void conclude(struct ulp_headline *head, const struct ulp_doctor *doctor)
         ulp_text_show(&head->todo, "%s", cause->fix);
     else if (doctor->grade == ULP_GRADE_FINE)
         ulp_text_add(&head->todo, "nothing");
-    else if (doctor->remedy)
-        ulp_text_show(&head->todo, "%s", doctor->remedy);
+    else
+        ulp_text_show(&head->todo, "%s",
+                      doctor->remedy ? doctor->remedy : "what follows next, below");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)

@@ -173,11 +173,12 @@ static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const bool nothing = fix->met && !fix->edit_count && !fix->plan;
-    ulp_text_show(&head->what, "%s: it %s %s in %s",
+    ulp_text_show(&head->what, "%s: it %s %s in %s%s",
                   nothing    ? "nothing to fix"
                   : fix->met ? "fixed"
                              : "not fixed",
-                  nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic);
+                  nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic,
+                  !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
         ulp_text_add(&head->todo, "nothing");

@@ -304,8 +304,9 @@ static void say_allocation(struct ulp_headline *head, struct ulp_text *notes,
     } else {
         ulp_text_add(&head->what, "Outputs stay within ");
         ulp_search_say_tolerances(&head->what, found);
-        ulp_text_show(&head->what, " with %.3g mantissa bits on average%s%s; ", found->mantissa,
-                      weighted ? ", weighted by " : "", weighted ? found->cost : "");
+        ulp_text_show(&head->what, " with %.3g mantissa bit%s on average%s%s; ", found->mantissa,
+                      found->mantissa == 1 ? "" : "s", weighted ? ", weighted by " : "",
+                      weighted ? found->cost : "");
         ulp_text_add(&head->what, "with exponent and sign %.4g; of %zu layer%s ", found->bits,
                      found->layer_count, plural(found->layer_count));
         ulp_search_say_formats(&head->what, found);

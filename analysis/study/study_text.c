@@ -87,6 +87,8 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
     const size_t length = strcspn(next, "\n");
     if (length > 2)
         ulp_text_put(&head.why, next + 2, length - 2);
+    else
+        ulp_text_add(&head.why, "the errors of its settings are in the tables below");
     next += length + (next[length] == '\n');
     ulp_text_add(&head.todo, isnan(study->tolerance)
                                  ? "--tolerance VALUE asks which setting is enough for it"

@@ -109,6 +109,8 @@ void ulp_quoted_add(struct ulp_text *out, const char *text)
  * shell is one by itself. */
 static bool ends_clause(const char *text, const char *marks)
 {
+    if (text[0] == ' ' && text[1] == '(')
+        return strchr(marks, '(') != NULL;
     return (strchr(marks, *text) && (text[1] == ' ' || !text[1])) || strncmp(text, " # ", 3) == 0;
 }
 
@@ -174,14 +176,15 @@ static void add_words(struct ulp_text *out, const char *text, size_t columns)
 }
 
 /* What of the text fits into so many columns: whole clauses; of a longer one all with names cut, or
- * what is before a colon, or words. How many bytes of it were said as they are. */
+ * what is before a colon or in front of parentheses, or words. How many bytes of it were said as
+ * they are. */
 static size_t add_beginning(struct ulp_text *out, const char *text, size_t columns)
 {
     struct ulp_text cut = {0};
     size_t said = find_clauses(text, columns, ",;.");
     if (ulp_page_columns(text, said) > columns) {
         const bool fits = add_shortened(&cut, text, said, columns);
-        said = fits ? 0 : find_clauses(text, columns, ",;.:");
+        said = fits ? 0 : find_clauses(text, columns, ",;.:(");
         if (fits)
             ulp_text_add(out, "%s", cut.data);
         else if (ulp_page_columns(text, said) > columns) {

@@ -45,6 +45,9 @@ doctor 1 MODEL.onnx -i MODEL.npz -a fp32
 fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
 fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
 study 3 MODEL.onnx -i MODEL.npz --sweep e8m{4..9} --sweep fp16,round={rne,rz} --sweep e{4..8}m9 --tolerance 0.01
+study 1 MODEL.onnx -i MODEL.npz --sweep e8m{4..6}
+doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
+fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx
 compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
 compare 2 MODEL.onnx MODEL-fp16.npz MODEL-fp32.npz -i MODEL.npz -a fp32
 LINES
