@@ -199,15 +199,6 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
     return status;
 }
 
-/* Finite, whatever it is. */
-static bool is_finite(const struct ulp_slot_bounds *value)
-{
-    for (size_t i = 0; i < value->range.count; i++)
-        if (value->range.at.may[i])
-            return false;
-    return value->is_range;
-}
-
 /* At least what a positive constant becomes in the lane. */
 static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
 {
@@ -262,7 +253,7 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *w, size_t s, bool 
     const bool infinite = ulp_interval_overflows(&a->storage, a->rounding) &&
                           ulp_interval_overflows(&a->compute, a->rounding) &&
                           ulp_interval_overflows(&a->rows, a->rounding);
-    if (!y->is_range || !is_finite(d) || !infinite || !isfinite(norm))
+    if (!y->is_range || !ulp_slot_bounds_finite(d) || !infinite || !isfinite(norm))
         return NULL;
     struct ulp_enclosure joined;
     struct ulp_error ignored;

@@ -14,6 +14,15 @@ struct ulp_slot_bounds {
     struct ulp_enclosure range;
 };
 
+/* Finite, whatever it is. */
+static inline bool ulp_slot_bounds_finite(const struct ulp_slot_bounds *value)
+{
+    for (size_t i = 0; i < value->range.count; i++)
+        if (value->range.at.may[i])
+            return false;
+    return value->is_range;
+}
+
 /* Over the steps of a block: the main graph, or a body whose If, Loop or Scan another walk is at.
  */
 struct ulp_enclosing_walk {

@@ -51,14 +51,6 @@ enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp
     return status;
 }
 
-static bool is_finite(const struct ulp_slot_bounds *value)
-{
-    for (size_t i = 0; i < value->range.count; i++)
-        if (value->range.at.may[i])
-            return false;
-    return value->is_range;
-}
-
 /* What is known, as far as it goes, never leaves [least, most]. */
 static void meet(struct ulp_slot_bounds *value, double least, double most)
 {
@@ -122,7 +114,7 @@ enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *w, size_t s, struc
         return ULP_OK;
     struct ulp_slot_bounds *y = &w->values[step->outputs[0]];
     /* an infinite or missing largest element leaves NaN */
-    if (!y->is_range || !is_finite(&w->values[share->idiom.holes[ULP_IDIOM_X]]))
+    if (!y->is_range || !ulp_slot_bounds_finite(&w->values[share->idiom.holes[ULP_IDIOM_X]]))
         return ULP_OK;
     if (share->is[BELOW_MOST])
         meet(y, -INFINITY, 0);
@@ -131,7 +123,7 @@ enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *w, size_t s, struc
     if (!share->is[SHARE])
         return ULP_OK;
     const double norm = norm_of_row(w->arithmetic, (double)share->idiom.length);
-    if (!is_finite(y) || !isfinite(norm))
+    if (!ulp_slot_bounds_finite(y) || !isfinite(norm))
         return ULP_OK;
     meet(y, 0, norm);
     return join_rows(w, y, &share->idiom, norm, error);
