@@ -107,6 +107,7 @@ static const struct ulp_field search_target[] = {
     {.name = "own", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, own)},
     {.name = "fused_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_count)},
     {.name = "fused_before", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_search_target, fused_before)},
+    {.name = "kept_apart", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_search_target, kept_apart)},
     {.name = "freedom", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_search_target, freedom)},
 };
 const struct ulp_struct ulp_struct_search_target = {

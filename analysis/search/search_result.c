@@ -368,6 +368,7 @@ static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
     enum ulp_status status = ULP_OK;
     if (lane.arithmetic.fuse == ULP_FUSE_NONE)
         return status;
+    out->kept_apart = !lane.arithmetic.inner_casts;
     status = ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_before, error);
     if (status == ULP_OK)
         status = ulp_search_keeps(search, search->best, &lane.keeps, error);

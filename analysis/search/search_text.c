@@ -115,9 +115,11 @@ static void add_spread(struct ulp_text *out, const struct ulp_search *found)
         if (found->targets[t].fused_before)
             ulp_text_show(out,
                           "%s computes %zu of %zu nodes in kernels with others, without the plan "
-                          "%zu: a kept node is a kernel of its own.\n",
+                          "%zu%s.\n",
                           found->targets[t].name, found->targets[t].fused_count, found->node_count,
-                          found->targets[t].fused_before);
+                          found->targets[t].fused_before,
+                          found->targets[t].kept_apart ? ": a kept node is a kernel of its own"
+                                                       : "");
 }
 
 /* Where the search ended: what it found is the best so far. */

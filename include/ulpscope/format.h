@@ -116,8 +116,8 @@ struct ulp_schedule {
     /* > 1: k is cut into this many contiguous slices; each is a chain from 0, and the slices' sums
      * are added in order. ULP_SPLIT_AUTO: as many as give the recorded bits: ulp_comparison_run
      * finds them, and plans refuse it. ULP_SPLIT_CUBLAS: as cuBLAS was recorded to on an H100, of
-     * MatMul and Gemm by their shape (doc/arithmetics.md), in FP32 and TF32 with the kernel that the
-     * shape got, on an H200; other products are not cut */
+     * MatMul and Gemm by their shape (doc/arithmetics.md), in FP32 and TF32 with the kernel that
+     * the shape got, on an H200; other products are not cut */
     int split_k;
     int rows; /* of ULP_SPLIT_CUBLAS: products are cut as if they had that many times their rows */
     int slice_tile; /* private: slices are whole multiples of so many k; 0: as they come */
@@ -243,6 +243,9 @@ struct ulp_arithmetic {
     struct ulp_format inner; /* of values inside a group of fused nodes, and of their steps */
     /* constants that such a kernel reads are in the inner format; false: lowered to storage */
     bool inner_constants;
+    /* Casts between the formats of nodes that are computed otherwise (kept) are steps of such a
+     * kernel, which round nothing inside; false: a kept node is a kernel of its own */
+    bool inner_casts;
     enum ulp_rounding rounding; /* of every rounding to storage, and to accumulator and compute */
     enum ulp_rounding_place place;
     enum ulp_order order;  /* of sums of products in scalar chains */
@@ -301,17 +304,16 @@ struct ulp_arithmetic {
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
  * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
- * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner, functions=rounded|cuda
- * (cuda beside a matrix unit where compute is FP32, else rounded), exponentials=shifted|plain,
- *   attention=whole|flash2|cudnn|efficient|math, written-attention=nodes|kernel, recurrence=plain|cudnn, conv=plain|torch,
- *   norms=plain|torch
- *   (beside a matrix unit that sums in FP32),
- *   constants=saturated|ieee|tensorrt|onnxconverter-common,
- *   batchnorm=computed|folded, qdq-scales=declared|lowered.
- * compute=F implies result-only. subnormals= and overflow= apply to storage and to every part that
- * has the same format, except a unit's accumulator. A matrix unit takes neither fma nor nofma, and
- * mpfr:P takes no parts. More in src/number/README.md section 5.
- * A contradiction or an unknown part: ULP_ERROR_USAGE, and the message lists the known ones. */
+ * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner,
+ * fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a matrix unit where compute is FP32,
+ * else rounded), exponentials=shifted|plain, attention=whole|flash2|cudnn|efficient|math,
+ * written-attention=nodes|kernel, recurrence=plain|cudnn, conv=plain|torch, norms=plain|torch
+ * (beside a matrix unit that sums in FP32), constants=saturated|ieee|tensorrt|onnxconverter-common,
+ * batchnorm=computed|folded, qdq-scales=declared|lowered. compute=F implies result-only.
+ * subnormals= and overflow= apply to storage and to every part that has the same format, except a
+ * unit's accumulator. A matrix unit takes neither fma nor nofma, and mpfr:P takes no parts. More in
+ * src/number/README.md section 5. A contradiction or an unknown part: ULP_ERROR_USAGE, and the
+ * message lists the known ones. */
 ULP_API enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                             struct ulp_error *error);
 

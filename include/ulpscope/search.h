@@ -155,9 +155,9 @@ struct ulp_search_target {
     double value, ratio;
     double median; /* the ratio that half of the draws have at most */
     double own;    /* the worst ratio of the samples themselves */
-    /* nodes in kernels with others, with the plan and without: a kept node is a kernel of its own
-     */
+    /* nodes in kernels with others, with the plan and without */
     size_t fused_count, fused_before;
+    bool kept_apart; /* a kept node is a kernel of its own (fuse-casts=stored) */
     /* as many independent directions share the error as its spread over the draws says: below about
      * ten a single run says little */
     double freedom;

@@ -474,12 +474,12 @@ enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *nam
     const struct ulp_tensor *value;
     struct ulp_tensor copy = {0}, converted = {0};
     const size_t holder = ulp_slot_holder(lane->block, slot);
-    enum ulp_status status =
-        ulp_lane_value(lane, slot,
-                       (struct ulp_reader){.arithmetic = holder == ULP_NO_NODE
-                                                             ? 0
-                                                             : ulp_mix_index(lane->mix, holder)},
-                       &converted, &value, error);
+    struct ulp_reader reader = {0};
+    if (holder != ULP_NO_NODE) {
+        reader.arithmetic = ulp_mix_index(lane->mix, holder);
+        reader.inside = lane->mix->fusion && lane->mix->fusion->nodes[holder].cast;
+    }
+    enum ulp_status status = ulp_lane_value(lane, slot, reader, &converted, &value, error);
     if (status == ULP_OK)
         status = ulp_tensor_copy(&copy, value, budget, error);
     if (status == ULP_OK)

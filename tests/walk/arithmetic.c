@@ -126,6 +126,8 @@ static const char *const parts[] = {
     "fuse-inner=fp16",
     "fuse-constants=stored",
     "fuse-constants=inner",
+    "fuse-casts=stored",
+    "fuse-casts=inner",
 };
 
 void random_arithmetic(uint64_t key, char *out, size_t size)

@@ -161,12 +161,14 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
     put_paragraph(page, "fusion",
                   "%s%s. Values inside a kernel are %s and every step there is rounded to it; what "
                   "leaves it is rounded once to %s, and a value that is used inside and outside is "
-                  "rounded for the outside only. Constants that it reads are lowered to %s.",
+                  "rounded for the outside only. Constants that it reads are lowered to %s. %s",
                   groups[a->fuse],
                   a->schedule.epilogue_rounded ? "; a library's sums are stored"
                                                : ", also with the MatMul, Gemm or Conv "
                                                  "before them",
-                  inner, storage, a->inner_constants ? inner : storage);
+                  inner, storage, a->inner_constants ? inner : storage,
+                  a->inner_casts ? "Casts before and behind a kept node are part of its kernel."
+                                 : "A kept node is a kernel of its own.");
 }
 
 static void describe_constants(struct page *page, const struct ulp_arithmetic *a)

@@ -72,6 +72,7 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     choice[ULP_PART_SCALES] = a->scales_lowered;
     choice[ULP_PART_FUSE] = a->fuse;
     choice[ULP_PART_INNER_CONSTANTS] = a->inner_constants;
+    choice[ULP_PART_INNER_CASTS] = a->inner_casts;
     for (int part = 0; part < ULP_PART_COUNT; part++)
         request.given[part] = true;
     request.given[ULP_PART_GPU] = unit;
@@ -98,7 +99,8 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     request.given[ULP_PART_CONV] = a->conv_torch;
     request.given[ULP_PART_NORMS] = a->norms_torch;
     request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
-        request.given[ULP_PART_INNER_CONSTANTS] = a->fuse != ULP_FUSE_NONE;
+        request.given[ULP_PART_INNER_CONSTANTS] = request.given[ULP_PART_INNER_CASTS] =
+            a->fuse != ULP_FUSE_NONE;
     return request;
 }
 

@@ -34,7 +34,7 @@ static const char *const norms_names[] = {"plain", "torch", NULL};
 static const char *const scaled_names[] = {"all", "modelopt", NULL};
 static const char *const static_names[] = {"dynamic", "static", NULL};
 static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
-static const char *const inner_constants_names[] = {"stored", "inner", NULL};
+static const char *const inner_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
                                            NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
@@ -170,10 +170,14 @@ static const struct part_row {
                            "groups: by fuse=FILE"},
     [ULP_PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
                         .meaning = "the format of the values and steps inside such a kernel"},
-    [ULP_PART_INNER_CONSTANTS] = {"fuse-constants=", inner_constants_names,
+    [ULP_PART_INNER_CONSTANTS] = {"fuse-constants=", inner_names,
                                   .meaning =
                                       "whether a constant that such a kernel reads is lowered to "
                                       "storage, or in that format"},
+    [ULP_PART_INNER_CASTS] = {"fuse-casts=", inner_names,
+                              .meaning = "whether a Cast to a kept node's format, and from it, "
+                                         "ends such a "
+                                         "kernel, or rounds nothing within it"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
@@ -411,7 +415,8 @@ static enum ulp_status read_gpu(struct ulp_request *request, const char *gpu,
 
 void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT])
 {
-    static const enum ulp_part inside[] = {ULP_PART_INNER, ULP_PART_INNER_CONSTANTS};
+    static const enum ulp_part inside[] = {ULP_PART_INNER, ULP_PART_INNER_CONSTANTS,
+                                           ULP_PART_INNER_CASTS};
     const bool none =
         request->given[ULP_PART_FUSE] && request->choice[ULP_PART_FUSE] == ULP_FUSE_NONE;
     for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)

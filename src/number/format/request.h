@@ -44,6 +44,7 @@ enum ulp_part {
     ULP_PART_FUSE,
     ULP_PART_INNER,
     ULP_PART_INNER_CONSTANTS,
+    ULP_PART_INNER_CASTS,
     ULP_PART_COUNT
 };
 

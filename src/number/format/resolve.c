@@ -453,11 +453,16 @@ static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct u
     out->inner_constants =
         out->fuse != ULP_FUSE_NONE &&
         (!request->given[ULP_PART_INNER_CONSTANTS] || request->choice[ULP_PART_INNER_CONSTANTS]);
-    if ((request->given[ULP_PART_INNER] || request->given[ULP_PART_INNER_CONSTANTS]) &&
+    out->inner_casts =
+        out->fuse != ULP_FUSE_NONE &&
+        (request->given[ULP_PART_INNER_CASTS] ? request->choice[ULP_PART_INNER_CASTS] != 0
+                                              : out->inner_constants);
+    if ((request->given[ULP_PART_INNER] || request->given[ULP_PART_INNER_CONSTANTS] ||
+         request->given[ULP_PART_INNER_CASTS]) &&
         out->fuse == ULP_FUSE_NONE)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "fuse-inner= and fuse-constants= have no meaning without fuse=pointwise, "
-                        "fuse=reduce or fuse=groups");
+                        "fuse-inner=, fuse-constants= and fuse-casts= have no meaning without "
+                        "fuse=pointwise, fuse=reduce or fuse=groups");
     if (out->fuse != ULP_FUSE_NONE && out->place == ULP_ROUND_EACH_STEP)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "fuse= has no meaning here: every step is rounded to %s, the storage "

@@ -211,6 +211,7 @@ struct ulp_fused_node {
     bool adds_bias;  /* a library's product that adds its bias before the sum is rounded */
     bool held;   /* the lane holds its results in the inner format; readers outside round them */
     bool stored; /* its results are in memory, too */
+    bool cast;   /* the graph's outputs that it computes are cast in the kernel, not rounded */
 };
 struct ulp_fusion {
     /* by the mix's items: */

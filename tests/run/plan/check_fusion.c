@@ -93,6 +93,9 @@ static const struct text_graph tree = {
      NODE("Mul", "product", "b x", "c"), NODE("Sub", "difference", "c a", "d"),
      NODE("Abs", "abs", "d", "e"), NODE("Sqrt", "root", "e", "y")}};
 
+static const struct text_graph squared = {
+    "x", "m", {NODE("Mul", "square", "x x", "h"), NODE("MatMul", "product", "h w", "m")}};
+
 START_TEST(a_tree_is_rounded_once)
 {
     static const char *const formats[] = {"fp16", "bf16", "fp8-e5m2"};
@@ -310,6 +313,64 @@ START_TEST(a_kept_node_reads_what_a_group_stores)
 }
 END_TEST
 
+static struct ulp_tensor_set run_kept(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs, const char *name,
+                                      const char *pattern)
+{
+    const struct ulp_keep keep = {.pattern = pattern, .arithmetic = test_arithmetic("fp32")};
+    const struct ulp_keeps keeps = {1, &keep, NULL};
+    return run_groups(model, inputs, name, NULL, &keeps, 1 + inputs->count % 2, false);
+}
+
+static const char casts_inner[] = "fp16,epilogue=rounded,fuse=reduce",
+                  casts_stored[] = "fp16,epilogue=rounded,fuse=reduce,fuse-casts=stored";
+
+/* Casts round nothing inside a kernel, nor does the one at the graph's output. */
+START_TEST(casts_are_steps_of_a_kernel)
+{
+    struct ulp_model *model = text_load(&tree);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    struct ulp_tensor_set inner = run_kept(model, &inputs, casts_inner, "difference"),
+                          stored = run_kept(model, &inputs, casts_stored, "difference");
+    const float *x = values(&inputs, "x"), *y = values(&inner, "y"), *z = values(&stored, "y");
+    for (size_t i = 0; i < count(&inputs, "x"); i++) {
+        const float a = x[i] * 2, c = (a + x[i]) * x[i],
+                    d = round_to("fp16", c) - round_to("fp16", a);
+        ck_assert_float_eq(y[i], sqrtf(fabsf(c - a)));
+        ck_assert_float_eq(z[i], round_to("fp16", sqrtf(fabsf(round_to("fp16", d)))));
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&inner);
+    ulp_tensor_set_free(&stored);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* What a kept product reads, the kernel before it has cast and stored in FP32; what a lowered one
+ * reads of a kept node is rounded once. */
+START_TEST(what_a_library_reads_is_cast_before)
+{
+    struct ulp_model *model = text_load(&squared);
+    struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
+    struct ulp_tensor_set inner = run_kept(model, &inputs, casts_inner, "product"),
+                          stored = run_kept(model, &inputs, casts_stored, "product"),
+                          whole = run(model, &inputs, "fp32", 1, false),
+                          kept = run_kept(model, &inputs, casts_inner, "square"),
+                          kept_stored = run_kept(model, &inputs, casts_stored, "square");
+    expect_same(&inner, &whole, "m");
+    ck_assert_uint_gt(count_differences(&stored, &whole, "m"), 0);
+    expect_same(&kept, &kept_stored, "m");
+    ck_assert_uint_gt(count_differences(&kept, &whole, "m"), 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&inner);
+    ulp_tensor_set_free(&stored);
+    ulp_tensor_set_free(&whole);
+    ulp_tensor_set_free(&kept);
+    ulp_tensor_set_free(&kept_stored);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* One group with a product is a Gemm, however libraries store their sums elsewhere; a product in
  * two groups is stored between them. */
 START_TEST(a_group_with_a_product_is_its_library)
@@ -443,6 +504,8 @@ int main(void)
     tcase_add_test(kernels, padded_factors);
     tcase_add_loop_test(kernels, groups_are_rounded_where_they_end, 0, 4);
     tcase_add_test(kernels, a_kept_node_reads_what_a_group_stores);
+    tcase_add_test(kernels, casts_are_steps_of_a_kernel);
+    tcase_add_test(kernels, what_a_library_reads_is_cast_before);
     tcase_add_test(kernels, a_group_with_a_product_is_its_library);
     tcase_add_test(kernels, found_kernels_given_as_groups);
     tcase_add_loop_test(kernels, wrong_groups_are_refused, 0, 8);

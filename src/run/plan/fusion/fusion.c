@@ -33,9 +33,31 @@ static bool shares_group(const struct ulp_kernels *kernels, int s, size_t i, int
                     : ulp_part_is_computed(kernels->steps[s].part) ||
                           kernels->steps[s].part == ULP_PART_MEMORY) &&
            kernels->steps[p].part != ULP_PART_LIBRARY &&
-           ulp_mix_index(kernels->mix, reader->number) ==
-               ulp_mix_index(kernels->mix, source->number) &&
+           ulp_kernel_item(kernels, s) == ulp_kernel_item(kernels, p) &&
            ulp_grouping_shares(kernels->grouping, reader->number, source->number);
+}
+
+/* Between a result of step p and what reads it as its input i stands a Cast, elementwise work. What
+ * a library reads in a wider format, the kernel that computed it has cast and stored. What a kernel
+ * reads, it casts itself, unless a library has made the other one store it. */
+static bool casts_inside(const struct ulp_kernels *kernels, int s, int p, bool indexed)
+{
+    const struct ulp_kernel_step *step = &kernels->steps[s], *source = &kernels->steps[p];
+    const size_t item = ulp_kernel_item(kernels, s), from = ulp_kernel_item(kernels, p);
+    const struct ulp_format *storage = &kernels->mix->items[from].storage;
+    if (!ulp_kernels_cross(kernels, from, item))
+        return false;
+    if (ulp_part_reads_memory(step->part))
+        return ulp_format_holds(&kernels->mix->items[item].storage, &kernels->mix->items->inner) &&
+               source->part != ULP_PART_LIBRARY && source->part != ULP_PART_CONTRACTION &&
+               !(source->kept && indexed);
+    bool stored = !ulp_format_holds(storage, &kernels->mix->items->inner);
+    for (size_t r = kernels->first_reader[p]; r < kernels->first_reader[p + 1]; r++) {
+        const int reader = kernels->readers[r];
+        stored |= ulp_part_reads_memory(kernels->steps[reader].part) &&
+                  ulp_kernel_item(kernels, reader) == item;
+    }
+    return !stored && ulp_part_is_computed(step->part);
 }
 
 /* Does the step read its input i, which is a result of step p, in the kernel that computed p? */
@@ -46,6 +68,8 @@ static bool reads_inside(const struct ulp_kernels *kernels, int s, size_t i, int
         return reads_constant(kernels, s, i);
     if (p >= 0 && kernels->grouping)
         return shares_group(kernels, s, i, p);
+    if (p >= 0 && casts_inside(kernels, s, p, indexed))
+        return true;
     if (p < 0 || !ulp_part_is_computed(step->part))
         return false;
     if (!source->kept || source->split)
@@ -125,7 +149,13 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
             if (block->steps[s].inputs[i] >= 0)
                 read_input(kernels, (int)s, i);
         struct ulp_fused_node *node = fused_node(kernels, (int)s);
-        node->stored |= ulp_kernel_leaves(kernels, (int)s);
+        const bool leaves = ulp_kernel_leaves(kernels, (int)s);
+        node->stored |= leaves;
+        /* beside kept nodes the graph's outputs keep their declared types */
+        node->cast = leaves && !kernels->grouping && kernels->mix->count > 1 &&
+                     kernels->mix->items->inner_casts &&
+                     ulp_part_is_computed(kernels->steps[s].part);
+        node->held |= node->cast;
     }
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_fused_node *node = fused_node(kernels, (int)s);

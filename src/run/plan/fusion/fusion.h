@@ -81,6 +81,16 @@ static inline bool ulp_part_is_computed(enum ulp_kernel_part part)
 {
     return part == ULP_PART_ELEMENTWISE || part == ULP_PART_COPY || part == ULP_PART_REDUCTION;
 }
+/* Does it take what it reads from memory? */
+bool ulp_part_reads_memory(enum ulp_kernel_part part);
+/* Which of the lane's arithmetics the step has. */
+static inline size_t ulp_kernel_item(const struct ulp_kernels *kernels, int step)
+{
+    return ulp_mix_index(kernels->mix, kernels->block->steps[step].number);
+}
+/* parts.c: have two of the lane's arithmetics the same values inside kernels, and are Casts
+ * between them a kernel's steps? */
+bool ulp_kernels_cross(const struct ulp_kernels *kernels, size_t one, size_t other);
 /* Is the step's result read outside the block? */
 bool ulp_kernel_leaves(const struct ulp_kernels *kernels, int step);
 /* The step whose result the step's input i is, through views; or that it is a constant, or from

@@ -114,13 +114,30 @@ static enum ulp_kernel_part find_contraction(const struct ulp_kernels *kernels,
                     : ULP_PART_LIBRARY;
 }
 
+bool ulp_kernels_cross(const struct ulp_kernels *kernels, size_t one, size_t other)
+{
+    const struct ulp_fused_arithmetic *items = kernels->mix->fusion->items;
+    const struct ulp_format *a = &items[one].inner.storage, *b = &items[other].inner.storage;
+    return one != other && kernels->mix->items->inner_casts && a->carrier == b->carrier &&
+           ulp_format_holds(a, b) && ulp_format_holds(b, a);
+}
+
+/* A node that the lane computes otherwise: a kernel of its own, unless Casts are a kernel's steps
+ * like others and values inside are the same; a library's work is anyway. */
+static bool is_apart(const struct ulp_kernels *kernels, const struct ulp_step *step)
+{
+    const size_t item = ulp_mix_index(kernels->mix, step->number);
+    return item != 0 &&
+           (step->bound.op->work == ULP_WORK_CONTRACTION || !ulp_kernels_cross(kernels, item, 0));
+}
+
 static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
                                       const struct ulp_step *step)
 {
     const struct ulp_operator *op = step->bound.op;
     if (step->folded || step->constant || step->bound.blocks || step->output_count == 0 ||
         count_elements(kernels->block, step->outputs[0]) == 0 ||
-        (!kernels->grouping && ulp_mix_index(kernels->mix, step->number) != 0) ||
+        (!kernels->grouping && is_apart(kernels, step)) ||
         ulp_step_integer(kernels->mix, kernels->block, step))
         return ULP_PART_LIBRARY;
     if (op->work == ULP_WORK_MOVE)
@@ -226,14 +243,14 @@ int ulp_kernel_source(const struct ulp_kernels *kernels, int step, size_t i, boo
     return kernels->steps[s].source;
 }
 
+bool ulp_part_reads_memory(enum ulp_kernel_part part)
+{
+    return part == ULP_PART_LIBRARY || part == ULP_PART_CONTRACTION || part == ULP_PART_MEMORY;
+}
+
 static bool is_inlinable(enum ulp_kernel_part part)
 {
     return part == ULP_PART_ELEMENTWISE || part == ULP_PART_MEMORY || part == ULP_PART_COPY;
-}
-
-static bool reads_memory(enum ulp_kernel_part part)
-{
-    return part == ULP_PART_LIBRARY || part == ULP_PART_CONTRACTION || part == ULP_PART_MEMORY;
 }
 
 /* Is a Concat computed in its readers' kernels, or in one of its own with what it reads? Else each
@@ -299,9 +316,13 @@ static void count_readers(struct ulp_kernels *kernels, int s)
     for (size_t r = kernels->first_reader[s]; r < kernels->first_reader[s + 1]; r++) {
         const struct ulp_kernel_step *reader = &kernels->steps[kernels->readers[r]];
         const bool view = reader->part == ULP_PART_VIEW;
-        step->read_from_memory |= view ? reader->read_from_memory : reads_memory(reader->part);
+        /* a Cast between them is elementwise work, whose result is what a library reads */
+        const bool cast = ulp_kernels_cross(kernels, ulp_kernel_item(kernels, s),
+                                            ulp_kernel_item(kernels, kernels->readers[r]));
+        step->read_from_memory |=
+            !cast && (view ? reader->read_from_memory : ulp_part_reads_memory(reader->part));
         step->read_elementwise &=
-            view ? reader->read_elementwise : reader->part == ULP_PART_ELEMENTWISE;
+            cast || (view ? reader->read_elementwise : reader->part == ULP_PART_ELEMENTWISE);
         step->reader_count += view ? reader->reader_count : 1;
         /* a row that is read twice, and a value that is spread over more elements */
         step->reader_count +=
