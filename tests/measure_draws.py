@@ -22,6 +22,9 @@ import numpy
 import onnx
 from onnx import numpy_helper
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent / "support"))
+from samples import read_inputs, vary  # noqa: E402
+
 DRAWS = 50
 NETWORKS = [
     "models/mnist_8", "models/self_attention_ezkl", "models/micro_kws_fp32", "models/resnet_4b_cifar10", "models/magika_v3_3", "models/tinybert_1l",
@@ -30,27 +33,6 @@ NETWORKS = [
     "generated/clip_text_tiny_op17", "pretrained/mtcnn_onet", "pretrained/ppocr2_cls", "pretrained/crepe_tiny", "models/residual_block",
     "models/yunet_n_320", "pretrained/resemblyzer", "pretrained/swift_f0", "pretrained/rxnmapper", "models/ppocr_v2_rec_en_crnn", "models/ultraface_rfb_320",
 ]  # fmt: skip
-
-
-def read_inputs(folder, model):
-    if (folder / "inputs.npz").exists():
-        return dict(numpy.load(folder / "inputs.npz"))
-    names = [i.name for i in model.graph.input if i.name not in {c.name for c in model.graph.initializer}]
-    files = sorted((folder / "test_data_set_0").glob("input_*.pb"), key=lambda f: int(f.stem.split("_")[1]))
-    return {name: numpy_helper.to_array(onnx.TensorProto.FromString(file.read_bytes())) for name, file in zip(names, files)}
-
-
-def vary(inputs, seed):
-    """Another input of the same kind: rolled, scaled a little, with noise; whole numbers rolled."""
-    random, out = numpy.random.default_rng(seed), {}
-    for name, value in inputs.items():
-        axis, shift = (value.ndim - 1, int(random.integers(1, max(2, value.shape[-1] // 4)))) if value.ndim else (None, 0)
-        moved = numpy.roll(value, shift, axis)
-        if value.dtype.kind == "f":
-            noise = random.standard_normal(value.shape) * 0.02 * float(value.std())
-            moved = (moved * random.uniform(0.8, 1.2) + noise).astype(value.dtype)
-        out[name] = moved
-    return out
 
 
 def move(value, random):
