@@ -12,8 +12,6 @@
 #include "base/text/text.h"
 #include "number/format/request.h"
 
-#define FILE_NAME "mixed.onnx"
-
 static const char *const ends[] = {".data", ""};
 enum { FILES = sizeof ends / sizeof *ends };
 
@@ -171,7 +169,7 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
 {
     char paths[FILES][4096];
     const char *path = paths[FILES - 1],
-               *name = job->options->name ? job->options->name : FILE_NAME;
+               *name = job->options->name ? job->options->name : ULP_MIXED_NAME;
     for (int f = 0; f < FILES; f++) {
         if (snprintf(paths[f], sizeof paths[f], "%s/%s%s", folder, name, ends[f]) >=
             (int)sizeof paths[f])
@@ -189,6 +187,20 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
     status = ulp_files_release(begun, status, error);
     if (status == ULP_OK && !(out->path = ulp_arena_copy(out->memory, path)))
         status = ulp_out_of_memory(error);
+    return status;
+}
+
+enum ulp_status ulp_mixed_retire(const struct ulp_model *model, const char *folder,
+                                 const char *name, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (int f = 0; f < FILES && status == ULP_OK; f++) {
+        char path[4096], file[300];
+        snprintf(file, sizeof file, "%s%s", name, ends[f]);
+        if (snprintf(path, sizeof path, "%s/%s", folder, file) < (int)sizeof path &&
+            !ulp_model_is_read_from(model, path))
+            status = ulp_file_retire(folder, file, error);
+    }
     return status;
 }
 
@@ -246,6 +258,8 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
     out->memory = memory;
     if (status == ULP_OK)
         status = make(&job, folder, out, error);
+    if (status == ULP_OK && !out->path && !options->name)
+        status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
     ulp_plans_free(&job.plans);
     ulp_arena_free(job.arena);
     if (status != ULP_OK)

@@ -6,6 +6,8 @@
 
 #include "run/plan/plan_mixed.h"
 
+#define ULP_MIXED_NAME "mixed.onnx"
+
 struct ulp_mixed_job {
     const struct ulp_model *model;
     const struct ulp_mixed_options *options;
@@ -21,6 +23,10 @@ struct ulp_mixed_job {
     struct ulp_mixed_types types;
 };
 
+/* mixed.c: no such model, nor its weights in NAME.data, is of this result; what the model is read
+ * from stays. */
+enum ulp_status ulp_mixed_retire(const struct ulp_model *model, const char *folder,
+                                 const char *name, struct ulp_error *error);
 /* mixed_compare.c: the sample in the lane of the plan of its shapes. types: filled with those of
  * all values that the run computes; may be NULL. */
 enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,

@@ -165,15 +165,24 @@ enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *wor
     return ulp_search_emulate(search, work, &search->full, error);
 }
 
+enum ulp_status ulp_search_begin(struct ulp_searcher *search, ulp_pick **work,
+                                 struct ulp_error *error)
+{
+    bool follows;
+    *work = ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof **work);
+    const enum ulp_status status =
+        *work ? ulp_search_run_widest(search, *work, &follows, error) : ulp_out_of_memory(error);
+    if (!search->layer_count)
+        *work = NULL;
+    return status;
+}
+
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error)
 {
-    ulp_pick *work =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
-    bool follows;
-    enum ulp_status status =
-        work ? ulp_search_run_widest(search, work, &follows, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK || !search->layer_count)
+    ulp_pick *work;
+    enum ulp_status status = ulp_search_begin(search, &work, error);
+    if (status != ULP_OK || !work)
         return status;
     status = ulp_search_uniforms(search, out, error);
     if (status == ULP_OK)

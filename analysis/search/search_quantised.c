@@ -15,7 +15,7 @@
 #include "number/round/round.h"
 #include "tensor/lower.h"
 
-#define FILE_NAME "quantised.onnx"
+#define FILE_NAME ULP_SEARCH_QUANTISED
 static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
 enum { FILES = sizeof tops / sizeof *tops };
 

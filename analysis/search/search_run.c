@@ -1,6 +1,7 @@
 /* Searching: the audit, the layers, the course, the held-out samples. */
 #include <math.h>
 
+#include "analysis/mixed/mixed.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -81,6 +82,23 @@ static enum ulp_status open_emulation(struct ulp_searcher *search, const struct 
     return ulp_emulation_open(&search->emulation, &emulated, error);
 }
 
+/* A model of an earlier result does not stay beside one that has none. */
+static enum ulp_status write_models(struct ulp_searcher *search, struct ulp_search *out,
+                                    struct ulp_error *error)
+{
+    const struct ulp_model *model = search->emulation.given.model;
+    const char *folder = search->options->mixed_folder;
+    enum ulp_status status = ULP_OK;
+    if (search->given)
+        status = search->scaled ? ulp_search_write_quantised(search, out, error)
+                                : ulp_search_write_mixed(search, out, error);
+    if (status == ULP_OK && !out->mixed.path)
+        status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
+    return status == ULP_OK && !out->quantised
+               ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error)
+               : status;
+}
+
 static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,
                             const struct ulp_sample *held_out, size_t held_count,
                             struct ulp_search *out, struct ulp_error *error)
@@ -114,10 +132,8 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
         status = ulp_search_judge_unit(search, out, error);
     if (status == ULP_OK && search->given)
         status = validate(search, held_out, held_count, out, error);
-    if (status != ULP_OK || !search->given || !search->options->mixed_folder)
-        return status;
-    return search->scaled ? ulp_search_write_quantised(search, out, error)
-                          : ulp_search_write_mixed(search, out, error);
+    return status == ULP_OK && search->options->mixed_folder ? write_models(search, out, error)
+                                                             : status;
 }
 
 static enum ulp_status check_options(const struct ulp_search_options *options,

@@ -117,6 +117,8 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, const char *fol
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++)
         if (files[f].applies(found))
             status = write_file(found, folder, f, error);
+        else if (files[f].write != write_json) /* the other command's result stays */
+            status = ulp_file_retire(folder, files[f].name, error);
     return ulp_files_release(begun, status, error);
 }
 

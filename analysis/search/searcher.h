@@ -268,7 +268,11 @@ void ulp_search_forget_draws(struct ulp_searcher *search);
 /* hold.c. The cheapest that holds, after `wide`, the widest choice everywhere, was run. */
 enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
                                 struct ulp_error *error);
-/* course.c. All of it, after the layers are known: by the model, any choices. */
+/* course.c. Room for an allocation, and a run of the widest choice everywhere. *work NULL: there
+ * are no layers. */
+enum ulp_status ulp_search_begin(struct ulp_searcher *search, ulp_pick **work,
+                                 struct ulp_error *error);
+/* All of it, after the layers are known: by the model, any choices. */
 enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);
 /* With the widest choice everywhere. Where even so something is decided otherwise, figures are
@@ -359,6 +363,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
 enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error);
 /* search_quantised.c: the allocation as quantised.onnx. */
+#define ULP_SEARCH_QUANTISED "quantised.onnx"
 enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
                                            struct ulp_error *error);
 /* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */

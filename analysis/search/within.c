@@ -126,12 +126,9 @@ static enum ulp_status run_limits(struct ulp_searcher *search, ulp_pick *work,
 enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error)
 {
-    ulp_pick *work =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
-    bool follows;
-    enum ulp_status status =
-        work ? ulp_search_run_widest(search, work, &follows, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK || !search->layer_count)
+    ulp_pick *work;
+    enum ulp_status status = ulp_search_begin(search, &work, error);
+    if (status != ULP_OK || !work)
         return status;
     if (!ulp_search_solve_limit(search, work))
         return ulp_fail(error, ULP_ERROR_USAGE,

@@ -59,8 +59,8 @@ struct ulp_mixed {
  * there are replaced whole.
  *
  * An arithmetic that stores in none of these types, or in FLOAT everywhere (TF32), has no such
- * file: ULP_OK, with the reason. Samples may have any shapes that leave the same nodes
- * to compute. Free *out with ulp_mixed_free. */
+ * file: ULP_OK, with the reason, and an earlier one is removed. Samples may have any shapes that
+ * leave the same nodes to compute. Free *out with ulp_mixed_free. */
 ULP_API enum ulp_status ulp_mixed_write(const struct ulp_model *model,
                                         const struct ulp_mixed_options *options,
                                         const struct ulp_sample *samples, size_t sample_count,

@@ -321,7 +321,9 @@ ULP_API const char *ulp_search_file_name(size_t index);
 /* Write plan.json or bits.json (doc/plan.md, doc/bits.md), which ulp_precision_plan_read takes; the
  * allocation as options and scripts for TensorRT's tools, where these have its formats
  * (trtexec.txt, npps.py, autocast.txt, strongly_typed.txt); and of a frontier frontier.csv and
- * frontier.svg, into the folder, which is made when missing. */
+ * frontier.svg, into the folder, which is made when missing. Those of these files that an earlier
+ * result left there, and this one has not, are removed, as ulp_search_run does with mixed.onnx and
+ * quantised.onnx. */
 ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, const char *folder,
                                          struct ulp_error *error);
 /* plan.json or bits.json alone, as the file of that path. */

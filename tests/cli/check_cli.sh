@@ -362,6 +362,17 @@ expect 0 "nothing to keep" "$program" plan "$model" -i "$inputs" --tolerance sqn
 shows out "Keep nothing" "nothing to keep"
 expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q
 shows out "No plan meets sqnr_db=300" "no plan"
+# What an earlier plan has written and this one has not is gone; another command's result stays.
+cp -r found later
+for file in quantised.onnx quantised.onnx.data modelopt.yaml bits.json; do echo old >later/$file; done
+expect 1 "a plan without files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q --out later
+[ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt bits.json npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
+    fail "beside a plan without files stand $(ls later)"
+expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q --out later
+[ -s later/mixed.onnx ] && [ ! -e later/frontier.csv ] || fail "a plan with files wrote $(ls later)"
+echo '{"arithmetic": "fp16", "keep": [{"nodes": "*", "arithmetic": "fp32"}]}' >all.json
+"$program" plan "$model" -i "$inputs" --apply all.json -o later -q >out 2>err
+[ ! -e later/mixed.onnx ] || fail "an applied plan of no types leaves an earlier mixed.onnx"
 expect 2 "no tolerance" "$program" bits "$model" -i "$inputs"
 lines err 3 "no tolerance"
 expect 0 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a trt:fp16 --tolerance sqnr_db=60
@@ -375,7 +386,7 @@ expect 2 "a plan for no target" "$program" plan "$model" -i "$inputs" --for trt,
 expect 2 "a plan for one target twice" "$program" plan "$model" -i "$inputs" --for trt,trt11 --tolerance sqnr_db=60
 shows err "trt11:fp16 is there already" "a plan for one target twice"
 for option in --confidence=0.5 --frontier --budget=3 --keep-in=nonsense --for=trt --arith=fp16 --cost=macs --always=nobody --never=nobody \
-    --reference=fp64 --validate="$inputs" --stop-after=9 --html=page.html --tolerance=sqnr_db=60; do
+    --reference=fp64 --validate="$inputs" --stop-after=9 --task=none --html=page.html --tolerance=sqnr_db=60; do
     expect 2 "a plan applied with $option" "$program" plan "$model" -i "$inputs" --apply found/plan.json -o applied $option
     shows err "it takes no ${option%%=*}" "a plan applied with $option"
 done

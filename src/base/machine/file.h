@@ -44,6 +44,9 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
 bool ulp_files_hold(void);
 enum ulp_status ulp_files_release(bool begun, enum ulp_status status, struct ulp_error *error);
 bool ulp_files_pause(void);
+/* A file of an earlier result that a new one has not: it goes when those that are held get their
+ * names, or at once. None may be there. */
+enum ulp_status ulp_file_retire(const char *folder, const char *name, struct ulp_error *error);
 void ulp_files_resume(bool holding);
 /* What this thread holds is read under the name that it will have, by ulp_file_read and
  * ulp_file_map, too: a descriptor, or -1 when no file of that path is held. Dropped, it is gone. */

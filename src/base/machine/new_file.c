@@ -16,6 +16,7 @@
 
 #include "base/machine/clock.h"
 #include "base/error.h"
+#include "base/memory/alloc.h"
 #include "base/tuning.h"
 
 struct ulp_new_file {
@@ -26,6 +27,7 @@ struct ulp_new_file {
     char *beside; /* where it is until it is whole, or room for such a name */
     bool named;   /* it is there */
     bool in_place;
+    bool retired;              /* it is not there any more; no descriptor */
     struct ulp_new_file *next; /* of those that are held */
 };
 
@@ -224,9 +226,22 @@ static void sync_folder(const char *path)
     }
 }
 
+static enum ulp_status end_retired(struct ulp_new_file *file, bool keep, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    if (keep && unlink(file->path) != 0 && errno != ENOENT)
+        status = ulp_fail(error, ulp_status_of(errno),
+                          "%s is of an earlier result and cannot be removed: %s", file->path,
+                          strerror(errno));
+    free_file(file);
+    return status;
+}
+
 /* Give the file its name, or drop it; frees *file in either case. */
 static enum ulp_status end_file(struct ulp_new_file *file, bool keep, struct ulp_error *error)
 {
+    if (file->retired)
+        return end_retired(file, keep, error);
     const bool is_named = keep && !file->in_place;
     if (is_named && !file->code && !take_name(file))
         file->code = errno;
@@ -279,7 +294,7 @@ int ulp_held_open(const char *path)
     char self[40];
     const struct ulp_new_file *found = NULL;
     for (const struct ulp_new_file *file = held.first; file; file = file->next)
-        if (is_same_path(file->path, path))
+        if (is_same_path(file->path, path) && !file->retired)
             found = file;
     if (!found)
         return -1;
@@ -374,6 +389,22 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
         return status;
     add_bytes(file, bytes, count);
     return close_file(file, true, error);
+}
+
+enum ulp_status ulp_file_retire(const char *folder, const char *name, struct ulp_error *error)
+{
+    struct ulp_text path = {0};
+    struct stat info;
+    ulp_text_add(&path, "%s/%s", folder, name);
+    struct ulp_new_file *file = path.failed ? NULL : make_file(path.data);
+    ulp_text_free(&path);
+    if (!file)
+        return ulp_out_of_memory(error);
+    file->retired = true;
+    if (!held.holding || lstat(file->path, &info) != 0)
+        return end_retired(file, true, error);
+    hold_file(file);
+    return ULP_OK;
 }
 
 /* ---- texts ---- */
