@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """Do plans hold where roundings fall otherwise? Plans of ulpscope plan, judged by ONNX Runtime in draws that no search has seen.
 
-    measure_draws.py ULPSCOPE DATA EMULATOR.py [--before PROGRAM] [--for trt --for torch-compile] [--samples 8] [--only NAME ...]
+    measure_draws.py ULPSCOPE DATA EMULATOR.py [--before PROGRAM] [--for trt --for torch-compile] [--samples 8] [--only NAME ...] [--page doc/plan.md]
 
 Needs numpy, onnx, onnxruntime and GNU time. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}. EMULATOR.py has raise_(model), which makes of a graph with types an FP32
 graph that rounds every FLOAT16 value by a pair of Casts, and run(model, inputs).
 
 The tolerance is what plain FP16 gives, and 8 dB; 60 dB where FP16 is not finite. A draw multiplies the float inputs and constants of the model by random factors within
 1 +- 2^-9, in mixed.onnx before they are rounded; the model itself on the same inputs is the truth. A plan holds when 49 of 50 draws meet the tolerance, 20 of 20 new inputs with
---samples 8 (19 count as holding). --before: a program whose plans are judged beside it, with the multiply-adds that both keep in FP32, and how many times its processor time and
+--samples 8 (19 count as holding), of which --page has the table, in the lines that say so. --before: a program whose plans are judged beside it, with the multiply-adds that both keep in FP32, and how many times its processor time and
 its memory (largest resident set) the program takes."""
 import argparse
 import importlib.util
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -131,7 +132,7 @@ def judge_plan(options, judge, program, model, inputs, how, limit, new, out):
     else:
         held = sum(judge.draw(mixed, seed) >= limit for seed in range(DRAWS))
     macs = count_kept(options, model, inputs, plan, out / "price")
-    return {"held": held, "kept": len(plan["kept"]), "macs": macs, "seconds": seconds, "memory": memory, "nodes": plan["node_count"], "met": plan["met"]}, ""
+    return {"held": held, "kept": len(plan["kept"]), "macs": macs, "seconds": seconds, "memory": memory, "nodes": plan["node_count"], "met": plan["met"], "limit": limit}, ""
 
 
 def measure(options, emulator, name, table):
@@ -159,6 +160,30 @@ def measure(options, emulator, name, table):
                   f"{found['seconds']:.1f} | {found['memory']:.0f} |{'' if found['met'] else ' said not to hold'}", flush=True)  # fmt: skip
 
 
+PAGE = re.compile(r"(<!-- plans of several samples, made by tests/measure_draws.py -->\n).*?(<!-- end -->)", re.S)
+
+
+def write_page(page, table, least):
+    """A row a network; what holds of all; medians."""
+    targets = list(table)
+    lines = ["| network | tolerance, dB | nodes |" + "".join(f" `--for {t}`: kept (% of multiply-adds) | held of 20 |" for t in targets) + " seconds |",
+             "|---|---|---|" + "---|---|" * len(targets) + "---|"]  # fmt: skip
+    names = [name for name in NETWORKS if all(name in table[t] for t in targets)]
+    for name in names:
+        rows = [table[t][name] for t in targets]
+        cells = [f"`{name.partition('/')[2]}`", f"{rows[0]['limit']:.1f}", str(rows[0]["nodes"])]
+        cells += [cell for row in rows for cell in (f"{row['kept']} ({100 * row['macs']:.2f})", str(row["held"]))]
+        lines.append("| " + " | ".join([*cells, ", ".join(f"{row['seconds']:.1f}" for row in rows)]) + " |")
+    said = []
+    for target in targets:
+        rows = [table[target][name] for name in names]
+        holding, macs = sum(row["held"] >= least for row in rows), numpy.median([row["macs"] for row in rows])
+        said.append(f"{holding} of {len(rows)} plans hold for {target} (median of the multiply-adds kept {100 * macs:.0f} %)")
+    lines += ["", "; ".join(said) + "."]
+    text = page.read_text()
+    page.write_text(PAGE.sub(lambda m: m[1] + "\n".join(lines) + "\n" + m[2], text))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
@@ -168,6 +193,7 @@ def main():
     parser.add_argument("--for", dest="targets", action="append")
     parser.add_argument("--samples", type=int, default=1)
     parser.add_argument("--only", nargs="*")
+    parser.add_argument("--page", type=pathlib.Path)
     options = parser.parse_args()
     options.targets = options.targets or ["trt", "torch-compile"]
     spec = importlib.util.spec_from_file_location("emulator", options.emulator)
@@ -181,6 +207,8 @@ def main():
                 measure(options, emulator, name, table)
             except Exception as problem:  # a graph that the emulator does not take
                 print(f"| {name} | {type(problem).__name__}: {str(problem)[:100]} |", flush=True)
+            if options.page:
+                write_page(options.page, table, 19)
     before = table.get("before", {})
     for what, of in table.items():
         rows, least = of.values(), 19 if options.samples > 1 else DRAWS - 1
