@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/fix/fixing.h"
+#include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -216,6 +217,16 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
 
 /* ---- all of it ---- */
 
+/* Where nothing is asked, what outputs are for must come out better, too: boxes at 40 dB may lie
+ * elsewhere. What cannot be judged so has its decibels. */
+static bool is_better(const struct ulp_fixing *x, const struct ulp_fix_judged *before,
+                      const struct ulp_fix_judged *after)
+{
+    return x->options->tolerance_count || after->grade == ULP_GRADE_FINE ||
+           after->grade == ULP_GRADE_NOT ||
+           ulp_grade_weigh(after->grade) < ulp_grade_weigh(before->grade);
+}
+
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                             struct ulp_error *error)
 {
@@ -246,10 +257,14 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         status = ulp_fix_report(x, &after, &fix->after, error);
     if (status != ULP_OK)
         return status;
-    fix->met = fix->plan->met;
+    fix->met = fix->plan->met && is_better(x, before, &after);
     if (!fix->met && !x->options->best)
-        return give_reason(x, "nothing that was tried meets it: --best writes what came nearest",
-                           error);
+        return give_reason(
+            x,
+            fix->plan->met
+                ? "40 dB are not enough for it: try --tolerance sqnr_db=60, or --best writes it"
+                : "nothing that was tried meets it: --best writes what came nearest",
+            error);
     status = write_model(x, &keeps, error);
     fix->met &= fix->path != NULL;
     return status;

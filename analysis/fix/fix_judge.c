@@ -174,17 +174,43 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
     return status == ULP_OK ? finish(x, out, error) : status;
 }
 
+/* The output that the grade is of: the worst by its error, unless another is for something worse;
+ * where none can be judged, the count of outputs. */
+static size_t find_graded(const struct ulp_fixing *x, const struct ulp_fix_judged *judged)
+{
+    const size_t count = ulp_model_output_count(x->model);
+    size_t graded = count;
+    for (size_t o = 0; o < count; o++) {
+        struct ulp_text text = {0};
+        if (x->emulation.judged[o].task == ULP_TASK_UNKNOWN)
+            continue;
+        const bool is = ulp_judged_grade(&x->emulation.judged[o], &text) == judged->grade;
+        const bool worst = strcmp(ulp_model_output(x->model, o).name, judged->worst.output) == 0;
+        ulp_text_free(&text);
+        if (worst && (is || is_named(&judged->worst, ULP_CROSSED_NONFINITE)))
+            return o;
+        graded = is && graded == count ? o : graded;
+    }
+    return graded;
+}
+
 /* "output logits: 12 elements are not finite where the reference is" */
 static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
                 struct ulp_text *out)
 {
-    const struct ulp_judgement *worst = &judged->worst;
+    struct ulp_judgement named = judged->worst, *worst = &named;
     struct ulp_text why = {0};
+    const size_t graded = find_graded(x, judged);
+    if (graded < ulp_model_output_count(x->model)) {
+        const struct ulp_judged *of = &x->emulation.judged[graded];
+        const char *name = ulp_model_output(x->model, graded).name;
+        ulp_judged_grade(of, &why);
+        if (strcmp(name, worst->output) != 0)
+            named = (struct ulp_judgement){.output = name,
+                                           .metric = ulp_figure_rows[ULP_FIGURE_sqnr_db].name,
+                                           .value = of->sqnr_db};
+    }
     ulp_text_show(out, "output %s: ", worst->output);
-    for (size_t o = 0; o < ulp_model_output_count(x->model) && !why.length; o++)
-        if (strcmp(ulp_model_output(x->model, o).name, worst->output) == 0 &&
-            x->emulation.judged[o].task != ULP_TASK_UNKNOWN)
-            ulp_judged_grade(&x->emulation.judged[o], &why);
     if (is_named(worst, ULP_CROSSED_NONFINITE))
         ulp_text_add(out, "%.0f element%s not finite where the reference is", worst->value,
                      worst->value == 1 ? " is" : "s are");

@@ -32,16 +32,27 @@ static void add_miss(struct ulp_text *out, const struct ulp_fix_state *state)
                      state->metric, state->value, state->ratio);
 }
 
+/* What was asked for may be met by what is still broken. */
+static const char *open_with(const struct ulp_fix *fix, bool nothing)
+{
+    const enum ulp_grade grade = nothing ? fix->before.grade : fix->after.grade;
+    return !fix->met                                                    ? "not fixed"
+           : grade == ULP_GRADE_BROKEN || grade == ULP_GRADE_BORDERLINE ? "as good as asked for"
+           : nothing                                                    ? "nothing to fix"
+                                                                        : "fixed";
+}
+
 void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const char *was = ulp_grade_name(before->grade);
     if (fix->met && !fix->edit_count && !fix->plan) {
-        ulp_text_show(out, "nothing to fix: %s in %s, %s", was, fix->arithmetic, before->text);
+        ulp_text_show(out, "%s: %s in %s, %s", open_with(fix, true), was, fix->arithmetic,
+                      before->text);
         return;
     }
-    ulp_text_show(out, "%s: it was %s in %s, %s", fix->met ? "fixed" : "not fixed", was,
-                  fix->arithmetic, before->text);
+    ulp_text_show(out, "%s: it was %s in %s, %s", open_with(fix, false), was, fix->arithmetic,
+                  before->text);
     add_miss(out, before);
     ulp_text_add(out, "; with ");
     add_done(out, fix);
@@ -173,10 +184,7 @@ static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const bool nothing = fix->met && !fix->edit_count && !fix->plan;
-    ulp_text_show(&head->what, "%s: it %s %s in %s%s",
-                  nothing    ? "nothing to fix"
-                  : fix->met ? "fixed"
-                             : "not fixed",
+    ulp_text_show(&head->what, "%s: it %s %s in %s%s", open_with(fix, nothing),
                   nothing ? "is" : "was", ulp_grade_name(before->grade), fix->arithmetic,
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);

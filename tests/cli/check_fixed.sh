@@ -99,6 +99,12 @@ np.savez("square.npz", x=np.arange(300, 308, dtype="f4").reshape(2, 4))
 write_model("count.onnx", [node("Mul", "x k", "q"), node("NonZero", "q", "n"), node("Cast", "n", "y", to=1)], {"x": [8]}, ["y"],
             {"k": np.float32(1e-7)}, opset=17)
 np.savez("count.npz", x=np.array([1, 1e-3, 1e-4, 2, 3, 4, 5, 6], "f4"))
+# near 64 FP16 has multiples of 1/16: the first choice, 1.02, becomes 1 beside another, at more than 50 dB
+scores = turn.choice([-1.0, 0.5], (1, 64))
+scores[0, 3], scores[0, 63] = 1, 0
+write_model("choice.onnx", [node("Add", "x big", "up"), node("Sub", "up big", "x1"), node("Add", "x1 scores", "logits", "last")], {"x": [1, 64]}, ["logits"],
+            {"big": np.eye(1, 64, 63, dtype="f4") * 64, "scores": scores.astype("f4")}, opset=17)
+np.savez("choice.npz", x=np.eye(1, 64, 63, dtype="f4") * np.float32(1.02))
 END
 cp copy.onnx.data kept
 for out in copy.onnx ./copy.onnx; do
@@ -118,6 +124,15 @@ expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -
 shows out "not fixed: it was broken in fp16" "every node in FP32"
 shows out "no file: the plan keeps every" "every node in FP32"
 [ ! -e all.onnx ] || fail "every node in FP32: there is a file"
+# 40 dB are met, and what the outputs are for is not: that is no fix, unless they are what was asked for
+expect 1 "still broken" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx
+shows out "not fixed: it was broken in fp16" "still broken"
+shows out "40 dB are not enough" "still broken"
+[ ! -e choice.fixed.onnx ] || fail "still broken: there is a file"
+expect 0 "as asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=40
+shows out "as good as asked for: it is broken in fp16" "as asked for"
+expect 0 "more asked for" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx --tolerance sqnr_db=65
+shows out "fixed: it was broken in fp16, and is fine with" "more asked for"
 "$program" fix count.onnx -i count.npz -a fp16 -q -o count.fixed.onnx >out 2>err
 shows out "it was broken in fp16" "another shape"
 expect 2 "rules of no name" "$program" fix own.onnx -i own.npz -q -o none.onnx --only ,
