@@ -127,12 +127,20 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     return judged->text != NULL;
 }
 
+/* Of fine ones that with the larger error, of others of one grade the first. */
+static bool is_worse(const struct ulp_judged *one, const struct ulp_judged *other)
+{
+    const int by = ulp_grade_weigh(one->grade) - ulp_grade_weigh(other->grade);
+    return by > 0 ||
+           (by == 0 && one->grade == ULP_GRADE_FINE &&
+            (one->sqnr_db < other->sqnr_db || (isnan(other->sqnr_db) && !isnan(one->sqnr_db))));
+}
+
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < lane->outputs.output_count; o++)
-        if (!worst || ulp_grade_weigh(lane->outputs.outputs[o].judged.grade) >
-                          ulp_grade_weigh(worst->judged.grade)) /* of equal ones the first */
+        if (!worst || is_worse(&lane->outputs.outputs[o].judged, &worst->judged))
             worst = &lane->outputs.outputs[o];
     return worst;
 }

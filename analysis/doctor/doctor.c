@@ -131,7 +131,7 @@ static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithm
     const struct ulp_doctor_options *options = x->options;
     char tolerance[40];
     struct ulp_arithmetic searched = *arithmetic;
-    const char *const tolerances[] = {tolerance}, *const formats[] = {"fp32", searched.name};
+    const char *const tolerances[] = {tolerance}, *const formats[] = {"fp32", searched.asked};
     const struct ulp_search_options wanted = {.reference = options->reference,
                                               .formats = formats,
                                               .format_count = 2,

@@ -119,7 +119,7 @@ enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool
     add_verdict(&page, doctor);
     for (size_t c = 0; c < doctor->cause_count; c++)
         add_cause(&page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
-    if (doctor->remedy && (!doctor->cause_count || doctor->causes[0].fix))
+    if (doctor->remedy && doctor->cause_count && doctor->causes[0].fix)
         add_line(&page, "remedy", doctor->remedy);
     add_steps(&page, doctor);
     ulp_text_add(&text, "  next      %s\n", doctor->next); /* on one line, to be copied */

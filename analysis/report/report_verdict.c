@@ -105,7 +105,7 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
         return;
     ulp_text_show(out, ". With %zu node%s in FP32 %s ", attribution->kept_count,
                   attribution->kept_count == 1 ? "" : "s", attribution->kept_output);
-    if (isinf(attribution->kept_sqnr_db))
+    if (attribution->kept_sqnr_db == INFINITY)
         ulp_text_add(out, "equals the reference");
     else
         ulp_text_add(out, "is at %.1f dB", attribution->kept_sqnr_db);
