@@ -27,6 +27,8 @@ CASES = {
     "weak": (product + [node("Mul", "s c", "t"), node("Where", "seen t low", "m")] + end, {**scale, "low": np.array(-5, np.float32), "seen": seen}, HEADS, ["y"], "does not hide keys"),
     "weights out": (product + [node("Mul", "s c", "m")] + end, scale, HEADS, ["y", "p"], "read elsewhere"),
     "shared": (product + [node("Mul", "s c", "m")] + end, scale, {**HEADS, "k": (2, 1, 300, 16)}, ["y"], "different batches or heads"),
+    "no heads": (product + [node("Mul", "s c", "m")] + end, scale, {name: (2, 0, *shape[2:]) for name, shape in HEADS.items()}, ["y"], "it has no heads"),
+    "negative": (product + [node("Mul", "s c", "m")] + end, {"c": np.array(-0.25, np.float32)}, HEADS, ["y"], "not positive"),
     "axis": (product + [node("Mul", "s c", "m"), node("Softmax", "m", "p", axis=-2), node("MatMul", "p v", "y")], scale, HEADS, ["y"], "not over the keys"),
     "tanh": (product + [node("Tanh", "s", "m")] + end, {}, HEADS, ["y"], "more than a scale and a mask"),
     "dropped": (product + [node("Mul", "s c", "m"), node("Softmax", "m", "o", axis=-1), node("Mul", "o gate", "p"), node("MatMul", "p v", "y")], {**scale, "gate": np.array(1.25, np.float32)}, HEADS, ["y"], "no attention"),
@@ -44,11 +46,11 @@ for name, (nodes, constants, shapes, outputs, why) in CASES.items():
     np.savez("i.npz", **inputs)
     exact, wide = run("fp64")["y"], run("fp64,written-attention=kernel")["y"]
     # both FP64: scores of 16 products, 300 keys; each of some 40 roundings of 2^-53 at the scores' size of at most 20 moves a probability by 20 * 2^-53 of itself
-    if not np.all(np.abs(wide - exact) <= 1e-12 * np.abs(exact).max()):
+    if not np.all(np.abs(wide - exact) <= 1e-12 * np.abs(exact).max(initial=0)):
         sys.exit(f"{name}: {np.abs(wide - exact).max()} away in FP64")
     kernel, plain = (run(f"fp16,attention=cudnn{part}")["y"] for part in (",written-attention=kernel", ""))
     # FP16: values, probabilities and the result are rounded to 11 bits: 300 keys of weight 1 in all, each product by 2^-11 of itself twice, the scores (node by node: below 16) by 2^-8; four times that as exp has slope 1
-    if not np.all(np.abs(kernel - exact) <= 2.0 ** -5 * np.abs(inputs["v"]).max()):
+    if not np.all(np.abs(kernel - exact) <= 2.0 ** -5 * np.abs(inputs["v"]).max(initial=0)):
         sys.exit(f"{name}: {np.abs(kernel - exact).max()} away in FP16")
     if (why is None) == np.array_equal(kernel, plain):
         sys.exit(f"{name}: the kernel gives {'the' if why is None else 'other'} bits of the nodes")

@@ -1,6 +1,7 @@
 /* Attention that a graph writes out as one step. The idioms (run/idiom) say where it is; the last
  * MatMul becomes the step, and what only it reads leaves the block. In all lanes of the plan: a
  * reference computes the same function of the same values, so that errors are the kernel's. */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -70,6 +71,11 @@ static const char *find_obstacle(const struct ulp_block *block, const struct ulp
     for (int d = 0; d < q->rank - 2; d++)
         if (k->dims[d] != q->dims[d] || v->dims[d] != q->dims[d])
             return "its factors have different batches or heads";
+    if (q->dims[q->rank - 3] == 0)
+        return "it has no heads";
+    /* beside minus infinity for keys that are none, kernels give NaN with others */
+    if (!((float)idiom->scale > 0 && isfinite((float)idiom->scale)))
+        return "its scale is not positive";
     if (idiom->axis >= 0 && idiom->axis != q->rank - 1)
         return "its Softmax is not over the keys";
     for (size_t i = 0; i < idiom->step_count; i++) {
