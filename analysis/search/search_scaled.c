@@ -125,7 +125,7 @@ void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
                                     "FOLDER"
                               : found->met ? "nothing"
                               : found->timed_out
-                                  ? "give it more time"
+                                  ? "give it more time (--stop-after)"
                                   : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
         ulp_text_add(notes,

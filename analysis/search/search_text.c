@@ -203,7 +203,7 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     if (!nothing)
         add_price(&head->why, found);
     if (!found->met && found->timed_out)
-        ulp_text_add(&head->todo, "give it more time");
+        ulp_text_add(&head->todo, "give it more time (--stop-after)");
     else if (!found->met)
         ulp_text_show(&head->todo, "ask for less (--tolerance), or keep nodes in more than %s",
                       widest(found));
@@ -283,8 +283,8 @@ static void say_unmet(struct ulp_headline *head, const struct ulp_search *found)
                                   ? "The time was over before an allocation was found that meets "
                                   : "No allocation meets ");
     ulp_search_say_tolerances(&head->what, found);
-    ulp_text_add(&head->todo,
-                 found->timed_out ? "give it more time" : "ask for less (--tolerance)");
+    ulp_text_add(&head->todo, found->timed_out ? "give it more time (--stop-after)"
+                                               : "ask for less (--tolerance)");
     ulp_text_show(&head->why, "with %s in every layer, ", found->base);
     add_full(&head->why, found);
     for (size_t p = found->point_count; p-- > 0;)

@@ -415,7 +415,8 @@ static enum ulp_status make_edits(struct editing *e, struct edit_scope *scope,
 {
     size_t most = 1; /* nodes that are inserted */
     for (size_t i = 0; i < e->count; i++)
-        most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
+        if (e->edits[i].graph == scope->graph)
+            most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
     scope->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *scope->inserts);
     enum ulp_status status = scope->inserts ? ULP_OK : ulp_out_of_memory(error);
     for (size_t i = 0; i < e->count && status == ULP_OK; i++) {
