@@ -17,7 +17,7 @@ import sys
 
 SANITIZER = re.compile(r"runtime error:|AddressSanitizer|LeakSanitizer|UndefinedBehaviorSanitizer|MemorySanitizer")
 # A C library's words for no pointer and no number, but in names of arithmetics, also shortened ones, and of rules; sentences with a hole.
-NO_TEXT = re.compile(r"\(null\)|(?<![\w=.])(?<!\w-)-?nan(?![\w(])|\binf times|\binf of |at most inf| of [.,;:]|\b(?:at|by|of) +0? *\n\n|''")
+NO_TEXT = re.compile(r"\(null\)|(?<![\w=.])(?<!\w-)-?nan(?![\w(])|\binf times|\binf of |at most inf| of (?!\.\.\.)[.,;:]|\b(?:at|by|of) +0? *\n\n|''")
 KEEP = ["--keep=op:Mul=fp32", "--keep=#1-3=bf16", "--keep=after:*1=mpfr:60"]
 MORE_SAMPLES = ["-i inputs-1.npz", "-i inputs-1.npz -i inputs-2.npz"]
 REFERENCE = ["--reference=fp64", "--reference=mpfr:60", "--reference=mpfr:200"]
