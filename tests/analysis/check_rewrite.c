@@ -220,6 +220,13 @@ static const struct rewrite_case cases[] = {
      "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,1,5,6] v) => (float[2,2,3,6] y) { s = MatMul(q, "
      "k) p = Softmax(s) y = MatMul(p, v) }",
      "Attention"},
+    {"decomposed-attention", 23, "ort",
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {2.0}> { s = MatMul(q, k) a = Mul(s, c) p = Softmax(a) y = MatMul(p, v) }",
+     /* ONNX Runtime refuses such a scale */
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {-2.0}> { s = MatMul(q, k) a = Mul(s, c) p = Softmax(a) y = MatMul(p, v) }",
+     "Attention"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
