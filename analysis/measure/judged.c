@@ -236,14 +236,19 @@ static void add_number(struct ulp_text *text, double value)
     ulp_text_add(text, fabs(value) < 1e15 && value == floor(value) ? "%.0f" : "%.3g", value);
 }
 
+void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db)
+{
+    if (isfinite(db))
+        ulp_text_show(out, "%s is at %.1f dB", name, db);
+    else
+        ulp_text_show(out, "%s %s", name,
+                      db > 0 ? "equals the reference" : "has an error where the reference is 0");
+}
+
 static void say(struct ulp_text *text, const struct rule *rule, const struct ulp_judged *judged)
 {
-    if (rule->figure == AT(sqnr_db) && member(judged, rule->figure) == INFINITY) {
-        ulp_text_add(text, "it equals the reference");
-        return;
-    }
-    if (rule->figure == AT(sqnr_db) && isnan(judged->sqnr_db)) {
-        ulp_text_add(text, "it has an error where the reference is 0");
+    if (rule->figure == AT(sqnr_db)) {
+        ulp_judged_say_sqnr(text, "it", judged->sqnr_db);
         return;
     }
     for (const char *c = rule->sentence; *c && (*c != '|' || member(judged, rule->figure) > 0); c++)
@@ -251,9 +256,7 @@ static void say(struct ulp_text *text, const struct rule *rule, const struct ulp
             continue;
         else if (*c != '%')
             ulp_text_add(text, "%c", *c);
-        else if (*++c == 'v' && rule->figure == AT(sqnr_db))
-            ulp_text_add(text, "%.1f", judged->sqnr_db);
-        else if (*c == 'c')
+        else if (*++c == 'c')
             ulp_text_add(text, "%.6f", member(judged, rule->figure));
         else
             add_number(text, *c == 'v'   ? member(judged, rule->figure)

@@ -36,6 +36,9 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more);
 
 /* Has the task a rule of its own for the figure? Its outputs have it then. */
 bool ulp_task_has(enum ulp_task task, int figure);
+/* "logits is at 63.1 dB", "logits equals the reference", "logits has an error where the reference
+ * is 0": of no more is it -infinity or NaN. */
+void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db);
 /* What the rules say of the figures, in a sentence. */
 enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text *text);
 

@@ -7,6 +7,7 @@
 #include <ulpscope/overflow.h>
 
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
@@ -170,12 +171,12 @@ static void add_best_remedy(struct ulp_text *out, const struct ulp_overflow_lane
         return;
     }
     ulp_text_show(out, "; %s: ", best->what);
-    if (!best->output || isnan(best->sqnr_db))
+    if (!best->output || isnan(best->sqnr_db)) {
         ulp_text_add(out, "no output can be compared");
-    else if (best->sqnr_db == INFINITY)
-        ulp_text_show(out, "output %s equals the reference", best->output);
-    else
-        ulp_text_show(out, "output %s is at %.1f dB", best->output, best->sqnr_db);
+    } else {
+        ulp_text_add(out, "output ");
+        ulp_judged_say_sqnr(out, best->output, best->sqnr_db);
+    }
     if (best->nonfinite) {
         ulp_text_add(out, ", ");
         add_nonfinite(out, best->nonfinite);
@@ -185,6 +186,8 @@ static void add_best_remedy(struct ulp_text *out, const struct ulp_overflow_lane
         add_nonfinite(out, as_it_is->nonfinite);
     else if (isnan(as_it_is->sqnr_db))
         ulp_text_add(out, "nothing can be compared");
+    else if (isinf(as_it_is->sqnr_db))
+        ulp_judged_say_sqnr(out, "it", as_it_is->sqnr_db);
     else
         ulp_text_add(out, "at %.1f dB", as_it_is->sqnr_db);
 }

@@ -103,7 +103,7 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_remedy *reme
         return;
     ulp_text_show(out, " # %s is ", remedy->output);
     if (isinf(remedy->sqnr_db))
-        ulp_text_add(out, remedy->sqnr_db > 0 ? "exact then" : "not finite then, either");
+        ulp_text_add(out, remedy->sqnr_db > 0 ? "exact then" : "no better then");
     else
         ulp_text_add(out, "at %.1f dB then", remedy->sqnr_db);
     if (isfinite(remedy->sqnr_db - remedy->before_db))

@@ -104,7 +104,8 @@ static void add_causes(struct ulp_text *out, const struct ulp_audit_node *node)
     if (first < 0 || (first == ULP_SHARE_INSIDE && second < 0)) /* which says nothing */
         return;
     ulp_text_show(out, ", by %s", name_cause(first, false));
-    if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE)
+    if (first == ULP_SHARE_RESULT && second < 0 && node->condition >= SENSITIVE &&
+        isfinite(node->condition))
         ulp_text_add(out, " (outputs show %.3g times as much)", node->condition);
     if (second >= 0)
         ulp_text_show(out, " (%.0f %%) and %s (%.0f %%)", 100 * node->causes[first],

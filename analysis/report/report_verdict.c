@@ -103,12 +103,9 @@ static void add_fixed(struct ulp_text *out, const struct ulp_audit_lane *lane)
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane);
     if (!attribution->kept_count || !attribution->kept_output)
         return;
-    ulp_text_show(out, ". With %zu node%s in FP32 %s ", attribution->kept_count,
-                  attribution->kept_count == 1 ? "" : "s", attribution->kept_output);
-    if (attribution->kept_sqnr_db == INFINITY)
-        ulp_text_add(out, "equals the reference");
-    else
-        ulp_text_add(out, "is at %.1f dB", attribution->kept_sqnr_db);
+    ulp_text_add(out, ". With %zu node%s in FP32 ", attribution->kept_count,
+                 attribution->kept_count == 1 ? "" : "s");
+    ulp_judged_say_sqnr(out, attribution->kept_output, attribution->kept_sqnr_db);
     if (!cause)
         return;
     ulp_text_add(out, "; ");

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "analysis/measure/judge.h"
+#include "analysis/measure/judged.h"
 #include "analysis/search/search_text.h"
 
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found)
@@ -63,10 +64,8 @@ void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample 
     const char *reason = ulp_judge_find_reason(sample->metric);
     if (reason)
         ulp_text_show(out, "%s %s", sample->output, reason);
-    else if (sample->value == INFINITY && strcmp(sample->metric, "sqnr_db") == 0)
-        ulp_text_show(out, "%s equals the reference", sample->output);
     else if (strcmp(sample->metric, "sqnr_db") == 0)
-        ulp_text_show(out, "%s is at %.1f dB", sample->output, sample->value);
+        ulp_judged_say_sqnr(out, sample->output, sample->value);
     else
         ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
 }

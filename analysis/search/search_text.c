@@ -81,6 +81,10 @@ void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found)
                       found->target_count > 1 || target->fused_before ? target->name : "");
         if (reason)
             ulp_text_show(out, " (in the worst %s %s)", target->output, reason);
+        else if (strcmp(target->metric, "sqnr_db") == 0 && target->value == INFINITY)
+            ulp_text_add(out, " (each equals its reference)");
+        else if (strcmp(target->metric, "sqnr_db") == 0 && target->value == -INFINITY)
+            ulp_text_add(out, " (the worst has an error where the reference is 0)");
         else if (strcmp(target->metric, "sqnr_db") == 0)
             ulp_text_add(out, " (worst %.1f dB)", target->value);
         else
@@ -148,6 +152,8 @@ static void add_meets(struct ulp_text *out, const struct ulp_search *found, cons
     ulp_text_show(out, "%s%s %s ", name_of(found, found->narrow), then,
                   found->ratio <= 1 ? "meets" : "does not meet");
     ulp_search_say_tolerances(out, found);
+    if (found->ratio <= 1 && !found->met) /* not in draws */
+        ulp_text_add(out, " in the samples");
 }
 
 /* What meets it with nothing but the nodes that had to be kept? */
