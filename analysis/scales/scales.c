@@ -281,7 +281,8 @@ static void finish(struct looking *looking)
             ulp_math_max((sums->error - sums->exact) / sums->error - tensor->clipping, 0), rest);
         tensor->rounding = rest - tensor->scaling;
     }
-    qsort(out->tensors, out->tensor_count, sizeof *out->tensors, by_error);
+    if (out->tensor_count) /* qsort takes no NULL */
+        qsort(out->tensors, out->tensor_count, sizeof *out->tensors, by_error);
 }
 
 /* Is every product 0, as with inputs of zeros? Then no choice is better than another. */
