@@ -176,8 +176,8 @@ static void add_words(struct ulp_text *out, const char *text, size_t columns)
 }
 
 /* What of the text fits into so many columns: whole clauses; of a longer one all with names cut, or
- * what is before a colon or in front of parentheses, or words. How many bytes of it were said as
- * they are. */
+ * what is before a colon or, where most of a line is, in front of parentheses, or words. How many
+ * bytes of it were said as they are. */
 static size_t add_beginning(struct ulp_text *out, const char *text, size_t columns)
 {
     struct ulp_text cut = {0};
@@ -185,9 +185,10 @@ static size_t add_beginning(struct ulp_text *out, const char *text, size_t colum
     if (ulp_page_columns(text, said) > columns) {
         const bool fits = add_shortened(&cut, text, said, columns);
         said = fits ? 0 : find_clauses(text, columns, ",;.:(");
+        const size_t taken = ulp_page_columns(text, said);
         if (fits)
             ulp_text_add(out, "%s", cut.data);
-        else if (ulp_page_columns(text, said) > columns) {
+        else if (taken > columns || (text[said] == ' ' && 3 * taken < 2 * columns)) {
             add_words(out, cut.length ? cut.data : text, columns);
             said = 0;
         }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "number/round/round.h"
 #include "run/plan/fusion/fusion.h"
 
 /* A value that several read is kept rather than computed again when it reads more tensors or takes
