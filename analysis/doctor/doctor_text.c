@@ -57,7 +57,7 @@ static void conclude(struct ulp_headline *head, const struct ulp_doctor *doctor)
         ulp_text_add(&head->todo, "nothing");
     else
         ulp_text_show(&head->todo, "%s",
-                      doctor->remedy ? doctor->remedy : "what follows next, below");
+                      doctor->remedy ? doctor->remedy : "Run the command that stands behind next");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)
