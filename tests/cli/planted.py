@@ -117,7 +117,7 @@ def main():
             assert nodes >= 40, nodes
             ran = subprocess.run([program, "audit", *arguments, "-i", "x.npz", "-q", "-t", "1", "-o", "r"], check=True, capture_output=True, text=True)
             verdict = " ".join(ran.stdout.split("\n\n")[0].split())
-            named = re.search(r"node \d+ (\S+) \(", verdict)
+            named = re.search(r"node \d+ (\S+)", verdict)
             right = bool(named) and named[1] in names
             found += right
             shared += number % 4 == 3 or has_share(*names)
