@@ -166,12 +166,17 @@ static void join_sources(struct search *search, int s)
     }
 }
 
-/* In which kernel a view or an inlined step is computed: in those of its readers. */
+/* In which kernel a view or an inlined step is computed: in those of its readers, or in its own,
+ * which ends with a Cast for a library. */
 static int find_computed(const struct ulp_kernels *kernels, int step)
 {
     int found = ULP_KERNEL_NONE;
     for (size_t r = kernels->first_reader[step]; r < kernels->first_reader[step + 1]; r++) {
-        const int root = ulp_kernel_of(kernels, kernels->readers[r]);
+        const int reader = kernels->readers[r];
+        const bool cast = ulp_part_reads_memory(kernels->steps[reader].part) &&
+                          ulp_kernels_cross(kernels, ulp_kernel_item(kernels, step),
+                                            ulp_kernel_item(kernels, reader));
+        const int root = cast ? step : ulp_kernel_of(kernels, reader);
         if (root == ULP_KERNEL_NONE || root == found)
             continue;
         if (root == ULP_KERNEL_SEVERAL || found != ULP_KERNEL_NONE)
