@@ -76,6 +76,10 @@ def build(function, name, *arguments):
 
 def main():
     folder, wanted = (sys.argv[1] if len(sys.argv) > 1 else "."), sys.argv[2:]
+    if folder.startswith("-"):
+        sys.exit(__doc__.strip())
+    if unknown := set(wanted) - set(CAUSES) - set(SOUND):
+        sys.exit(f"no cause is called {', '.join(sorted(unknown))}; known: {', '.join([*sorted(CAUSES), *SOUND])}")
     for name, function in sorted(CAUSES.items()):
         if not wanted or name in wanted:
             path = os.path.join(folder, name)
