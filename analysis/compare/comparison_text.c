@@ -131,7 +131,7 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
     add_measure(&head->why, comparison, &nearest->values[f]);
     add_inaccurate(&head->todo, comparison, f);
     if (*file->cause.text)
-        ulp_text_show(&head->why, ". %s", file->cause.text);
+        ulp_text_show(&head->why, "; %s", file->cause.text);
     if (!head->todo.length)
         ulp_text_add(&head->todo, "nothing");
 }
@@ -141,7 +141,7 @@ static const char *const todo[] = {
     [ULP_CAUSE_NONE] = "record inner tensors, too: the first that differs leads to the cause",
     [ULP_CAUSE_PREPROCESSING] = "prepare the input as the reference's is, and record again",
     [ULP_CAUSE_INPUTS] = "mend what prepares the input; --recorded-inputs takes what it was",
-    [ULP_CAUSE_FORMAT] = "where that arithmetic is meant, ask about it: --arith",
+    [ULP_CAUSE_FORMAT] = "where that arithmetic is meant, ask about it: --arith ",
     [ULP_CAUSE_NODE] = "look at what the runtime makes of these nodes: weights, fusions",
     [ULP_CAUSE_SHAPE] = "record the tensor as the graph computes it",
     [ULP_CAUSE_UNJUDGED] = "give samples whose outputs have elements to compare",
@@ -161,7 +161,8 @@ static void say_unexplained(struct ulp_headline *head, const struct ulp_comparis
     if (*file->cause.text)
         ulp_text_show(&head->why, "%s At '%s' ", file->cause.text, tensor->name);
     add_measure(&head->why, comparison, &tensor->values[f]);
-    ulp_text_add(&head->todo, "%s", todo[file->cause.kind]);
+    ulp_text_add(&head->todo, "%s%s", todo[file->cause.kind],
+                 file->cause.kind == ULP_CAUSE_FORMAT ? file->cause.arithmetic : "");
 }
 
 /* The arithmetics that fit best, with those asked about. */
@@ -188,6 +189,10 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
         ulp_page_name(page, comparison->arithmetics[ranked->arithmetic], RANKED_AT);
         ulp_text_add(out, "%s\n", asked ? " (asked)" : "");
     }
+    ulp_text_add(out,
+                 "%s  all: no error is too large for it; misfit counts those that are too small, "
+                 "too: least is best%s\n",
+                 page->dim, page->off);
 }
 
 /* "What the outputs are for: broken (logits, classify: 1 of 3 first choices change).": of the

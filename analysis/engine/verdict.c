@@ -89,7 +89,7 @@ static void add_accumulators(struct ulp_text *out, const struct ulp_engine_map *
         add_count(out, whole, "INT32", &any);
     }
     if (hidden)
-        ulp_text_add(out, "%s%zu do%s not tell", any ? "; " : "", hidden, hidden == 1 ? "es" : "");
+        ulp_text_add(out, "%sof %zu the kernel's name does not tell", any ? "; " : "", hidden);
 }
 
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out)

@@ -138,7 +138,7 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, s
     if (remedy->tried && !remedy->node_count)
         ulp_text_add(out, " ulpscope plan -a %s, as %s", lane->arithmetic.asked,
                      isfinite(remedy->before_db)
-                         ? "no one to three nodes in FP32 gain a decibel"
+                         ? "keeping one to three nodes in FP32 gains less than 1 dB"
                          : "FP32 where values are not finite leaves some that are not");
 }
 

@@ -109,11 +109,11 @@ static void add_fates(const struct ulp_page *page, const struct ulp_audit_lane *
                      page->off);
 }
 
-/* What becomes of constants beyond the largest, and below the least. */
+/* What becomes of constants beyond the largest, and too small to hold. */
 static const char *const became[][2] = {
     [ULP_CONSTANTS_SATURATED] = {"the largest", "0"},
     [ULP_CONSTANTS_IEEE] = {"infinite", "0"},
-    [ULP_CONSTANTS_TENSORRT] = {"the largest", "the least"},
+    [ULP_CONSTANTS_TENSORRT] = {"the largest", "the smallest"},
     [ULP_CONSTANTS_ONNXCONVERTER] = {"1e4", "1e-7"},
 };
 
@@ -132,7 +132,7 @@ static void add_constants(const struct ulp_page *page, const struct ulp_audit_la
         return;
     ulp_text_add(page->out, "  %zu constant%s changed: %zu value%s %s became %s, first: ", count,
                  count == 1 ? "" : "s", elements, elements == 1 ? "" : "s",
-                 overflowed ? "beyond the largest" : "below the least",
+                 overflowed ? "beyond the largest" : "too small to hold",
                  became[lane->arithmetic.constants][!overflowed]);
     ulp_page_name(page, lane->constants[first].name, 75);
     ulp_text_add(page->out, "\n");

@@ -503,7 +503,7 @@ expect 0 "an honest recording" "$program" compare "$model" -i "$inputs" fp32.npz
 shows out "explained by fp32" "an honest recording"
 shows compared/compare.json '"first_unexplained": null' "an honest recording"
 expect 1 "another format" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz --trials 4 -o compared -q
-shows out "give --arith bf16" "another format"
+shows out "ask about it: --arith bf16" "another format"
 shows out "furthest apart in 'logits'" "two recordings"
 shows compared/compare.json '"kind": "format"' "another format"
 expect 0 "two arithmetics" "$program" compare "$model" -i "$inputs" bf16.json fp32.npz -a fp32 -a bf16 --trials 2 -q

@@ -110,18 +110,15 @@ static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t 
                      "it was computed in %s%s: all %zu values have its bits, %zu those of %s", name,
                      describe_factors(arithmetic), ranked->elements, asked->equal, other);
     else
-        ulp_text_add(&text, "%s %s%s%s explains all of it",
-                     has_inputs(comparing, file)
-                         ? "it was computed in another arithmetic, most likely:"
-                         : "it was computed in another arithmetic, or on other inputs:",
-                     name, describe_factors(arithmetic),
+        ulp_text_add(&text, "%s%s%s explains all of it", name, describe_factors(arithmetic),
                      has_inputs(comparing, file) ? "" : " on the inputs given");
     if (ratio > 0 && !ulp_has_all_bits(ranked))
         ulp_text_add(&text, ", and errors are as large as it makes them (%.2g times)", ratio);
-    ulp_text_add(&text, ". If that is meant, give --arith %s%s.", name,
-                 ulp_has_all_bits(ranked) || has_inputs(comparing, file)
-                     ? ""
-                     : "; recorded inputs would tell");
+    ulp_text_add(&text, "%s.",
+                 ulp_has_all_bits(ranked)      ? ""
+                 : has_inputs(comparing, file) ? ": most likely it was computed in that"
+                                               : ": it was computed in that, or on other inputs, "
+                                                 "which recorded inputs would tell");
     enum ulp_status status = ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error);
     if (status == ULP_OK && !(cause->arithmetic = ulp_comparing_text(comparing, name)))
         status = ulp_out_of_memory(error);

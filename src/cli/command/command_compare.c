@@ -29,7 +29,9 @@ struct compare_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
      "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
-     "ulpscope arith explains them)", 0},
+     "ulpscope arith explains them); others that come near are ranked beside them, and "
+     "where one of these has all bits or fits far better, a recording is not explained by those asked "
+     "about", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
     {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", OPTION_READS,
      "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
@@ -37,8 +39,8 @@ static const struct argp_option option_list[] = {
     {"iteration", OPTION_ITERATION, "N", 0,
      "Which iteration to compare, of files with several (default 0, the first)", 0},
     {"trials", OPTION_TRIALS, "N", 0,
-     "Number of slightly changed problems that each arithmetic is run on, to see how much its errors "
-     "vary (default 8; more are sharper and slower)", 0},
+     "Slightly changed problems to run each arithmetic on, which says how its errors vary (default 8; "
+     "more are sharper and slower)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write compare.json into FOLDER", 0},
     HTML_ROW(OPTION_HTML),
     TASK_ROW(OPTION_TASK),
