@@ -286,6 +286,7 @@ void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_l
     if (!verdict->todo.length)
         ulp_text_add(&verdict->todo, fine                ? "nothing"
                                      : is_unmeant(audit) ? "give inputs that are finite"
-                                                         : "ulpscope doctor on this model and "
-                                                           "these inputs");
+                                     : !ulp_audit_worst(&lane->outputs)
+                                         ? "give inputs of which an output has elements"
+                                         : "run ulpscope doctor on this model and these inputs");
 }
