@@ -51,13 +51,8 @@ static bool casts_inside(const struct ulp_kernels *kernels, int s, int p, bool i
         return ulp_format_holds(&kernels->mix->items[item].storage, &kernels->mix->items->inner) &&
                source->part != ULP_PART_LIBRARY && source->part != ULP_PART_CONTRACTION &&
                !(source->kept && indexed);
-    bool stored = !ulp_format_holds(storage, &kernels->mix->items->inner);
-    for (size_t r = kernels->first_reader[p]; r < kernels->first_reader[p + 1]; r++) {
-        const int reader = kernels->readers[r];
-        stored |= ulp_part_reads_memory(kernels->steps[reader].part) &&
-                  ulp_kernel_item(kernels, reader) == item;
-    }
-    return !stored && ulp_part_is_computed(step->part);
+    return ulp_format_holds(storage, &kernels->mix->items->inner) &&
+           !(item < 64 && source->casts_stored >> item & 1) && ulp_part_is_computed(step->part);
 }
 
 /* Does the step read its input i, which is a result of step p, in the kernel that computed p? */

@@ -38,7 +38,9 @@ struct ulp_kernel_step {
     size_t reader_count;   /* through views */
     bool read_from_memory; /* by one of them, or outside the block */
     bool read_elementwise; /* by elementwise steps alone */
-    bool adds_bias;        /* of a library's product: before its sum is rounded (addmm) */
+    /* bit i: a library reads its Cast to the lane's arithmetic i from memory; i < 64 */
+    uint64_t casts_stored;
+    bool adds_bias; /* of a library's product: before its sum is rounded (addmm) */
     /* of a kept step: a step of its kernel nearer to the root, which is its own; of others the root
      * of the only kernel that computes it, or one of the two below */
     int kernel;

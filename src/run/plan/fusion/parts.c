@@ -317,9 +317,11 @@ static void count_readers(struct ulp_kernels *kernels, int s)
     for (size_t r = kernels->first_reader[s]; r < kernels->first_reader[s + 1]; r++) {
         const struct ulp_kernel_step *reader = &kernels->steps[kernels->readers[r]];
         const bool view = reader->part == ULP_PART_VIEW;
+        const size_t item = ulp_kernel_item(kernels, kernels->readers[r]);
         /* a Cast between them is elementwise work, whose result is what a library reads */
-        const bool cast = ulp_kernels_cross(kernels, ulp_kernel_item(kernels, s),
-                                            ulp_kernel_item(kernels, kernels->readers[r]));
+        const bool cast = ulp_kernels_cross(kernels, ulp_kernel_item(kernels, s), item);
+        if (cast && item < 64 && ulp_part_reads_memory(reader->part))
+            step->casts_stored |= UINT64_C(1) << item;
         step->read_from_memory |=
             !cast && (view ? reader->read_from_memory : ulp_part_reads_memory(reader->part));
         step->read_elementwise &=
