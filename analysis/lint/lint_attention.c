@@ -74,7 +74,7 @@ static void join(struct ulp_lint_proposals *p, const struct ulp_block *block,
     const bool masked = idiom->holes[ULP_IDIOM_MASK] >= 0;
     struct ulp_building b = {.p = p, .opset = ulp_lint_may_raise(&p->lint, OPSET) ? OPSET : 0};
     if (root->call || !place.node || place.graph->function || idiom->holes[ULP_IDIOM_LOW] >= 0 ||
-        idiom->axes != 8 || !(idiom->scale > 0) ||
+        idiom->axes != 8 || !ulp_idiom_scale_fits(idiom) ||
         (ulp_model_opset(p->lint.model, "") < OPSET && !b.opset))
         return;
     for (int i = 0; i < VALUES - !masked; i++) {

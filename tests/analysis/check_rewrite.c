@@ -227,6 +227,13 @@ static const struct rewrite_case cases[] = {
      "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
      "<float c = {-2.0}> { s = MatMul(q, k) a = Mul(s, c) p = Softmax(a) y = MatMul(p, v) }",
      "Attention"},
+    {"decomposed-attention", 23, "ort",
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {0.5}> { s = MatMul(q, k) a = Div(s, c) p = Softmax(a) y = MatMul(p, v) }",
+     /* 1e40 is no float */
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {1e-40}> { s = MatMul(q, k) a = Div(s, c) p = Softmax(a) y = MatMul(p, v) }",
+     "Attention"},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

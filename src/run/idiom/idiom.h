@@ -17,6 +17,8 @@
 #ifndef ULP_RUN_IDIOM_IDIOM_H
 #define ULP_RUN_IDIOM_IDIOM_H
 
+#include <math.h>
+
 #include "run/plan/plan.h"
 
 enum ulp_idiom_kind {
@@ -64,6 +66,13 @@ struct ulp_idiom {
     int axis;
     size_t length; /* 0: not known */
 };
+
+/* Can Attention have the idiom's scale? Its attribute is a float, which must be above 0: ONNX
+ * Runtime refuses others, and kernels give NaN beside keys that are hidden. */
+static inline bool ulp_idiom_scale_fits(const struct ulp_idiom *idiom)
+{
+    return (float)idiom->scale > 0 && isfinite((float)idiom->scale);
+}
 
 /* The name for messages: "LayerNormalization". */
 const char *ulp_idiom_name(enum ulp_idiom_kind kind);

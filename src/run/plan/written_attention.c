@@ -1,7 +1,6 @@
 /* Attention that a graph writes out as one step. The idioms (run/idiom) say where it is; the last
  * MatMul becomes the step, and what only it reads leaves the block. In all lanes of the plan: a
  * reference computes the same function of the same values, so that errors are the kernel's. */
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -73,8 +72,7 @@ static const char *find_obstacle(const struct ulp_block *block, const struct ulp
             return "its factors have different batches or heads";
     if (q->dims[q->rank - 3] == 0)
         return "it has no heads";
-    /* beside minus infinity for keys that are none, kernels give NaN with others */
-    if (!((float)idiom->scale > 0 && isfinite((float)idiom->scale)))
+    if (!ulp_idiom_scale_fits(idiom))
         return "its scale is not positive";
     if (idiom->axis >= 0 && idiom->axis != q->rank - 1)
         return "its Softmax is not over the keys";
