@@ -145,6 +145,17 @@ static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_
     return status;
 }
 
+/* What is rounded where values leave the graph: the seeds alone owe it, no node reads it. */
+static void add_borders(const struct ulp_course *course, double *const *seeds)
+{
+    const struct ulp_block *block = course->attributor->plan->main;
+    for (size_t s = 0; s < block->slot_count; s++) {
+        const double *border = seeds[s] ? course->lane->borders[s] : NULL;
+        for (size_t i = 0; border && i < course->lane->values[s].count; i++)
+            course->share[ulp_slot_holder(block, (int)s)] += seeds[s][i] * border[i];
+    }
+}
+
 /* What rounding the model's inputs makes of the error. */
 static double sum_inputs(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
                          double *const *cotangents)
@@ -290,8 +301,12 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .open = open_step,
                                   .close = close_step,
                                   .context = course};
-    return sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
-                                                  : ulp_out_of_memory(error);
+    const enum ulp_status status = sweep->cotangents && sweep->remainders
+                                       ? seed_targets(course, sweep, error)
+                                       : ulp_out_of_memory(error);
+    if (status == ULP_OK)
+        add_borders(course, sweep->cotangents);
+    return status;
 }
 
 /* Courses of a lane, side by side. */

@@ -60,6 +60,8 @@ struct ulp_attributed {
     bool owed_any;
     double **errors;    /* by slot: P - R of what is explained and of the model's inputs */
     double *norms;      /* by slot, of these: the norm of R */
+    double **borders;   /* by slot, of these: what handing it out of the graph rounds off a value
+                         * that its kernel holds; NULL: nothing */
     bool *decided;      /* by node: an integer is not the reference's */
     size_t room;        /* bytes that a sweep of this lane may keep in memory */
     const char *reason; /* why this sample has no shares */

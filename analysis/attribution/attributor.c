@@ -20,6 +20,7 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
     lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
+    lane->borders = ulp_arena_take(memory, slots, sizeof *lane->borders);
     lane->introduced = ulp_arena_take(memory, nodes, sizeof *lane->introduced);
     lane->owed = ulp_arena_take(memory, nodes, sizeof *lane->owed);
     lane->decided = ulp_arena_take(memory, nodes, sizeof *lane->decided);
@@ -28,7 +29,7 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
         if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
             return false;
     return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
-           lane->introduced && lane->owed && lane->decided && lane->sums;
+           lane->borders && lane->introduced && lane->owed && lane->decided && lane->sums;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,

@@ -137,6 +137,10 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     for (size_t s = 0; sweep.cotangents && s < plan->main->slot_count; s++)
         ulp_free(sweep.cotangents[s]);
     ulp_arena_free(arena);
+    if (lane->borders[slot]) { /* rounded behind the last node */
+        course.squares += lane->borders[slot][element] * lane->borders[slot][element];
+        course.bound += fabs(lane->borders[slot][element]);
+    }
     *random = sqrt(course.squares);
     *bound = course.bound;
     return status;

@@ -85,7 +85,7 @@ static const struct ulp_tensor *find_result(const struct ulp_event *event, int p
 {
     for (size_t o = 0; o < event->output_count; o++)
         if (event->output_positions[o] == position)
-            return event->values[o].entire;
+            return event->values[o].held;
     return NULL;
 }
 

@@ -72,9 +72,10 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
     for (size_t s = 0; lane->values && s < plan->main->slot_count; s++) {
         ulp_attribution_forget(&lane->kept[s]);
         ulp_free(lane->errors[s]);
+        ulp_free(lane->borders[s]);
         lane->values[s] = (struct ulp_tensor){0};
         lane->differences[s] = NULL;
-        lane->errors[s] = NULL;
+        lane->errors[s] = lane->borders[s] = NULL;
     }
     for (struct ulp_attributed_settled *item = lane->settled, *next; item; item = next) {
         next = item->next;
@@ -158,6 +159,26 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     if (settled)
         ulp_attribution_share(&lane->kept[slot], kept);
     ulp_attribution_show(lane, slot);
+    return status;
+}
+
+/* The rounding of a value that leaves the graph, which nodes in its kernel do not read. */
+static enum ulp_status keep_border(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                                   int slot, const struct ulp_lane_value *value,
+                                   struct ulp_error *error)
+{
+    struct difference job = {.a = value->entire, .b = value->held};
+    enum ulp_status status = ulp_attribution_room(attributor, lane, value->held->count,
+                                                  sizeof(double), &lane->borders[slot], error);
+    job.exact = lane->borders[slot];
+    if (status == ULP_OK && !lane->reason)
+        status = form_difference(attributor, &job, error);
+    if (job.unequal) {
+        lane->nonfinite = true;
+        lane->reason = ulp_attribution_nonfinite;
+    }
+    for (size_t i = 0; i < value->held->count && status == ULP_OK && !lane->reason; i++)
+        lane->errors[slot][i] += lane->borders[slot][i];
     return status;
 }
 
@@ -253,8 +274,9 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (!known)
         status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = form_introduced(attributor, lane, &event->arithmetics[l], value->entire,
-                                 value->here, kept->data, error);
+        status = form_introduced(attributor, lane,
+                                 ulp_mix_holds(&attributor->plan->mixes[l], event->index),
+                                 value->held, value->here, kept->data, error);
     if (status == ULP_OK && !lane->reason && attributor->beside)
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);
@@ -323,8 +345,11 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     else
         status = keep_introduced(attributor, lane, event, l, o, settled, error);
     if (status == ULP_OK && !lane->reason && main)
-        status = keep_value(attributor, lane, slot, value->entire, reference,
+        status = keep_value(attributor, lane, slot, value->held, reference,
                             attributor->wanted[slot], settled, error);
+    if (status == ULP_OK && !lane->reason && main && attributor->wanted[slot] &&
+        value->held != value->entire)
+        status = keep_border(attributor, lane, slot, value, error);
     return status;
 }
 

@@ -120,6 +120,9 @@ static void put_error(void *context, size_t node, int position, int slot, struct
         memcpy(copy, values, value->count * sizeof(double));
     ulp_free(trial->values[slot]);
     trial->values[slot] = copy;
+    const double *border = node == trial->without ? NULL : trial->lane->borders[slot];
+    for (size_t i = 0; border && i < value->count && trial->status == ULP_OK; i++)
+        trial->values[slot][i] += border[i];
 }
 
 /* The lane's own inputs: the middle and half its error. */

@@ -272,6 +272,9 @@ struct ulp_lane_value {
     const struct ulp_tensor *single; /* P(r) */
     /* R(p), in the reference's arithmetic; the tensor of `entire` where the node rounds nothing */
     const struct ulp_tensor *here;
+    /* P(p) as nodes in its kernel read it on: another tensor than `entire` where the node hands out
+     * the graph's output, for which it is rounded */
+    const struct ulp_tensor *held;
 };
 
 /* Seconds that one lane spent on one node. */

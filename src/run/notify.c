@@ -40,17 +40,72 @@ static struct ulp_lane_value find_value(const struct ulp_walk *walk, const struc
     const struct ulp_tensor *constant =
         step->folded ? frame->block->slots[step->outputs[position]].constant : NULL;
     if (constant && !frame->absent[lane])
-        return (struct ulp_lane_value){constant, lane ? constant : NULL, lane ? constant : NULL};
+        return (struct ulp_lane_value){constant, lane ? constant : NULL, lane ? constant : NULL,
+                                       constant};
     if (!evaluation->entire || evaluation->skipped)
         return (struct ulp_lane_value){0};
-    struct ulp_lane_value value = {.entire = &evaluation->entire[position]};
+    struct ulp_lane_value value = {.held = &evaluation->entire[position]};
+    value.entire = evaluation->entire_left ? &evaluation->entire_left[position] : value.held;
     if (lane == 0 || !walk->options->audit)
         return value;
-    value.single = evaluation->single_is_entire ? value.entire : &evaluation->single[position];
+    value.single = evaluation->single_is_entire ? value.entire
+                   : evaluation->single_left    ? &evaluation->single_left[position]
+                                                : &evaluation->single[position];
     value.here = evaluation->here_is_reference ? &evaluations[0].entire[position]
-                 : evaluation->here_is_entire  ? value.entire
+                 : evaluation->here_is_entire  ? value.held
                                                : &evaluation->here[position];
     return value;
+}
+
+/* The step's results in the storage of its arithmetic, where the lane holds them otherwise. */
+static enum ulp_status round_results(const struct ulp_lane *lane, const struct ulp_step *step,
+                                     const struct ulp_tensor *results, struct ulp_arena *arena,
+                                     struct ulp_tensor **out, struct ulp_error *error)
+{
+    struct ulp_format held;
+    enum ulp_status status = ULP_OK;
+    *out = ulp_arena_take(arena, step->output_count + 1, sizeof **out);
+    if (!*out)
+        return ulp_out_of_memory(error);
+    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+        (*out)[o] = ulp_tensor_view(&results[o]);
+        if (!results[o].data || !ulp_element_is_float(results[o].element))
+            continue;
+        status =
+            ulp_lane_format(ulp_mix_holds(lane->mix, step->number), results[o].type, &held, error);
+        if (status == ULP_OK)
+            status = ulp_adapt(&(*out)[o], &results[o], &held,
+                               ulp_mix_arithmetic(lane->mix, step->number), false, lane->budget,
+                               lane->pool, error);
+    }
+    return status;
+}
+
+/* Does the lane round the step's results where they leave the graph? */
+static bool leaves_rounded(const struct ulp_frame *frame, const struct ulp_step *step, size_t lane)
+{
+    const struct ulp_fusion *fusion = frame->absent[lane] ? NULL : frame->lanes[lane].mix->fusion;
+    return fusion && !frame->outer && fusion->nodes[step->number].leaves;
+}
+
+/* What observers are shown of a graph's output is what the run hands out (ulp_lane_output). */
+static enum ulp_status round_leaving(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                                     const struct ulp_step *step,
+                                     struct ulp_evaluation *evaluations, struct ulp_arena *arena,
+                                     struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++) {
+        struct ulp_evaluation *evaluation = &evaluations[l];
+        if (!evaluation->entire || evaluation->skipped || !leaves_rounded(frame, step, l))
+            continue;
+        status = round_results(&frame->lanes[l], step, evaluation->entire, arena,
+                               &evaluation->entire_left, error);
+        if (status == ULP_OK && l > 0 && walk->options->audit && !evaluation->single_is_entire)
+            status = round_results(&frame->lanes[l], step, evaluation->single, arena,
+                                   &evaluation->single_left, error);
+    }
+    return status;
 }
 
 /* A constant under other names has one mark. */
@@ -66,7 +121,7 @@ static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame
 }
 
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
-                           const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                           const struct ulp_step *step, struct ulp_evaluation *evaluations,
                            const struct ulp_event_inputs *inputs, double seconds,
                            struct ulp_arena *arena, struct ulp_error *error)
 {
@@ -84,12 +139,17 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++) {
-        const struct ulp_arithmetic *shown = ulp_mix_holds(&walk->plan->mixes[l], step->number);
+        const struct ulp_mix *mix = &walk->plan->mixes[l];
+        const struct ulp_arithmetic *shown = leaves_rounded(frame, step, l)
+                                                 ? ulp_mix_arithmetic(mix, step->number)
+                                                 : ulp_mix_holds(mix, step->number);
         if (walk->shown[l] != shown)
             walk->arithmetics[l] = *shown;
         walk->shown[l] = shown;
         lane_seconds[l] = evaluations[l].seconds;
     }
+    enum ulp_status status =
+        walk->observer_count ? round_leaving(walk, frame, step, evaluations, arena, error) : ULP_OK;
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
@@ -115,7 +175,6 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
         .settled = find_mark(walk, frame, step),
     };
-    enum ulp_status status = ULP_OK;
     struct ulp_environment *paused = ulp_environment_pause();
     for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
         if (walk->observers[i].node_done)

@@ -105,7 +105,8 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
 static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
                          struct ulp_evaluation *evaluation, bool keeps)
 {
-    struct ulp_tensor *const results[] = {evaluation->entire, evaluation->single, evaluation->here};
+    struct ulp_tensor *const results[] = {evaluation->entire, evaluation->single, evaluation->here,
+                                          evaluation->entire_left, evaluation->single_left};
     if (!evaluation->entire)
         return;
     for (size_t o = 0; o < step->output_count && keeps; o++)
@@ -114,7 +115,7 @@ static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
             evaluation->entire[o] = (struct ulp_tensor){0};
         }
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-        for (size_t o = 0; o < step->output_count; o++)
+        for (size_t o = 0; o < step->output_count && results[i]; o++)
             ulp_tensor_free(&results[i][o]);
 }
 

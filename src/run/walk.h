@@ -51,6 +51,8 @@ void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk);
 struct ulp_evaluation {
     /* output_count each; NULL: the lane is absent, or the step is folded */
     struct ulp_tensor *entire, *single, *here;
+    /* entire and single rounded as the graph hands them out (notify.c); NULL: they are that */
+    struct ulp_tensor *entire_left, *single_left;
     bool single_is_entire, here_is_reference; /* views of others: inputs were equal */
     bool here_is_entire;                      /* the node rounds nothing */
     bool skipped;                             /* nothing was computed */
@@ -96,7 +98,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
                                 const struct ulp_step *step, struct ulp_event_inputs *out,
                                 struct ulp_arena *arena, struct ulp_error *error);
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
-                           const struct ulp_step *step, const struct ulp_evaluation *evaluations,
+                           const struct ulp_step *step, struct ulp_evaluation *evaluations,
                            const struct ulp_event_inputs *inputs, double seconds,
                            struct ulp_arena *arena, struct ulp_error *error);
 

@@ -1,5 +1,7 @@
 /* analysis: shares where there are none, where nodes are kept, decide or overflow, and where values
  * were in a file. */
+#include <stdio.h>
+
 #include "tests/analysis/attribution_test.h"
 
 static const struct text_graph large = {"x",
@@ -102,6 +104,86 @@ START_TEST(kept_nodes_leave_the_inputs)
     lanes[1] = "fp16";
     expect_whole(&audit);
     ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+/* A random graph of elementwise nodes, with its last value and two others as outputs. */
+struct drawn {
+    char inputs[6][8], outputs[6][8], left[24];
+    struct text_graph graph;
+};
+
+static void draw_graph(struct drawn *out, uint64_t seed)
+{
+    static const char *const ops[] = {"Add", "Mul", "Tanh", "Sigmoid"};
+    *out = (struct drawn){.graph = {.inputs = "x", .outputs = out->left}};
+    for (size_t n = 0; n < 6; n++) {
+        const uint64_t bits = (uint64_t)(ulp_random_uniform(seed, n) * 0x1p32);
+        const char a = n ? "abcdef"[bits % n] : 'x',
+                   b = n && bits >> 8 & 3 ? "abcdef"[(bits >> 12 & 63) % n] : 'x';
+        const size_t op = bits >> 20 & 3;
+        /* a product grows by one factor only */
+        snprintf(out->inputs[n], sizeof out->inputs[n], op < 2 ? "%c %c" : "%c", a, op ? 'x' : b);
+        snprintf(out->outputs[n], sizeof out->outputs[n], "%c", (char)('a' + (char)n));
+        out->graph.nodes[n] =
+            (struct text_node)NODE(ops[op], out->outputs[n], out->inputs[n], out->outputs[n]);
+    }
+    const int first = (int)(ulp_random_uniform(seed, 6) * 4);
+    snprintf(out->left, sizeof out->left, "%c %c f", 'a' + first, 'e');
+}
+
+/* The largest error of an output that a run hands out. */
+static double find_error(const struct ulp_tensor *own, const struct ulp_tensor *reference)
+{
+    double largest = 0;
+    for (size_t i = 0; i < own->count; i++)
+        largest = fmax(largest, fabs(ulp_tensor_get(own, i) - ulp_tensor_get(reference, i)));
+    return largest;
+}
+
+/* Of fused kernels, too, what is measured and shared out is what a run hands out; nodes in the
+ * kernel read their values unrounded all the same. */
+START_TEST(values_leave_as_a_run_hands_them_out)
+{
+    static const char *const names[] = {"fp16,fuse=pointwise", "bf16,fuse=reduce",
+                                        "fp16,fuse=pointwise,fuse-inner=tf32"};
+    struct drawn drawn;
+    draw_graph(&drawn, (uint64_t)_i);
+    const size_t kept = (size_t)_i % 6;
+    struct ulp_keep keep = {.nodes = &kept, .node_count = 1};
+    const struct ulp_keeps by_lane[LANES] = {{0}, {.count = _i % 2, .items = &keep}};
+    struct ulp_audit audit;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arithmetic_find("tf32", &keep.arithmetic, &error), error);
+    lanes[1] = names[_i % 3];
+    keeps = by_lane;
+    ck_ulp_ok(attribute(&drawn.graph, NULL, 0, 1, 0, &audit, &error), error);
+    if (!by_lane[1].count) /* what readers of several arithmetics round of inputs has no share */
+        expect_whole(&audit);
+    struct ulp_model *model = text_load(&drawn.graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), out[2];
+    const struct ulp_plan_options planning = {.inputs = &inputs, .keeps = by_lane};
+    const struct ulp_arithmetic arithmetics[] = {test_arithmetic(lanes[0]),
+                                                 test_arithmetic(lanes[1])};
+    struct ulp_plan *plan;
+    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &planning, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, out, NULL, &error), error);
+    for (size_t o = 0; o < 3; o++) {
+        const struct ulp_audit_node *node = audit_node(&audit, 0, out[1].items[o].name);
+        const double wanted = find_error(&out[1].items[o].tensor, &out[0].items[o].tensor),
+                     found = node->outputs[0].entire.max_abs;
+        /* doubles of the reference, whose values stay below 2^12 */
+        ck_assert_msg(fabs(found - wanted) <= 0x1p-40, "%s of graph %d in %s: %g, not %g",
+                      node->outputs[0].name, _i, lanes[1], found, wanted);
+    }
+    lanes[1] = "fp16";
+    keeps = NULL;
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&out[0]);
+    ulp_tensor_set_free(&out[1]);
+    ulp_model_free(model);
     ulp_audit_free(&audit);
 }
 END_TEST
@@ -227,6 +309,7 @@ int main(void)
     tcase_add_test(tcase, what_has_no_shares_says_why);
     tcase_add_test(tcase, overflows_are_fixed);
     tcase_add_test(tcase, kept_nodes_leave_the_inputs);
+    tcase_add_loop_test(tcase, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tcase, a_file_changes_nothing);
     tcase_add_test(tcase, threads_change_nothing);
     tcase_add_test(tcase, decisions_are_named);

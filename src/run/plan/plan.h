@@ -212,6 +212,7 @@ struct ulp_fused_node {
     bool held;   /* the lane holds its results in the inner format; readers outside round them */
     bool stored; /* its results are in memory, too */
     bool cast;   /* the graph's outputs that it computes are cast in the kernel, not rounded */
+    bool leaves; /* held, and handed out as the graph's outputs, rounded for that */
 };
 struct ulp_fusion {
     /* by the mix's items: */

@@ -158,6 +158,7 @@ static void fill_nodes(const struct ulp_kernels *kernels, struct ulp_fusion *fus
         const bool dear =
             strcmp(fusion->items[ulp_mix_index(kernels->mix, number)].inner.compute.name,
                    ulp_mix_arithmetic(kernels->mix, number)->compute.name) != 0;
+        node->leaves = node->held && !node->cast && ulp_kernel_leaves(kernels, (int)s);
         node->adds_bias = kernels->steps[s].adds_bias;
         node->inner =
             node->held || node->inside || (dear && ulp_part_is_computed(kernels->steps[s].part));
