@@ -10,116 +10,29 @@
 #define W 8
 #define STRIP_ROWS 2
 #define STRIP_BLOCKS 4
+#define EACH(name) _mm256_##name
+#define WHOLE(name) _mm256_##name##_si256
 #define OP_REGISTER "x"
 typedef __m256 floats;
 typedef __m256i ints, shorts;
 
-OP ints op_set(int x)
-{
-    return _mm256_set1_epi32(x);
-}
-OP ints op_add(ints x, ints y)
-{
-    return _mm256_add_epi32(x, y);
-}
-OP ints op_sub(ints x, ints y)
-{
-    return _mm256_sub_epi32(x, y);
-}
-OP ints op_max(ints x, ints y)
-{
-    return _mm256_max_epi32(x, y);
-}
-OP ints op_min(ints x, ints y)
-{
-    return _mm256_min_epi32(x, y);
-}
-OP ints op_and(ints x, ints y)
-{
-    return _mm256_and_si256(x, y);
-}
-OP ints op_or(ints x, ints y)
-{
-    return _mm256_or_si256(x, y);
-}
-OP ints op_xor(ints x, ints y)
-{
-    return _mm256_xor_si256(x, y);
-}
-OP ints op_shift_left_23(ints x)
-{
-    return _mm256_slli_epi32(x, 23);
-}
-OP ints op_shift_right_23(ints x)
-{
-    return _mm256_srli_epi32(x, 23);
-}
-OP ints op_bits(floats x)
-{
-    return _mm256_castps_si256(x);
-}
-OP floats op_floats(ints x)
-{
-    return _mm256_castsi256_ps(x);
-}
+#include "kernels/unit/vector_template.h"
+
 OP unsigned op_signs(ints x)
 {
     return (unsigned)_mm256_movemask_ps(op_floats(x));
 }
 
-OP floats op_load(const float *p)
-{
-    return _mm256_loadu_ps(p);
-}
-OP void op_store(float *p, floats x)
-{
-    _mm256_storeu_ps(p, x);
-}
 OP floats op_broadcast(const float *p)
 {
     return _mm256_broadcast_ss(p);
 }
-OP floats op_mul(floats x, floats y)
-{
-    return _mm256_mul_ps(x, y);
-}
-OP ints op_truncate(floats x)
-{
-    return _mm256_cvttps_epi32(x);
-}
-/* To FP16, nearest even; zero is +0. */
-OP floats op_half(floats x)
-{
-    const floats y =
-        _mm256_cvtph_ps(_mm256_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    return _mm256_add_ps(y, _mm256_setzero_ps());
-}
 
-OP shorts op_shorts_load(const int16_t *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
 /* The lower halves of low, then of high; they fit. */
 OP void op_shorts_store(int16_t *p, ints low, ints high)
 {
     _mm256_storeu_si256((__m256i *)p,
                         _mm256_permute4x64_epi64(_mm256_packs_epi32(low, high), 0xD8));
-}
-OP shorts op_shorts_set(int32_t twice)
-{
-    return _mm256_set1_epi32(twice);
-}
-OP shorts op_shorts_add(shorts x, shorts y)
-{
-    return _mm256_add_epi16(x, y);
-}
-OP shorts op_shorts_max(shorts x, shorts y)
-{
-    return _mm256_max_epi16(x, y);
-}
-OP shorts op_shorts_min(shorts x, shorts y)
-{
-    return _mm256_min_epi16(x, y);
 }
 OP ints op_widen_low(shorts x)
 {

@@ -10,117 +10,30 @@
 #define W 16
 #define STRIP_ROWS 2
 #define STRIP_BLOCKS 1
+#define EACH(name) _mm512_##name
+#define WHOLE(name) _mm512_##name##_si512
 #define OP_REGISTER "v"
 typedef __m512 floats;
 typedef __m512i ints, shorts;
 
-OP ints op_set(int x)
-{
-    return _mm512_set1_epi32(x);
-}
-OP ints op_add(ints x, ints y)
-{
-    return _mm512_add_epi32(x, y);
-}
-OP ints op_sub(ints x, ints y)
-{
-    return _mm512_sub_epi32(x, y);
-}
-OP ints op_max(ints x, ints y)
-{
-    return _mm512_max_epi32(x, y);
-}
-OP ints op_min(ints x, ints y)
-{
-    return _mm512_min_epi32(x, y);
-}
-OP ints op_and(ints x, ints y)
-{
-    return _mm512_and_si512(x, y);
-}
-OP ints op_or(ints x, ints y)
-{
-    return _mm512_or_si512(x, y);
-}
-OP ints op_xor(ints x, ints y)
-{
-    return _mm512_xor_si512(x, y);
-}
-OP ints op_shift_left_23(ints x)
-{
-    return _mm512_slli_epi32(x, 23);
-}
-OP ints op_shift_right_23(ints x)
-{
-    return _mm512_srli_epi32(x, 23);
-}
+#include "kernels/unit/vector_template.h"
+
 OP unsigned op_signs(ints x)
 {
     return _mm512_movepi32_mask(x);
 }
-OP ints op_bits(floats x)
-{
-    return _mm512_castps_si512(x);
-}
-OP floats op_floats(ints x)
-{
-    return _mm512_castsi512_ps(x);
-}
 
-OP floats op_load(const float *p)
-{
-    return _mm512_loadu_ps(p);
-}
-OP void op_store(float *p, floats x)
-{
-    _mm512_storeu_ps(p, x);
-}
 /* As integers: these broadcasts are part of the load on more processors. */
 OP floats op_broadcast(const float *p)
 {
     return _mm512_castsi512_ps(_mm512_set1_epi32((int)ulp_float_bits(*p)));
 }
-OP floats op_mul(floats x, floats y)
-{
-    return _mm512_mul_ps(x, y);
-}
-OP ints op_truncate(floats x)
-{
-    return _mm512_cvttps_epi32(x);
-}
-/* To FP16, nearest even; zero is +0. */
-OP floats op_half(floats x)
-{
-    const floats y =
-        _mm512_cvtph_ps(_mm512_cvtps_ph(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-    return _mm512_add_ps(y, _mm512_setzero_ps());
-}
 
-OP shorts op_shorts_load(const int16_t *p)
-{
-    return _mm512_loadu_si512(p);
-}
 /* The lower halves of low, then of high. */
 OP void op_shorts_store(int16_t *p, ints low, ints high)
 {
     _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(low));
     _mm256_storeu_si256((__m256i *)(p + W), _mm512_cvtepi32_epi16(high));
-}
-OP shorts op_shorts_set(int32_t twice)
-{
-    return _mm512_set1_epi32(twice);
-}
-OP shorts op_shorts_add(shorts x, shorts y)
-{
-    return _mm512_add_epi16(x, y);
-}
-OP shorts op_shorts_max(shorts x, shorts y)
-{
-    return _mm512_max_epi16(x, y);
-}
-OP shorts op_shorts_min(shorts x, shorts y)
-{
-    return _mm512_min_epi16(x, y);
 }
 OP ints op_widen_low(shorts x)
 {

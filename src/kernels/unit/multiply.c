@@ -143,8 +143,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
                                   int thread_count, struct ulp_budget *budget, struct ulp_tensor *d,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_unit *unit = ulp_unit_find(name);
     struct ulp_pool *pool = NULL;
     *d = (struct ulp_tensor){0};
