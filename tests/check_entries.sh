@@ -21,7 +21,7 @@ for name in $(cat include/ulpscope.h include/ulpscope/*.h | tr '\n' ' ' | grep -
     seen=$((seen + 1))
     case $name in *_free | *_count | *_name | *_op) continue ;; esac
     case " $plain " in *[[:space:]]$name[[:space:]]*) continue ;; esac
-    grep -rhE --include=*.c -A 25 "^[a-z].*\b$name\(" src analysis | awk '/^}/ { exit } /ulp_(environment|float_mode)_enter/ { found = 1 } END { exit !found }' ||
+    grep -rhE --include=*.c -A 25 "^[a-z].*\b$name\(" src analysis | awk '/^}/ { exit } /ULP_ENTER_ENVIRONMENT|ulp_float_mode_enter/ { found = 1 } END { exit !found }' ||
         { echo "$name does not enter the library's environment"; bad=1; }
 done
 # So do the library's own observers: runs call every observer in the environment of their caller. These only copy values, or call
@@ -32,7 +32,7 @@ while IFS=: read -r file name; do
     observers=$((observers + 1))
     case " $plain_observers " in *" $name "*) continue ;; esac
     grep -hE -A 25 "^[a-z].*\b$name\(void" $(grep -lE "^[a-z].*\b$name\(void" "$file" "$(dirname "$file")"/*.c) |
-        awk '/^[a-z].*;$/ { exit } /^}/ { exit } /ulp_environment_enter/ { found = 1 } END { exit !found }' ||
+        awk '/^[a-z].*;$/ { exit } /^}/ { exit } /ULP_ENTER_ENVIRONMENT/ { found = 1 } END { exit !found }' ||
         { echo "$file: the observer $name does not enter the library's environment"; bad=1; }
 done < <(grep -rnoE --include=*.c '\.node_done = [^,}]*' src/base src/run analysis | sed -E 's/:[0-9]+:.*[ ]([a-z_]+)( : NULL)?$/:\1/')
 [ "$observers" -gt 10 ] || { echo "too few observers were found"; exit 1; }

@@ -433,8 +433,7 @@ static enum ulp_status sweep_lanes(void *context, size_t begin, size_t end, int 
 
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     for (size_t l = 0; l < attributor->lane_count; l++) /* alike however many run at a time */
         attributor->lanes[l].room = attributor->room / attributor->lane_count;
     const enum ulp_status status =

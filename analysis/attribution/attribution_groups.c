@@ -91,8 +91,7 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
 enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
                                        struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     int parts;
     enum ulp_status status = ulp_grouping_read(by, &parts, error);
     for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)

@@ -36,8 +36,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
                                       int thread_count, struct ulp_attributor **out,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
     *out = NULL;
@@ -73,8 +72,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
 enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     for (size_t l = 0; l < attributor->lane_count; l++) {
         ulp_attribution_drop(attributor, &attributor->lanes[l]);
         attributor->lanes[l].reason =
@@ -102,8 +100,7 @@ void ulp_attributor_free(struct ulp_attributor *attributor)
 enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
     return attributor->folder ? ULP_OK : ulp_out_of_memory(error);
 }
@@ -201,8 +198,7 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
 enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
         status = finish_lane(attributor, l, audit, error);

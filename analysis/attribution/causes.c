@@ -202,8 +202,7 @@ static void close_visit(const struct visit *visit, bool results_first)
 static enum ulp_status visit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct second *second = context;
     const struct ulp_plan_node *node = &second->plan->nodes[event->index];
     struct visit visit = {.second = second,

@@ -421,8 +421,7 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
 enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *event,
                                         struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_attributor *attributor = context;
     enum ulp_status status = ULP_OK;
     for (size_t l = 1; l < event->lane_count && status == ULP_OK; l++) {

@@ -26,8 +26,7 @@ struct trial {
 static enum ulp_status take_value(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct trial *trial = context;
     const struct ulp_plan *plan = trial->attributor->plan;
     const struct ulp_plan_node *node = &plan->nodes[event->index];

@@ -299,8 +299,7 @@ static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *samp
 enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_audit *audit = &auditor->audit;
     if (!is_alike(audit, sample))
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -326,8 +325,7 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
 enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *bytes, size_t count,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_audit *audit = &auditor->audit;
     struct ulp_audit sample;
     struct ulp_arena *arena;

@@ -107,8 +107,7 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
 enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     if (plan->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -128,8 +127,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
 enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ulp_pool_free(auditor->pool);
     enum ulp_status status = ulp_pool_create(&auditor->pool, thread_count, error);
     if (status == ULP_OK)
@@ -161,8 +159,7 @@ void ulp_auditor_free(struct ulp_auditor *auditor)
 enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_audit *audit = &auditor->audit;
     enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
     if (status != ULP_OK)
@@ -237,8 +234,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
     for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
         if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,

@@ -163,8 +163,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
                                 bool allow_nonfinite_inputs, struct ulp_verdict *out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(&audit->lanes[index]);
     struct ulp_text text = {0};
     *out = (struct ulp_verdict){.grade = ULP_GRADE_NOT};

@@ -47,8 +47,7 @@ static double agreeing_digits(const struct ulp_metrics *metrics, const struct ul
 static enum ulp_status compare_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct comparison *comparison = context;
     struct ulp_certificate *certificate = comparison->certificate;
     const struct ulp_format *format = &event->arithmetics[1].storage;
@@ -93,8 +92,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
                             const struct ulp_observer *progress,
                             struct ulp_certificate *certificate, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     char name[32];
     snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);

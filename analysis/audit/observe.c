@@ -326,8 +326,7 @@ static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp
 static enum ulp_status audit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
     struct ulp_budget *budget = ulp_model_budget(auditor->plan->model);
     const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
@@ -379,8 +378,7 @@ static enum ulp_status follow_output(struct ulp_auditor *auditor, const struct u
 static enum ulp_status follow_node(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count; l++)

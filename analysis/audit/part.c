@@ -57,8 +57,7 @@ static bool is_sound(const struct ulp_audit *audit, size_t lane_count, size_t no
 enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned char **bytes,
                                 size_t *count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     struct ulp_audit audit = *sample; /* not changed: `out` is set */
     struct ulp_coder coder = {.out = &text, .index_count = sample->lanes[0].node_count};

@@ -63,8 +63,7 @@ static uint64_t get_number(const unsigned char *at)
 enum ulp_status ulp_part_write(const char *path, const char *key, const void *bytes, size_t count,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     ulp_text_put(&text, magic, MAGIC_BYTES);
     put_number(&text, strlen(key));
@@ -161,8 +160,7 @@ static bool copy_halves(const unsigned char *file, size_t length, char **key, un
 enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
                               unsigned char **bytes, size_t *count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     unsigned char *file;
     size_t length;
     char *own = NULL;
@@ -194,8 +192,7 @@ enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
 enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *out,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     unsigned char *block = malloc(BLOCK_BYTES);
     FILE *file = fopen(model->path, "rb");
     enum ulp_status status = ULP_OK;

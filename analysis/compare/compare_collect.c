@@ -373,8 +373,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
 static enum ulp_status collect_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct collecting *collecting = context;
     enum ulp_status status = ULP_OK;
     for (size_t a = 0; a < collecting->comparing->out->arithmetic_count && status == ULP_OK; a++)

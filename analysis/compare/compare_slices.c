@@ -82,8 +82,7 @@ static enum ulp_status try_output(struct searching *searching, const struct ulp_
 static enum ulp_status try_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct searching *searching = context;
     const struct ulp_plan *plan = searching->comparing->plan;
     if (!event->output_count || !event->values[event->output_count].entire ||

@@ -37,8 +37,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                    const struct ulp_compare_options *options,
                                    struct ulp_comparison *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_comparison){0};
     ULP_OPTIONS_TAKE(ulp_compare_options, options, error);
     struct ulp_comparing comparing = {.model = model,

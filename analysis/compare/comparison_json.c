@@ -104,8 +104,7 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
 enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, const char *folder,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_report_write_json(ulp_comparison_document(comparison), folder, "compare.json",
                                  error);
 }
@@ -113,15 +112,13 @@ enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, co
 enum ulp_status ulp_comparison_write_json(const struct ulp_comparison *comparison, const char *path,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(ulp_comparison_document(comparison), path, error);
 }
 
 enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("compare", ulp_comparison_document(comparison), path, error);
 }

@@ -386,8 +386,7 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
 enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
                                     char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     for (size_t f = 0; f < comparison->file_count; f++)

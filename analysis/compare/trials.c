@@ -121,8 +121,7 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
 static enum ulp_status try_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct trying *trying = context;
     struct ulp_comparing *comparing = trying->comparing;
     enum ulp_status status =

@@ -38,8 +38,7 @@ static enum ulp_status write_lint(const struct ulp_doctor *doctor, const char *f
 enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status =
         ulp_report_write_json(make_document(doctor), folder, "doctor.json", error);
     if (status == ULP_OK)
@@ -58,16 +57,14 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *fo
 enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(doctor), path, error);
 }
 
 enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_html_report reports[6] = {{.kind = "doctor", .root = make_document(doctor)},
                                          ulp_report_page(doctor->audit),
                                          {.kind = "lint", .root = ulp_lint_document(doctor->lint)}};

@@ -178,8 +178,7 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struc
                                     const struct ulp_engine_map_options *options,
                                     struct ulp_engine_map *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_engine_map_options, options, error);
     struct ulp_layer_map mapping = {.engine = engine,
                                     .plan = plan,

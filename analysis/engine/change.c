@@ -92,8 +92,7 @@ enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
                                             struct ulp_engine_map_changes *out,
                                             struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_engine_map_changes){
         .first = NAN, .second = NAN, .output = "", .good = good, .bad = bad};
     if (good->node_count != bad->node_count)
@@ -273,8 +272,7 @@ enum ulp_status ulp_engine_map_changes_explain(struct ulp_engine_map_changes *ch
                                                const struct ulp_observer *progress,
                                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     struct explaining explaining = {.changes = changes,
                                     .model = model,

@@ -130,8 +130,7 @@ enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes 
                                             size_t shown, int width, bool colour, char **out,
                                             struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;

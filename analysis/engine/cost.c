@@ -76,8 +76,7 @@ enum ulp_status ulp_engine_map_costs(const struct ulp_engine_map *built,
                                      const struct ulp_audit *audit, const char *engine,
                                      struct ulp_engine_map_costs *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_engine_map_costs){.median = NAN, .plain = ""};
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_arena_budget(built->memory), error);
     if (status != ULP_OK)
@@ -117,8 +116,7 @@ enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
                                           int width, bool colour, char **out,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;

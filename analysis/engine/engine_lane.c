@@ -173,8 +173,7 @@ enum ulp_status ulp_engine_map_lane_make(const struct ulp_engine_map *built, con
                                          const struct ulp_engine_map *other, const bool *of_other,
                                          struct ulp_engine_map_lane *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct making making = {.built = built, .other = other, .of_other = of_other, .out = out};
     *out = (struct ulp_engine_map_lane){0};
     enum ulp_status status =

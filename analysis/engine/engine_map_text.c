@@ -282,8 +282,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
@@ -311,8 +310,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
                                        struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     ulp_engine_verdict(built, &text);
     ulp_text_add(&text, "\n");

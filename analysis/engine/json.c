@@ -85,8 +85,7 @@ enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      const struct ulp_engine_map_changes *changes,
                                      const char *folder, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_report_write_json(make_document(built, wishes, changes), folder, "engine.json",
                                  error);
 }
@@ -96,8 +95,7 @@ enum ulp_status ulp_engine_map_write_json(const struct ulp_engine_map *built,
                                           const struct ulp_engine_map_changes *changes,
                                           const char *path, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(built, wishes, changes), path, error);
 }
 
@@ -106,7 +104,6 @@ enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
                                     const struct ulp_engine_map_changes *changes, const char *path,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("engine", make_document(built, wishes, changes), path, error);
 }

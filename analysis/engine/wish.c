@@ -301,8 +301,7 @@ enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
                                       const char *layer_precisions, struct ulp_wishes *out,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct wishing wishing = {.built = built, .out = out};
     *out = (struct ulp_wishes){0};
     enum ulp_status status =

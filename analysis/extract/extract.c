@@ -157,8 +157,7 @@ static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct extraction *x = context;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
@@ -341,8 +340,7 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
                             const struct ulp_tensor_set *inputs, const char *folder,
                             struct ulp_extracted *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_extracted){0};
     ULP_OPTIONS_TAKE(ulp_extract_options, options, error);
     struct extraction x = {.model = model,

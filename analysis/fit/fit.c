@@ -400,8 +400,7 @@ enum ulp_status ulp_fit_run(const struct ulp_fit_product *products, size_t count
                             const struct ulp_fit_options *options, struct ulp_fit *out,
                             struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_fit){.product_count = count};
     ULP_OPTIONS_TAKE(ulp_fit_options, options, error);
     const double started = ulp_seconds_now();

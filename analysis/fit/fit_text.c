@@ -126,8 +126,7 @@ enum ulp_status ulp_fit_text(const struct ulp_fit *fit, const struct ulp_fit_pro
                              const char *probe_path, size_t limit, char **out,
                              struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     add_verdict(&text, fit, probe, probe_path);
     add_table(&text, fit, probe, limit);
@@ -160,7 +159,6 @@ static json_t *make_document(const struct ulp_fit *fit, const struct ulp_fit_pro
 enum ulp_status ulp_fit_write_json(const struct ulp_fit *fit, const struct ulp_fit_probe *probe,
                                    const char *path, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(fit, probe), path, error);
 }

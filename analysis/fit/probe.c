@@ -200,8 +200,7 @@ enum ulp_status ulp_fit_probe_make(const struct ulp_fit *fit, const struct ulp_f
                                    const struct ulp_fit_options *options, struct ulp_fit_probe *out,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_fit_probe){0};
     ULP_OPTIONS_TAKE(ulp_fit_options, options, error);
     struct making making = {.fit = fit, .product = product, .thread_count = options->thread_count};

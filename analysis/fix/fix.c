@@ -295,8 +295,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
                             const struct ulp_sample *samples, size_t sample_count,
                             struct ulp_fix *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_fix){0};
     ULP_OPTIONS_TAKE(ulp_fix_options, options, error);
     const double started = ulp_seconds_now();

@@ -62,8 +62,7 @@ struct counting {
 static enum ulp_status count_nonfinite(void *context, const struct ulp_event *event,
                                        struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct counting *counting = context;
     const size_t first = (event->lane_count - 1) * event->output_count;
     (void)error;

@@ -212,8 +212,7 @@ static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
 enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                              struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     struct ulp_headline head = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);

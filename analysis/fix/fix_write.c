@@ -16,14 +16,12 @@ static json_t *make_document(const struct ulp_fix *fix)
 enum ulp_status ulp_fix_write_json(const struct ulp_fix *fix, const char *path,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(fix), path, error);
 }
 
 enum ulp_status ulp_fix_html(const struct ulp_fix *fix, const char *path, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("fix", make_document(fix), path, error);
 }

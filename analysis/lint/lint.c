@@ -159,8 +159,7 @@ static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
 enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lint_options *options,
                              struct ulp_lint_result *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_lint_result){0};
     ULP_OPTIONS_TAKE(ulp_lint_options, options, error);
     const double started = ulp_seconds_now();

@@ -405,8 +405,7 @@ enum ulp_status ulp_lint_fix(const struct ulp_model *model, const struct ulp_lin
                              const char *path, bool allow_value_change, struct ulp_lint_fixed *out,
                              struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_lint_proposals proposals;
     *out = (struct ulp_lint_fixed){0};
     enum ulp_status status = ulp_lint_propose(model, options, EPSILON, &proposals, error);

@@ -137,23 +137,20 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
 enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(ulp_lint_document(result), path, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_sarif(result), path, error);
 }
 
 enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
                               struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("lint", ulp_lint_document(result), path, error);
 }

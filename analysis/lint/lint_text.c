@@ -117,8 +117,7 @@ static void add_shapes(const struct ulp_page *page, const struct ulp_lint_result
 enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                               bool colour, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_verdict(&text, result);

@@ -430,8 +430,7 @@ static const char *planned_output(const void *context, size_t i)
 enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
                                 const struct ulp_plan *plan, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct check check = {0};
     enum ulp_status status = read_limit(limit, &check, error);
     if (status != ULP_OK || !plan)
@@ -454,8 +453,7 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
                                 bool allow_nonfinite_inputs, struct ulp_crossing_list *out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct check check = {.sample_count = audit->sample_count, .samples = audit->sample_names};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);

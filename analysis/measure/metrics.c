@@ -306,7 +306,6 @@ enum ulp_status ulp_metrics_measure(const struct ulp_tensor *value, const struct
                                     const struct ulp_format *format, struct ulp_metrics *out,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_metrics_measure_on(value, base, format, NULL, out, error);
 }

@@ -133,15 +133,13 @@ static double find_even(struct search *search)
 
 double ulp_quantile_normal(double probability)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return find_even(&(struct search){.probability = probability, .below = normal_below});
 }
 
 double ulp_quantile_student(double probability, size_t freedom)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (!freedom)
         return NAN;
     return find_even(
@@ -150,8 +148,7 @@ double ulp_quantile_student(double probability, size_t freedom)
 
 double ulp_quantile_chi_squared(double probability, size_t freedom)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (!freedom || !(probability > 0 && probability < 1))
         return NAN;
     return bisect(&(struct search){.probability = probability,
@@ -162,8 +159,7 @@ double ulp_quantile_chi_squared(double probability, size_t freedom)
 
 double ulp_significant_loss(size_t trials, double probability, double confidence)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (trials < 2)
         return NAN;
     const double freedom = (double)(trials - 1),

@@ -241,8 +241,7 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
                                 const struct ulp_sample *samples, size_t sample_count,
                                 const char *folder, struct ulp_mixed *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_mixed){0};
     ULP_OPTIONS_TAKE(ulp_mixed_options, options, error);
     struct ulp_mixed_job job = {.model = model,

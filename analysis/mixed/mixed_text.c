@@ -43,8 +43,7 @@ static void add_widened(struct ulp_text *out, const struct ulp_mixed *mixed, enu
 
 enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     *out = NULL;
     if (mixed->reason) {

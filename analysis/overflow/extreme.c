@@ -108,8 +108,7 @@ enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double
                                      uint64_t seed, struct ulp_extreme *out,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     void *memory;
     *out = (struct ulp_extreme){.chance = NAN, .low = NAN, .high = NAN};
     if (count < ULP_EXTREME_SAMPLES_MIN)

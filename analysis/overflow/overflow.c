@@ -86,8 +86,7 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
 enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int thread_count,
                                           struct ulp_overflow_meter **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     if (plan->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
@@ -131,8 +130,7 @@ void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
 enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
                                            const struct ulp_plan *plan, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (!ulp_plan_same_nodes(meter->forward.plan, plan))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "its shapes leave other nodes to compute than the first sample's");
@@ -379,8 +377,7 @@ enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, cons
                                           const struct ulp_observer *observer,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     static const struct ulp_tensor_set no_inputs;
     const double started = ulp_seconds_now();
     enum ulp_status status = ulp_overflow_begin(meter, name, inputs, error);
@@ -417,8 +414,7 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
                                           struct ulp_overflow_forecast *out,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_plan *plan = meter->forward.plan;
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     for (size_t l = 0; l < forecast->lane_count; l++) {

@@ -37,23 +37,20 @@ json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
 enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast, const char *folder,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_report_write_json(ulp_overflow_document(forecast), folder, "overflow.json", error);
 }
 
 enum ulp_status ulp_overflow_write_json(const struct ulp_overflow_forecast *forecast,
                                         const char *path, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(ulp_overflow_document(forecast), path, error);
 }
 
 enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast, const char *path,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("overflow", ulp_overflow_document(forecast), path, error);
 }

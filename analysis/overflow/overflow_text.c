@@ -545,8 +545,7 @@ static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_
 enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,
                                   bool colour, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;

@@ -313,8 +313,7 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
 
 size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     for (size_t n = 0; n < lane->node_count; n++)
         if (lane->nodes[n].born && lane->nodes[n].output_count)
             return lane->nodes[n].outputs[0].sample;
@@ -327,8 +326,7 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
                                       const struct ulp_run_options *run,
                                       const struct ulp_observer *observer, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_run_options, run, error);
     struct ulp_overflow_lane *own = &forecast->lanes[lane];
     struct trying trying = {.plan = plan, .lane = own, .index = lane + 1};

@@ -40,8 +40,7 @@ static double find_largest(const struct ulp_tensor *value)
 static enum ulp_status look_at(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct scan *scan = context;
     struct ulp_overflow_meter *meter = scan->meter;
     enum ulp_status status = ULP_OK;
@@ -100,8 +99,7 @@ enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const 
                                         const struct ulp_observer *observer,
                                         struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const bool first = meter->forecast.sample_count == 0;
     bool near = true;
     enum ulp_status status = ULP_OK;

@@ -363,8 +363,7 @@ enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_pl
                               const struct ulp_prove_box *box, int thread_count,
                               struct ulp_proof *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct prover prover = {.plan = plan, .proof = out, .budget = ulp_model_budget(model)};
     static const struct ulp_prove_box none;
     const double started = ulp_seconds_now();

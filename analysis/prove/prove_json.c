@@ -28,15 +28,13 @@ static json_t *make_document(const struct ulp_proof *proof)
 enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_report_write_json(make_document(proof), folder, "proof.json", error);
 }
 
 enum ulp_status ulp_proof_write_json(const struct ulp_proof *proof, const char *path,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(proof), path, error);
 }

@@ -319,8 +319,7 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
 enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_verdict(&page, proof);

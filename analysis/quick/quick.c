@@ -16,8 +16,7 @@
 enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
                                  struct ulp_quick **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct ulp_quick *quick = *out = calloc(1, sizeof *quick);
     if (!quick)
@@ -198,8 +197,7 @@ static bool has_float(const struct ulp_event *event)
 /* Nodes of bodies, and those that own some, are not looked at. */
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_quick *quick = context;
     const struct ulp_plan_node *node = &quick->plan->nodes[event->index];
     const struct ulp_operator *op = node->step->bound.op;

@@ -125,8 +125,7 @@ static double judge_node(struct ulp_quick *quick, const struct ulp_audit *audit,
 enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_quick_check *check = &audit->quick;
     if (audit->place_count != quick->plan->node_count || !audit->lane_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "the audit is of another plan");

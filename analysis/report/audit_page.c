@@ -38,8 +38,7 @@ struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)
 enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_html_report report = ulp_report_page(audit);
     const enum ulp_status status =
         report.root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);
@@ -123,8 +122,7 @@ static enum ulp_status read_folder(struct reading *reading, const char *folder,
 enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget, const char *path,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct stat info;
     struct reading reading = {0};
     const bool folder = stat(report, &info) == 0 && S_ISDIR(info.st_mode);

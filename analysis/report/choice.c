@@ -227,8 +227,7 @@ static void add_sentence(const struct ulp_page *page, const struct ulp_audit *au
 enum ulp_status ulp_report_choice(const struct ulp_audit *audit, const struct ulp_choice *choice,
                                   int width, bool colour, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page sheet = ulp_page_make(&text, width, colour), *page = &sheet;
     *out = NULL;

@@ -57,8 +57,7 @@ static void describe(struct ulp_text *text, const struct ulp_crossing *crossing,
 enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,
                                   char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     describe(&text, crossing, limit);
     *out = text.failed ? NULL : text.data;
@@ -150,8 +149,7 @@ enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *cons
                                  size_t limit_count, bool allow_nonfinite_inputs, const char *path,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text file;
     enum ulp_status status = ulp_text_open(&file, path, error);
     if (status != ULP_OK)

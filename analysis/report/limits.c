@@ -39,8 +39,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
                                       size_t count, bool allow_nonfinite_inputs,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     audit->limit_count = 0;
     audit->limits = ulp_arena_take(audit->memory, count + 1, sizeof *audit->limits);

@@ -47,8 +47,7 @@ static enum ulp_status write_file(const struct ulp_audit *audit, size_t index,
 enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *folder,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ulp_report_prepare(folder, error);
     const bool begun = ulp_files_hold();
     for (size_t f = 0; f < FILE_COUNT && status == ULP_OK; f++) {
@@ -63,8 +62,7 @@ enum ulp_status ulp_report_write(const struct ulp_audit *audit, const char *fold
 enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *path,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text;
     const enum ulp_status status = ulp_text_open(&text, path, error);
     return status == ULP_OK ? write_file(audit, 0, &text, error) : status;
@@ -73,8 +71,7 @@ enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     *out = NULL;
     enum ulp_status status = ulp_report_add_text(audit, width, colour, &text, error);

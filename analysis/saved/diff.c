@@ -114,8 +114,7 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
                                   struct ulp_saved_changes *changes, char **out,
                                   struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_changed changed;
     struct ulp_text text = {0};
     enum ulp_status status = ulp_saved_find_changes(before, after, how->factor, &changed, error);

@@ -112,8 +112,7 @@ static char *find_file(const char *path)
 enum ulp_status ulp_saved_read(const char *path, struct ulp_budget *budget, struct ulp_saved **out,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_saved *saved = calloc(1, sizeof *saved);
     *out = NULL;
     if (!saved || !(saved->path = find_file(path))) {

@@ -65,8 +65,7 @@ static bool read_audit(const struct ulp_saved *saved, struct ulp_audit *audit)
 enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit **out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     if (!saved->arena)
         status = ulp_arena_create(&saved->arena, saved->budget, error);

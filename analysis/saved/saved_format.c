@@ -109,8 +109,7 @@ static enum ulp_status add(struct ulp_saved *saved, const struct ulp_saved_reque
 enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved_request *request,
                                  char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct row *row;
     size_t lane;
@@ -130,8 +129,7 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
 enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_request *request,
                                 const char *path, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text file;
     const struct row *row;
     size_t lane;

@@ -198,8 +198,7 @@ static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_s
 enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern, int width,
                                bool colour, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
@@ -234,8 +233,7 @@ static json_t *copy_lane(const json_t *lane, const char *pattern, size_t *found)
 enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern, char **out,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     json_t *root = json_copy(saved->root), *lanes = json_array();
     struct ulp_text text = {0};
     const json_t *lane;

@@ -426,8 +426,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                               size_t sample_count, const struct ulp_calibration_options *options,
                               const char *path, char **missed, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_calibration_options, options, error);
     const struct ulp_scales_options looking = {.arithmetic = options->arithmetic,
                                                .thread_count = options->thread_count,

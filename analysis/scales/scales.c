@@ -371,8 +371,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
                                const struct ulp_scales_options *options, struct ulp_scales *out,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const double started = ulp_seconds_now();
     *out = (struct ulp_scales){0};
     ULP_OPTIONS_TAKE(ulp_scales_options, options, error);

@@ -147,8 +147,7 @@ static enum ulp_status measure_lane(const struct ulp_tensor *value, const struct
 static enum ulp_status measure_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct choosing *c = context;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {

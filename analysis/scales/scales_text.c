@@ -116,8 +116,7 @@ static void add_choices(const struct ulp_page *page, const struct ulp_scales *sc
 enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_verdict(&page, scales);
@@ -138,15 +137,13 @@ static json_t *make_document(const struct ulp_scales *scales)
 enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(scales), path, error);
 }
 
 enum ulp_status ulp_scales_html(const struct ulp_scales *scales, const char *path,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("scales", make_document(scales), path, error);
 }

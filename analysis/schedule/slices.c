@@ -56,8 +56,7 @@ enum ulp_status ulp_product_compare(const struct ulp_arithmetic *arithmetic,
                                     const struct ulp_tensor *d, int thread_count, size_t *equal,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_tensor out = {0};
     *equal = 0;
     enum ulp_status status = check_shapes(a, b, d, error);
@@ -73,8 +72,7 @@ enum ulp_status ulp_slices_find(const struct ulp_arithmetic *arithmetic, const s
                                 const struct ulp_tensor *b, const struct ulp_tensor *d,
                                 int thread_count, struct ulp_slices *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     *out = (struct ulp_slices){.elements = d->count};
     for (size_t i = 0; ulp_slices_tried(i) && status == ULP_OK; i++) {

@@ -151,8 +151,7 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
 static enum ulp_status measure_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct spreading *spreading = context;
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
@@ -199,8 +198,7 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_observer *progress, struct ulp_spreads *out,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_arithmetic lanes[1 + ULP_SCHEDULES_MAX] = {*reference};
     struct ulp_plan_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;

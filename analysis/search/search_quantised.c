@@ -125,8 +125,7 @@ static void measure(struct quantised *q, const char *name, const struct ulp_tens
 static enum ulp_status note_values(void *context, const struct ulp_event *event,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++)
         measure(context, event->output_names[o], event->values[o].entire);

@@ -154,8 +154,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                const struct ulp_sample *held_out, size_t held_count,
                                struct ulp_search *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN, .declared_ratio = NAN};
     ULP_OPTIONS_TAKE(ulp_search_options, options, error);
     const double started = ulp_seconds_now();

@@ -391,8 +391,7 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
 
 enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0}, notes = {0};
     struct ulp_headline head = {0};
     const struct ulp_page page = ulp_page_make(&text, 0, false);

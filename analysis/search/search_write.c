@@ -110,8 +110,7 @@ static enum ulp_status write_file(const struct ulp_search *found, const char *fo
 enum ulp_status ulp_search_write(const struct ulp_search *found, const char *folder,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ulp_report_prepare(folder, error);
     const bool begun = ulp_files_hold();
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++)
@@ -125,16 +124,14 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, const char *fol
 enum ulp_status ulp_search_write_json(const struct ulp_search *found, const char *path,
                                       struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(ulp_search_document(found), path, error);
 }
 
 enum ulp_status ulp_search_html(const struct ulp_search *found, const char *path,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root(found->by_node ? "plan" : "bits", ulp_search_document(found), path,
                                error);
 }

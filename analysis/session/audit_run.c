@@ -184,8 +184,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
                               const struct ulp_audit_options *options, struct ulp_audit *out,
                               struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_audit){0};
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
     struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = lane_count};

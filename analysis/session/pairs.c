@@ -113,8 +113,7 @@ static void measure_pair(const struct pairing *pairing, const struct paired *pai
 static enum ulp_status look_at_node(void *context, const struct ulp_event *event,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct pairing *pairing = context;
     enum ulp_status status = ULP_OK;
     for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {

@@ -177,8 +177,7 @@ enum ulp_status ulp_store_open(struct ulp_store *store, struct ulp_error *error)
 enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **bytes, size_t *count,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     char path[PATH_BYTES];
     const enum ulp_status status = name_audit(path, folder, true, error);
     return status == ULP_OK ? ulp_part_read(path, NULL, NULL, bytes, count, error) : status;

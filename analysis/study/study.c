@@ -115,8 +115,7 @@ enum ulp_status ulp_study_run(const struct ulp_model *model, const struct ulp_sa
                               size_t sample_count, const struct ulp_study_options *options,
                               struct ulp_study *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_study_options, options, error);
     const double started = ulp_seconds_now();
     struct ulp_studying s = {.model = model,
@@ -150,8 +149,7 @@ void ulp_study_free(struct ulp_study *study)
 
 size_t ulp_study_worst(const struct ulp_study *study, const struct ulp_study_series *series)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     size_t worst = 0;
     double most = -INFINITY;
     for (size_t p = 0; p < study->place_count && study->places[p].kind == ULP_PLACE_OUTPUT; p++) {

@@ -116,8 +116,7 @@ static enum ulp_study_law find_law(double slope, bool lengths)
 void ulp_study_fit(const double *x, const double *relative, size_t count, bool lengths,
                    struct ulp_study_fit *out)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct points points = {0};
     *out = (struct ulp_study_fit){.slope = NAN,
                                   .intercept = NAN,

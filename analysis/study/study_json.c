@@ -45,16 +45,14 @@ static json_t *make_document(const struct ulp_study *study)
 enum ulp_status ulp_study_write_json(const struct ulp_study *study, const char *path,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(study), path, error);
 }
 
 enum ulp_status ulp_study_write_html(const struct ulp_study *study, const char *path,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_root("study", make_document(study), path, error);
 }
 
@@ -91,8 +89,7 @@ static void add_csv(const struct ulp_study *study, struct ulp_text *out)
 enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const char *path,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text out;
     const enum ulp_status status = ulp_text_open(&out, path, error);
     if (status != ULP_OK)

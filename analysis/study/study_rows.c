@@ -161,8 +161,7 @@ static struct ulp_study_rows_node *find_node(struct rows_run *run, const struct 
 static enum ulp_status look_at(void *context, const struct ulp_event *event,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct rows_run *run = context;
     const size_t count = event->lane_count;
     const struct ulp_tensor *values[ULP_STUDY_ROWS_MAX];
@@ -326,8 +325,7 @@ enum ulp_status ulp_study_rows_run(const struct ulp_model *model, const struct u
                                    const struct ulp_observer *progress, struct ulp_study_rows *out,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const double started = ulp_seconds_now();
     struct ulp_arithmetic lanes[ULP_STUDY_ROWS_MAX];
     struct rows_run run = {.out = out, .progress = progress, .budget = ulp_model_budget(model)};
@@ -381,8 +379,7 @@ static bool read_number(const char **text, size_t *out)
 enum ulp_status ulp_study_rows_read(const char *text, size_t rows[ULP_STUDY_ROWS_MAX],
                                     size_t *count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const char *at = text;
     size_t first, last;
     *count = 0;

@@ -109,8 +109,7 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_study_rows *
 enum ulp_status ulp_study_rows_text(const struct ulp_study_rows *study, int width, bool colour,
                                     char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_answer(&text, study);
@@ -132,8 +131,7 @@ enum ulp_status ulp_study_rows_text(const struct ulp_study_rows *study, int widt
 enum ulp_status ulp_study_rows_write_json(const struct ulp_study_rows *study, const char *path,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_json_how how = {.context = study};
     struct ulp_text text = {0};
     add_answer(&text, study);

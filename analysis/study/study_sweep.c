@@ -169,8 +169,7 @@ static enum ulp_status fill(struct ulp_sweep *out, const struct parsed *parsed,
 
 enum ulp_status ulp_sweep_expand(const char *text, struct ulp_sweep *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct parsed parsed;
     struct ulp_arena *arena;
     *out = (struct ulp_sweep){0};

@@ -104,8 +104,7 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
 enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour, char **out,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     size_t shown = 0, outputs = 0;

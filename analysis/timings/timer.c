@@ -40,8 +40,7 @@ void ulp_timer_restart(struct ulp_timer *timer)
 {
     if (!timer)
         return;
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ulp_arena_free(timer->memory);
     *timer = (struct ulp_timer){.started = ulp_seconds_now()};
     timer->phase_started = timer->started;
@@ -51,8 +50,7 @@ void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase)
 {
     if (!timer)
         return;
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const double now = ulp_seconds_now();
     timer->phases[timer->phase] += now - timer->phase_started;
     timer->phase_started = now;
@@ -106,8 +104,7 @@ static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *
 static enum ulp_status add_node(void *context, const struct ulp_event *event,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_timer *timer = context;
     enum ulp_status status = prepare(timer, event, error);
     if (status != ULP_OK)
@@ -139,15 +136,13 @@ struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp
 /* In the library's environment, apart from the observer, which is called in the host's. */
 static void start_watch(struct ulp_watch *watch)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     watch->started = ulp_seconds_now();
 }
 
 static void stop_watch(const struct ulp_watch *watch, size_t node)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (watch->timer->memory)
         watch->timer->nodes[node].watched[watch->timed] += ulp_seconds_now() - watch->started;
 }

@@ -133,8 +133,7 @@ static bool read_plan(const struct ulp_timer *timer, struct ulp_arena *memory,
 enum ulp_status ulp_timings_read(struct ulp_timer *timer, struct ulp_timings *out,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_arena *memory = NULL;
     *out = (struct ulp_timings){0};
     if (!timer)

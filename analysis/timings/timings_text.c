@@ -160,8 +160,7 @@ static void add_sentence(const struct sheet *sheet)
 enum ulp_status ulp_timings_text(const struct ulp_timings *timings, size_t runs, char **out,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct sheet sheet = {timings, &text, runs > 0 ? (double)runs : 1};
     if (runs > 1)

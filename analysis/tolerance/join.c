@@ -80,8 +80,7 @@ static enum ulp_status add_output(struct ulp_tolerance *all,
 enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_tolerance *one,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     if (strcmp(all->arithmetic, one->arithmetic) != 0 ||
         strcmp(all->reference, one->reference) != 0 || all->trials != one->trials)

@@ -305,8 +305,7 @@ enum ulp_status ulp_tolerance_run(const struct ulp_model *model,
                                   const struct ulp_tolerance_options *options,
                                   struct ulp_tolerance *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_tolerance){.sample_count = 1};
     ULP_OPTIONS_TAKE(ulp_tolerance_options, options, error);
     const double started = ulp_seconds_now();
@@ -344,8 +343,7 @@ static double find_excess(const struct ulp_tolerance_output *output, double atol
 
 double ulp_tolerance_excess(const struct ulp_tolerance_output *output, double atol, double rtol)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     double excess = 0;
     for (; output; output = output->next)
         excess = ulp_math_max(excess, find_excess(output, atol, rtol));

@@ -135,8 +135,7 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
 enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
                                    char **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     add_verdict(&page, tolerance);
@@ -159,7 +158,6 @@ static json_t *make_document(const struct ulp_tolerance *tolerance)
 enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance, const char *path,
                                          struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_document(tolerance), path, error);
 }

@@ -36,8 +36,7 @@ static enum ulp_status make_folder(const char *folder, struct ulp_error *error)
 
 enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct stat info;
     enum ulp_status status = make_folder(folder, error);
     if (status != ULP_OK)

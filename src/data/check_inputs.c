@@ -111,8 +111,7 @@ static enum ulp_status refuse_other(const struct ulp_model *model,
 enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);

@@ -80,8 +80,7 @@ static enum ulp_status read_groups(void *out, const char *name, const json_t *ro
 enum ulp_status ulp_group_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_group_list *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_group_list){0};
     const enum ulp_status status =
         ulp_json_file_read(path, budget, read_groups, &out->groups, &out->memory, error);

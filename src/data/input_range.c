@@ -206,8 +206,7 @@ static void follow(struct reading *reading, int value)
 struct ulp_chosen_range ulp_model_input_range(const struct ulp_model *model, size_t index,
                                               const struct ulp_random_options *options)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_graph *graph = model->graph;
     const int value = graph->free_inputs[index];
     const struct ulp_value_info *info = &graph->values[value].info;

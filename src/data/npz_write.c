@@ -217,8 +217,7 @@ static void put_end(struct archive *archive)
 enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tensor_set *set,
                                          struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct archive archive = {0};
     enum ulp_status status = ulp_text_open(&archive.file, path, error);
     if (status != ULP_OK)

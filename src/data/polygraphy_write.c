@@ -43,8 +43,7 @@ enum ulp_status ulp_recording_writer_open(const char *path, const char *runner,
                                           struct ulp_recording_writer **out,
                                           struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     if (!ulp_is_utf8(runner))
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: the name of runner '%.200s' is not UTF-8",
@@ -106,8 +105,7 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
                                          const struct ulp_tensor_set *tensors,
                                          struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_text *out = &writer->file;
     put(out, writer->count++ ? ",\n                {\n" : "\n                {\n");
     put(out, "                    \"outputs\": {");
@@ -128,8 +126,7 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
 enum ulp_status ulp_recording_writer_close(struct ulp_recording_writer *writer, bool keep,
                                            struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     if (!writer)
         return ULP_OK;
     put(&writer->file, "\n            ]\n        ]\n    ],\n"
@@ -143,8 +140,7 @@ enum ulp_status ulp_recording_write_json(const char *path, const char *runner,
                                          const struct ulp_tensor_set *tensors,
                                          struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_recording_writer *writer;
     enum ulp_status status = ulp_recording_writer_open(path, runner, &writer, error);
     if (status == ULP_OK)

@@ -12,8 +12,7 @@
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const char *equals = strchr(text, '=');
     *out = (struct ulp_keep){0};
     if (!equals || equals == text)
@@ -124,8 +123,7 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
 enum ulp_status ulp_precision_plan_read(const char *path, struct ulp_budget *budget,
                                         struct ulp_precision_plan *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_precision_plan){0};
     const enum ulp_status status =
         ulp_json_file_read(path, budget, read_plan, out, &out->memory, error);

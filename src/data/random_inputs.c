@@ -199,8 +199,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
                                         const struct ulp_random_options *options,
                                         struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_tensor_set){0};
     ULP_OPTIONS_TAKE(ulp_random_options, options, error);
     enum ulp_status status = check_ranges(model, options, error);

@@ -65,8 +65,7 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
 enum ulp_status ulp_range_list_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_range_list *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_range_list){0};
     const enum ulp_status status =
         ulp_json_file_read(path, budget, ulp_range_list_take, &out->ranges, &out->memory, error);

@@ -7,8 +7,7 @@
 enum ulp_status ulp_tensor_set_read(const char *path, struct ulp_budget *budget,
                                     struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct stat info;
     *out = (struct ulp_tensor_set){0};
     if (stat(path, &info) == 0 && S_ISDIR(info.st_mode))

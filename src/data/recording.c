@@ -167,8 +167,7 @@ enum ulp_status ulp_recording_read(const char *path, const struct ulp_model *mod
                                    struct ulp_budget *budget, struct ulp_recording_list *list,
                                    struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_tensor_set tensors = {0};
     struct stat info;
     enum ulp_status status;

@@ -82,8 +82,7 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
                                        const struct ulp_model *model, struct ulp_budget *budget,
                                        struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     char path[4096];
     struct stat info;
     bool inputs = strcmp(prefix, "input") == 0;

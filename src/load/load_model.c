@@ -157,8 +157,7 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
                                      struct ulp_budget *budget, struct ulp_model **out,
                                      struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     if (count > ULP_MODEL_BYTES_MAX)
         return fail_size(path, count, error);
@@ -168,8 +167,7 @@ enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes, size_t
 enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, struct ulp_model **out,
                                struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct stat info;
     void *bytes;
     size_t count;

@@ -120,8 +120,7 @@ static void add_constant(struct ulp_changed_constants *out, const struct ulp_pla
 enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
                                    struct ulp_changed_constants *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct readings readings = {.budget = budget};
     void *items = NULL, *readers = NULL;

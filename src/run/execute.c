@@ -124,8 +124,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
                              struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
                              struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)

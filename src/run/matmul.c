@@ -97,8 +97,7 @@ enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithm
                                  const struct ulp_tensor *a, const struct ulp_tensor *b,
                                  int thread_count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_pool *pool = NULL;
     struct ulp_tensor stored[2] = {{0}, {0}};
     *out = (struct ulp_tensor){0};

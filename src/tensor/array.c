@@ -42,8 +42,7 @@ enum ulp_status ulp_array_round(struct ulp_tensor *out, const struct ulp_tensor 
                                 const struct ulp_format *format, enum ulp_rounding rounding,
                                 uint64_t seed, int thread_count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_pool *pool = NULL;
     enum ulp_status status = check_values(out, format, error);
     if (status == ULP_OK)
@@ -143,8 +142,7 @@ enum ulp_status ulp_array_encode(struct ulp_tensor *patterns, const struct ulp_t
                                  const struct ulp_format *format, int thread_count,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return code(&(struct coding){format, values, patterns, true}, thread_count, error);
 }
 
@@ -152,7 +150,6 @@ enum ulp_status ulp_array_decode(struct ulp_tensor *values, const struct ulp_ten
                                  const struct ulp_format *format, int thread_count,
                                  struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     return code(&(struct coding){format, values, patterns, false}, thread_count, error);
 }

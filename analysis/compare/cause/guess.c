@@ -138,8 +138,7 @@ struct looking {
 
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct looking *looking = context;
     (void)error;
     for (size_t o = 0; o < event->output_count; o++) {

@@ -1,13 +1,9 @@
 /* What a thread's owner may have set and every number here depends on: rounding mode, flushing of
  * subnormals, traps and x87 precision (a library linked with -ffast-math sets them for its whole
  * process), MPFR's exponent range and defaults, and the locale's decimal point. Public functions
- * that compute, read or write numbers begin with
- *
- *     struct ulp_environment caller ULP_LEFT_ON_RETURN;
- *     ulp_environment_enter(&caller);
- *
- * and find all of it as a new thread of a new process has it; what the caller had, exception flags
- * included, is back when they return. Threads of a pool enter once. */
+ * that compute, read or write numbers begin with ULP_ENTER_ENVIRONMENT; and find all of it as a new
+ * thread of a new process has it; what the caller had, exception flags included, is back when they
+ * return. Threads of a pool enter once. */
 #ifndef ULP_BASE_MACHINE_ENVIRONMENT_H
 #define ULP_BASE_MACHINE_ENVIRONMENT_H
 
@@ -37,7 +33,9 @@ struct ulp_environment {
 };
 void ulp_environment_enter(struct ulp_environment *caller);
 void ulp_environment_leave(struct ulp_environment *caller);
-#define ULP_LEFT_ON_RETURN __attribute__((cleanup(ulp_environment_leave)))
+#define ULP_ENTER_ENVIRONMENT                                                      \
+    struct ulp_environment caller __attribute__((cleanup(ulp_environment_leave))); \
+    ulp_environment_enter(&caller)
 
 /* Around calls of the caller's own functions: these see what the caller had, and may change it. */
 struct ulp_environment *ulp_environment_pause(void);

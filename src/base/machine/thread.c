@@ -156,8 +156,7 @@ static void *run_worker(void *argument)
 {
     struct worker worker = *(struct worker *)argument;
     struct ulp_pool *pool = worker.pool;
-    struct ulp_environment creator ULP_LEFT_ON_RETURN; /* threads start with their creator's */
-    ulp_environment_enter(&creator);
+    ULP_ENTER_ENVIRONMENT; /* threads start with their creator's */
     free(argument);
     working = pool;
     working_number = worker.number;

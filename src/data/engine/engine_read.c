@@ -127,8 +127,7 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
 enum ulp_status ulp_engine_read(const char *path, struct ulp_budget *budget, struct ulp_engine *out,
                                 struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_engine_reading reading = {.engine = out};
     *out = (struct ulp_engine){.precisions = "", .version = "", .profile_count = 1};
     enum ulp_status status = ulp_arena_create(&reading.arena, budget, error);

@@ -462,8 +462,7 @@ static size_t end_page(struct page *page)
 
 size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *buffer, size_t size)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct page page = {.buffer = buffer, .size = size};
     put_text(&page, arithmetic->name);
     put(&page, '\n');

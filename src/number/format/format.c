@@ -128,8 +128,7 @@ static struct ulp_format make_custom(int exponent_bits, int fraction_bits)
 
 enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     for (size_t i = 0; i < FORMAT_COUNT; i++)
         if (strcmp(name, formats[i].name) == 0) {
             *out = formats[i];

@@ -211,8 +211,7 @@ static enum ulp_status find_requested(const struct ulp_request *request, const c
 enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out,
                                     struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_request request;
     if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
         return find_declared(out, name, error);
@@ -228,8 +227,7 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       const char *part, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_request request;
     if (base->as_declared)
         return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no parts", base->name);

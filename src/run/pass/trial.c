@@ -413,8 +413,7 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,
                               struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_block *block = trial->plan->main;
     forget(trial);
     memcpy(trial->of_node, kept, trial->plan->node_count * sizeof *kept);

@@ -101,8 +101,7 @@ static int by_value(const void *a, const void *b)
 enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane, struct ulp_border **out,
                                  size_t *count, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_mix *mix = &plan->mixes[lane];
     struct crossings crossings = {.budget = ulp_model_budget(plan->model)};
     void *memory = NULL;

@@ -152,8 +152,7 @@ static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix
 enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct ulp_keeps *keeps,
                               struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = check_slices(&plan->lanes[lane], error);
     const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;

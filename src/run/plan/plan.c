@@ -106,8 +106,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
                                 size_t lane_count, const struct ulp_plan_options *options,
                                 struct ulp_plan **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     ULP_OPTIONS_TAKE(ulp_plan_options, options, error);
     if (lane_count == 0)

@@ -45,8 +45,7 @@ static enum ulp_status make_other(struct ulp_plans *plans, const struct ulp_tens
 enum ulp_status ulp_plans_choose(struct ulp_plans *plans, const struct ulp_tensor_set *inputs,
                                  struct ulp_plan **out, struct ulp_error *error)
 {
-    struct ulp_environment caller ULP_LEFT_ON_RETURN;
-    ulp_environment_enter(&caller);
+    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     *out = NULL;
     if (!plans->first)
