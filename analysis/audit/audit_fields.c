@@ -344,6 +344,7 @@ static const struct ulp_field qdq_pair[] = {
     {.name = "step_rms", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, step_rms)},
     {.name = "gained_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, gained_db)},
     {.name = "channels_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, channels_db)},
+    {.name = "blocks_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_qdq_pair, blocks_db)},
 };
 const struct ulp_struct ulp_struct_qdq_pair = {
     "ulp_qdq_pair", sizeof(struct ulp_qdq_pair), qdq_pair, sizeof qdq_pair / sizeof *qdq_pair};
@@ -462,6 +463,19 @@ static const struct ulp_field audit_limit[] = {
 const struct ulp_struct ulp_struct_audit_limit = {
     "ulp_audit_limit", sizeof(struct ulp_audit_limit), audit_limit, sizeof audit_limit / sizeof *audit_limit};
 
+static const struct ulp_field stored_fault[] = {
+    {.name = "value", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_stored_fault, value)},
+    {.name = "dequantizer", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_stored_fault, dequantizer), .node = true},
+    {.name = "blocks", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_stored_fault, blocks)},
+    {.name = "loose", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_stored_fault, loose)},
+    {.name = "first_loose", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_stored_fault, first_loose)},
+    {.name = "axis", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_stored_fault, axis)},
+    {.name = "summed", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_stored_fault, summed)},
+    {.name = "reader", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_stored_fault, reader), .node = true},
+};
+const struct ulp_struct ulp_struct_stored_fault = {
+    "ulp_stored_fault", sizeof(struct ulp_stored_fault), stored_fault, sizeof stored_fault / sizeof *stored_fault};
+
 static const struct ulp_field certificate[] = {
     {.name = "given", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_certificate, given)},
     {.name = "output_digits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_certificate, output_digits)},
@@ -536,6 +550,8 @@ static const struct ulp_field audit[] = {
     {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_audit, place_count)},
     {.name = "limit_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, limit_count), .whole = true, .counts = true},
     {.name = "limits", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, limits), .type = &ulp_struct_audit_limit, .points = true, .counted = true, .count = offsetof(struct ulp_audit, limit_count), .whole = true},
+    {.name = "stored_fault_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, stored_fault_count), .whole = true, .counts = true},
+    {.name = "stored_faults", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, stored_faults), .type = &ulp_struct_stored_fault, .points = true, .counted = true, .count = offsetof(struct ulp_audit, stored_fault_count), .whole = true},
     {.name = "timings", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, timings), .type = &ulp_struct_timings, .points = true, .whole = true},
     {.name = "certificate", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, certificate), .type = &ulp_struct_certificate},
     {.name = "quick", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, quick), .type = &ulp_struct_quick_check},

@@ -39,6 +39,13 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */
 bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane);
+/* What a lane gains with weights that are quantised again; NaN: not tried. And of a fault in them:
+ * "blocks of w1 (node 3 dequantize1) lie along axis 1, where node 4 product1 sums along axis
+ * 0; ..." */
+double ulp_report_stored_gain(const struct ulp_audit_lane *lane,
+                              const struct ulp_stored_fault *fault);
+void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_stored_fault *fault);
 bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
                        const struct ulp_audit_output *worst, double introduced);
 /* verdict_decided.c. What a node introduces there against its reference's rms; 0: nothing that can

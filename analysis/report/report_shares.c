@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 
@@ -292,4 +293,32 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
     if (lane->qdq_pair_count > PAIRS_SHOWN)
         ulp_text_add(page->out, "    %zu more pairs in report.json\n",
                      lane->qdq_pair_count - PAIRS_SHOWN);
+}
+
+/* Which weights have other scales than their blocks ask for. */
+void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane)
+{
+    if (!audit->stored_fault_count)
+        return;
+    ulp_text_add(
+        page->out,
+        "  %sweights whose stored scales are not what their blocks ask for: scales twice "
+        "too large,\n  and the axes of blocks and of sums%s\n  %s%10s%10s%10s%10s%10s  %s%s\n",
+        page->bold, page->off, page->dim, "gains dB", "too large", "of", "blocks on", "sums on",
+        "read as", page->off);
+    for (size_t f = 0; f < audit->stored_fault_count && f < PAIRS_SHOWN; f++) {
+        const struct ulp_stored_fault *fault = &audit->stored_faults[f];
+        char summed[24] = "same";
+        if (fault->summed >= 0)
+            snprintf(summed, sizeof summed, "%td", fault->summed);
+        ulp_text_add(page->out, "  %10s%10zu%10zu%10td%10s  ",
+                     ULP_FIGURE("%.2f", ulp_report_stored_gain(lane, fault)), fault->loose,
+                     fault->blocks, fault->axis, summed);
+        ulp_page_name(page, fault->value, 44);
+        ulp_text_add(page->out, "\n");
+    }
+    if (audit->stored_fault_count > PAIRS_SHOWN)
+        ulp_text_add(page->out, "    %zu more in report.json\n",
+                     audit->stored_fault_count - PAIRS_SHOWN);
 }

@@ -155,6 +155,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_kernels(page, lane);
     ulp_page_shares(page, lane);
     ulp_page_pairs(page, lane);
+    ulp_page_stored(page, audit, lane);
     ulp_page_scaled(page, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);

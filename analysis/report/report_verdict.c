@@ -196,6 +196,16 @@ static void add_reasons(struct ulp_text *out, const struct ulp_audit *audit,
     }
 }
 
+/* ". Blocks of w1 ..." */
+static void add_stored(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane)
+{
+    if (!audit->stored_fault_count)
+        return;
+    ulp_text_add(out, ". ");
+    ulp_report_stored(out, audit, lane, audit->stored_faults);
+}
+
 void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                         struct ulp_text *out)
 {
@@ -206,6 +216,7 @@ void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_la
     if (!tells && worst)
         add_error(out, worst);
     add_reasons(out, audit, lane, worst);
+    add_stored(out, audit, lane);
     add_vacant(out, audit, &lane->outputs);
     add_inputs(out, audit);
 }
@@ -256,16 +267,18 @@ static void add_begun(struct ulp_text *out, struct ulp_text *text)
 static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
                     const struct ulp_audit_lane *lane)
 {
-    struct ulp_text inputs = {0}, reasons = {0}, vacant = {0};
+    struct ulp_text inputs = {0}, reasons = {0}, stored = {0}, vacant = {0};
     add_inputs(&inputs, audit);
     if (lane->first_born >= 0 || (find_diverged(&lane->outputs) &&
                                   lane->first_decided >= 0)) /* whose verb is the first word */
         ulp_text_add(&reasons, "it ");
     add_reasons(&reasons, audit, lane, ulp_audit_worst(&lane->outputs));
+    add_stored(&stored, audit, lane);
     add_vacant(&vacant, audit, &lane->outputs);
     if (is_unmeant(audit)) /* before all that may follow from it */
         add_begun(out, &inputs);
     add_begun(out, &reasons);
+    add_begun(out, &stored);
     add_begun(out, &vacant);
     add_begun(out, &inputs);
     if (!out->length)
@@ -283,6 +296,10 @@ void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_l
     const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
     if (!fine)
         ulp_report_todo(lane, &verdict->todo);
+    if (!fine && !verdict->todo.length && audit->stored_fault_count &&
+        !(ulp_report_stored_gain(lane, audit->stored_faults) <= 0))
+        ulp_text_show(&verdict->todo, "quantise the original's weights of %s again",
+                      audit->stored_faults->value);
     if (!verdict->todo.length)
         ulp_text_add(&verdict->todo, fine                ? "nothing"
                                      : is_unmeant(audit) ? "give inputs that are finite"

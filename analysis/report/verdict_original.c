@@ -37,6 +37,48 @@ bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane)
     return true;
 }
 
+/* Another draw of the roundings gains or loses as much. */
+#define WORTH_SAYING_DB 0.05
+
+double ulp_report_stored_gain(const struct ulp_audit_lane *lane,
+                              const struct ulp_stored_fault *fault)
+{
+    for (size_t p = 0; p < lane->qdq_pair_count; p++)
+        if (lane->qdq_pairs[p].quantizer < 0 &&
+            lane->qdq_pairs[p].dequantizer == fault->dequantizer)
+            return lane->qdq_pairs[p].blocks_db;
+    return NAN;
+}
+
+void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_stored_fault *fault)
+{
+    const struct ulp_audit_node *node = &lane->nodes[fault->dequantizer];
+    const double gained = ulp_report_stored_gain(lane, fault);
+    if (fault->loose)
+        ulp_text_show(out,
+                      "in %zu of %zu blocks of %s (node %zu %s) the scale is at least twice what "
+                      "the largest value asks for",
+                      fault->loose, fault->blocks, fault->value, node->index, node->name);
+    if (fault->summed >= 0) {
+        const struct ulp_audit_node *reader = &lane->nodes[fault->reader];
+        if (fault->loose)
+            ulp_text_add(out, ", and they");
+        else
+            ulp_text_show(out, "blocks of %s (node %zu %s)", fault->value, node->index, node->name);
+        ulp_text_show(out, " lie along axis %td, where node %zu %s sums along axis %td",
+                      fault->axis, reader->index, reader->name, fault->summed);
+    }
+    ulp_text_add(out, "; quantise the original's weights again%s",
+                 fault->summed >= 0 ? " along that" : "");
+    if (gained >= WORTH_SAYING_DB)
+        ulp_text_add(out, ", which gains %s", ULP_FIGURE("%.1f dB", gained));
+    else if (!isnan(gained))
+        ulp_text_add(out, ", which gains nothing in the first sample");
+    if (audit->stored_fault_count > 1 && fault == audit->stored_faults)
+        ulp_text_add(out, "; so it is with %zu more weights", audit->stored_fault_count - 1);
+}
+
 /* A part of the worst output's relative error from which a node is as far off, and one below which
  * what nodes introduce is not the reason. */
 #define AS_FAR 0.5

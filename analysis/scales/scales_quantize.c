@@ -3,16 +3,15 @@
 #include <math.h>
 
 #include "analysis/scales/scales.h"
+#include "analysis/scales/scales_stored.h"
 #include "base/error.h"
-#include "graph/graph.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
 #include "tensor/tensor.h"
 
 struct quantised {
-    const struct ulp_tensor *x, *scale, *zero, *codes;
-    size_t length, after;     /* of the axis, and of those behind it */
-    size_t run, runs;         /* elements along it that share a scale, and scales along it */
+    struct ulp_stored x;
+    const struct ulp_tensor *zero, *codes;
     double low, high, half;   /* of the type's numbers, and half of the step at their ends */
     double least;             /* above zero */
     struct ulp_format format; /* of floats; name "": integers */
@@ -39,44 +38,6 @@ static bool read_type(struct quantised *q)
     return row->file_bits > 0 && row->file_bits <= 16;
 }
 
-static int64_t read_int(const struct ulp_node *node, const char *name, int64_t otherwise)
-{
-    const struct ulp_attribute *attribute = ulp_node_attribute(node, name);
-    return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : otherwise;
-}
-
-/* How scales lie: one, one for each index of the axis, or one for each run along it. */
-static bool read_axis(struct quantised *q, const struct ulp_node *node)
-{
-    const int64_t block = read_int(node, "block_size", 0);
-    int64_t axis = read_int(node, "axis", 1);
-    axis += axis < 0 ? q->x->rank : 0;
-    q->length = q->after = q->runs = 1;
-    if (q->scale->count == 1 && block == 0) {
-        q->length = q->run = q->x->count;
-        return true;
-    }
-    if (axis < 0 || axis >= q->x->rank)
-        return false;
-    q->length = (size_t)q->x->dims[axis];
-    q->run = block > 0 ? (size_t)block : 1;
-    q->runs = q->length / q->run + (q->length % q->run != 0);
-    for (int d = (int)axis + 1; d < q->x->rank; d++)
-        q->after *= (size_t)q->x->dims[d];
-    return q->length > 0 &&
-           (block > 0 ? q->scale->rank == q->x->rank : q->scale->count == q->length);
-}
-
-static size_t find_scale(const struct quantised *q, size_t i)
-{
-    const size_t along = i / q->after % q->length / q->run, before = i / q->after / q->length;
-    if (q->scale->count == 1)
-        return 0;
-    return q->scale->rank == q->x->rank && q->scale->rank > 1
-               ? (before * q->runs + along) * q->after + i % q->after
-               : along;
-}
-
 static double round_to(const struct quantised *q, double x)
 {
     if (!q->format.name[0])
@@ -92,13 +53,13 @@ static double find_zero(const struct quantised *q, size_t at)
 /* A zero point at the type's lower end cuts negative values off as the Relu before it would. */
 static bool is_cut(const struct quantised *q, size_t i)
 {
-    return find_zero(q, find_scale(q, i)) == q->low && ulp_tensor_get(q->x, i) < 0;
+    return find_zero(q, ulp_stored_find(&q->x, i)) == q->low && ulp_tensor_get(q->x.values, i) < 0;
 }
 
 /* The error with a scale that takes the block's largest to the type's end. */
 static double measure_exactly(const struct quantised *q, size_t i, double largest)
 {
-    const double x = ulp_tensor_get(q->x, i), zero = find_zero(q, find_scale(q, i)),
+    const double x = ulp_tensor_get(q->x.values, i), zero = find_zero(q, ulp_stored_find(&q->x, i)),
                  above = q->high - zero, below = zero - q->low,
                  scale = largest / (below > 0 ? ulp_math_min(above, below) : above);
     return scale > 0 ? (round_to(q, x / scale + zero) - zero) * scale - x : 0;
@@ -107,8 +68,8 @@ static double measure_exactly(const struct quantised *q, size_t i, double larges
 static void add_element(const struct quantised *q, size_t i, struct ulp_scales_block *block,
                         struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums)
 {
-    const size_t at = find_scale(q, i);
-    const double x = ulp_tensor_get(q->x, i), scale = ulp_tensor_get(q->scale, at),
+    const size_t at = ulp_stored_find(&q->x, i);
+    const double x = ulp_tensor_get(q->x.values, i), scale = ulp_stored_scale(&q->x, at),
                  zero = find_zero(q, at), code = ulp_tensor_get(q->codes, i),
                  place = x / scale + zero;
     const bool clipped = scale != 0 && (place > q->high + q->half || place < q->low - q->half);
@@ -119,20 +80,21 @@ static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
                             struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
                             struct ulp_error *error)
 {
-    struct ulp_scales_block *blocks = ulp_arena_take(arena, q->scale->count + 1, sizeof *blocks);
-    double *ranges = ulp_arena_take(arena, q->scale->count + 1, sizeof *ranges);
+    struct ulp_scales_block *blocks = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *blocks);
+    double *ranges = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *ranges);
     if (!blocks || !ranges)
         return ulp_out_of_memory(error);
-    out->elements = q->x->count;
-    out->blocks = q->scale->count;
+    out->elements = q->x.values->count;
+    out->blocks = q->x.scale->count;
     out->format_bits = ulp_math_log2(q->high / q->least);
-    for (size_t i = 0; i < q->x->count; i++)
+    for (size_t i = 0; i < q->x.values->count; i++)
         if (is_cut(q, i))
             out->elements--;
         else
-            add_element(q, i, &blocks[find_scale(q, i)], out, sums);
-    for (size_t i = 0; i < q->x->count; i++) {
-        const double d = is_cut(q, i) ? 0 : measure_exactly(q, i, blocks[find_scale(q, i)].largest);
+            add_element(q, i, &blocks[ulp_stored_find(&q->x, i)], out, sums);
+    for (size_t i = 0; i < q->x.values->count; i++) {
+        const double d =
+            is_cut(q, i) ? 0 : measure_exactly(q, i, blocks[ulp_stored_find(&q->x, i)].largest);
         sums->exact += isfinite(d) ? d * d : 0;
     }
     out->worst_line = ulp_scales_look(blocks, ranges, out);
@@ -145,9 +107,9 @@ enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
                                     struct ulp_scaled_tensor *out, struct ulp_scales_sums *sums,
                                     bool *known, struct ulp_error *error)
 {
-    struct quantised q = {.x = inputs[0], .scale = inputs[1], .zero = inputs[2], .codes = codes};
+    struct quantised q = {.zero = inputs[2], .codes = codes};
     struct ulp_arena *arena;
-    *known = q.x->count > 0 && read_type(&q) && read_axis(&q, node);
+    *known = ulp_stored_read(node, inputs[0], inputs[1], &q.x) && read_type(&q);
     if (!*known)
         return ULP_OK;
     enum ulp_status status = ulp_arena_create(&arena, budget, error);

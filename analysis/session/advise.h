@@ -21,8 +21,12 @@ enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
 enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,
                                   const struct ulp_tensor_set *inputs, struct ulp_error *error);
 
+/* stored_faults.c: struct ulp_stored_fault of the model. */
+enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp_audit *audit,
+                                   struct ulp_error *error);
+
 /* scaled_lanes.c: what formats with scales do to the tensors of every lane, in one sample. */
 enum ulp_status ulp_session_scaled(const struct ulp_session *session, struct ulp_audit *audit,
-                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
+                                   const struct ulp_tensor_set *inputs, struct ulp_error *error);
 
 #endif

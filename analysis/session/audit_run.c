@@ -151,6 +151,8 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
     if (options->shares && !options->original)
         status = run_again(session, truths, out, error);
+    if (status == ULP_OK)
+        status = ulp_session_stored(session, out, error);
     if (options->original && status == ULP_OK)
         status = look_at_first(session, out, ulp_session_pairs, error);
     if (options->shares && status == ULP_OK)

@@ -6,6 +6,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
+#include "analysis/scales/scales_stored.h"
 #include "analysis/session/advise.h"
 #include "analysis/session/rescale.h"
 #include "analysis/session/twin.h"
@@ -67,42 +68,23 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
 
 /* ---- what they do ---- */
 
-/* Where element i finds its scale: one for the tensor, or one for each index of the axis. NAN: in
- * blocks. */
-static double scale_of(const struct pairing *pairing, const struct ulp_step *step,
-                       const struct ulp_tensor *value, size_t i)
-{
-    const struct ulp_tensor *scale = pairing->plan->main->slots[step->inputs[1]].constant;
-    int64_t axis = 1;
-    size_t inner = 1;
-    if (!scale)
-        return NAN;
-    if (scale->count == 1)
-        return ulp_tensor_get(scale, 0);
-    for (size_t a = 0; a < step->bound.attribute_count; a++)
-        if (strcmp(step->bound.attribute_slots[a].name, "axis") == 0 &&
-            step->bound.attributes[a].present)
-            axis = step->bound.attributes[a].i;
-    axis += axis < 0 ? value->rank : 0;
-    if (scale->rank != 1 || axis < 0 || axis >= value->rank ||
-        value->dims[axis] != (int64_t)scale->count)
-        return NAN;
-    for (int d = (int)axis + 1; d < value->rank; d++)
-        inner *= (size_t)value->dims[d];
-    return ulp_tensor_get(scale, i / inner % scale->count);
-}
-
 static void measure_pair(const struct pairing *pairing, const struct paired *pair,
                          const struct ulp_tensor *value, struct ulp_qdq_pair *out)
 {
-    const enum ulp_type type = pairing->plan->main->slots[pair->dequantizer->inputs[0]].shape.type;
+    const struct ulp_plan_slot *slots = pairing->plan->main->slots;
+    const struct ulp_step *dequantizer = pair->dequantizer;
+    const enum ulp_type type = slots[dequantizer->inputs[0]].shape.type;
+    const struct ulp_tensor *scale = slots[dequantizer->inputs[1]].constant;
+    struct ulp_stored stored;
+    const bool known = scale && ulp_stored_read(dequantizer->bound.node, value, scale, &stored);
     double squares = 0;
     out->elements = value->count;
     for (size_t i = 0; i < value->count && pair->floats.count == value->count; i++) {
         double read, given;
         ulp_side_read(&read, value, i, 1);
         ulp_side_read(&given, &pair->floats, i, 1);
-        const double steps = (read - given) / scale_of(pairing, pair->dequantizer, value, i);
+        const double steps =
+            known ? (read - given) / ulp_stored_scale(&stored, ulp_stored_find(&stored, i)) : NAN;
         squares += steps * steps;
         out->clipped += !ulp_type_is_float(type) && fabs(steps) > CLIPPED_FROM;
     }
@@ -217,14 +199,31 @@ static enum ulp_status plan_without_integers(const struct pairing *pairing, stru
 /* What a scale for each channel would gain where one for all costs that much. */
 #define WORTH_CHANNELS_DB 1
 
-static enum ulp_status try_channels(struct pairing *pairing, const struct ulp_alone *alone,
-                                    const struct paired *pair, double before, double *gained,
-                                    struct ulp_error *error)
+/* The fault in its stored scales; NULL: there is none. */
+static const struct ulp_stored_fault *find_fault(const struct pairing *pairing,
+                                                 const struct paired *pair)
+{
+    for (size_t f = 0; f < pairing->audit->stored_fault_count && !pair->quantizer; f++)
+        if (pairing->audit->stored_faults[f].dequantizer == pair->dequantizer->number)
+            return &pairing->audit->stored_faults[f];
+    return NULL;
+}
+
+static bool has_one_scale(const struct pairing *pairing, const struct paired *pair)
+{
+    const struct ulp_tensor *scale =
+        pairing->plan->main->slots[pair->dequantizer->inputs[1]].constant;
+    return scale && scale->count == 1;
+}
+
+static enum ulp_status try_scales(struct pairing *pairing, const struct ulp_alone *alone,
+                                  const struct paired *pair, int summed, double before,
+                                  double *gained, struct ulp_error *error)
 {
     struct paired rescaled = *pair;
     double after = NAN;
-    enum ulp_status status = ulp_rescale_channels(pairing->plan, pair->dequantizer, &pair->floats,
-                                                  &rescaled.floats, error);
+    enum ulp_status status = ulp_rescale(pairing->plan, pair->dequantizer, &pair->floats, summed,
+                                         &rescaled.floats, error);
     if (status == ULP_OK && rescaled.floats.type != ULP_TYPE_UNDEFINED)
         status = run_once(pairing, alone, &rescaled, NULL, &after, error);
     *gained = after - before;
@@ -247,14 +246,20 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
     if (status == ULP_OK)
         status = run_once(pairing, &alone, NULL, &looking, &before, error);
     for (size_t p = 0; p < pairing->count && status == ULP_OK; p++) {
-        pairing->lane->qdq_pairs[p].gained_db = pairing->lane->qdq_pairs[p].channels_db = NAN;
-        if (!pairing->items[p].there)
+        const struct paired *pair = &pairing->items[p];
+        struct ulp_qdq_pair *out = &pairing->lane->qdq_pairs[p];
+        const struct ulp_stored_fault *fault = find_fault(pairing, pair);
+        out->gained_db = out->channels_db = out->blocks_db = NAN;
+        if (!pair->there)
             continue;
-        status = run_once(pairing, &alone, &pairing->items[p], NULL, &after, error);
-        pairing->lane->qdq_pairs[p].gained_db = after - before;
-        if (status == ULP_OK && !pairing->items[p].quantizer && after - before >= WORTH_CHANNELS_DB)
-            status = try_channels(pairing, &alone, &pairing->items[p], before,
-                                  &pairing->lane->qdq_pairs[p].channels_db, error);
+        status = run_once(pairing, &alone, pair, NULL, &after, error);
+        out->gained_db = after - before;
+        if (status == ULP_OK && fault)
+            status = try_scales(pairing, &alone, pair, (int)fault->summed, before, &out->blocks_db,
+                                error);
+        else if (status == ULP_OK && !pair->quantizer && has_one_scale(pairing, pair) &&
+                 after - before >= WORTH_CHANNELS_DB)
+            status = try_scales(pairing, &alone, pair, -1, before, &out->channels_db, error);
     }
     if (status == ULP_OK)
         qsort(pairing->lane->qdq_pairs, pairing->count, sizeof *pairing->lane->qdq_pairs, by_gain);

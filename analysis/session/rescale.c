@@ -1,20 +1,13 @@
 #include "analysis/session/rescale.h"
 
 #include <math.h>
-#include <string.h>
 
+#include "analysis/scales/scales_stored.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 #include "ops/product/quantize_rows.h"
 #include "tensor/tensor.h"
-
-static bool is_set(const struct ulp_step *step, const char *name)
-{
-    for (size_t a = 0; a < step->bound.attribute_count; a++)
-        if (strcmp(step->bound.attribute_slots[a].name, name) == 0)
-            return step->bound.attributes[a].present && step->bound.attributes[a].i;
-    return false;
-}
 
 /* The axis of the weights in that slot along which their first reader has its output channels; -1:
  * it has none. */
@@ -23,60 +16,117 @@ static int find_axis(const struct ulp_block *block, int slot)
     const int rank = block->slots[slot].shape.rank;
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *reader = &block->steps[s];
+        const struct ulp_attribute *transposed = ulp_node_attribute(reader->bound.node, "transB");
         if (reader->own_input_count >= 2 && reader->inputs[1] == slot)
-            return ulp_output_channels(reader->bound.op->name, rank, is_set(reader, "transB"));
+            return ulp_output_channels(reader->bound.op->name, rank,
+                                       transposed && transposed->i != 0);
     }
     return -1;
 }
 
-/* scales: of each channel, zeros when it is called. */
-static void round_channels(const struct ulp_tensor *floats, size_t channels, size_t inner,
-                           enum ulp_type type, double *scales, float *out)
-{
+/* What rounds to the type's numbers, and takes a scale to those that its type has. */
+struct rounding {
     double low, high;
-    ulp_integer_range(type, &low, &high);
+    struct ulp_format elements, scales; /* name "": integers; no FP32, which FP64 is rounded to */
+    bool powers;
+};
+
+static bool find_rounding(enum ulp_type type, enum ulp_type scales, bool powers,
+                          struct rounding *out)
+{
+    *out = (struct rounding){.powers = powers || scales == ULP_TYPE_FLOAT8E8M0};
+    if (ulp_type_rows[scales].format &&
+        ulp_format_find(ulp_type_rows[scales].format, &out->scales, NULL) != ULP_OK)
+        return false;
+    if (!ulp_type_is_float(type)) {
+        ulp_integer_range(type, &out->low, &out->high);
+        return out->low < 0 && ulp_type_rows[type].file_bits <= 8;
+    }
+    if (ulp_format_find(ulp_type_rows[type].format, &out->elements, NULL) != ULP_OK)
+        return false;
+    out->elements.overflow = ULP_OVERFLOW_SATURATE;
+    out->high = out->elements.max_finite;
+    return true;
+}
+
+static double round_scale(const struct rounding *rounding, double scale)
+{
+    if (rounding->powers && scale > 0)
+        return ldexp(1, (int)ceil(ulp_math_log2(scale)));
+    return rounding->scales.name[0]
+               ? ulp_format_round(&rounding->scales, ULP_ROUND_NEAREST_EVEN, scale, 0, 0)
+               : scale;
+}
+
+static double round_element(const struct rounding *rounding, double x)
+{
+    if (rounding->elements.name[0])
+        return ulp_format_round(&rounding->elements, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
+    return ulp_math_max(rounding->low, ulp_math_min(rounding->high, rint(x)));
+}
+
+/* scales: as many as lie over the floats, zeros when it is called. */
+static void round_floats(const struct ulp_stored *laid, const struct rounding *rounding,
+                         double *scales, size_t count, float *out)
+{
+    const struct ulp_tensor *floats = laid->values;
     for (size_t i = 0; i < floats->count; i++) {
-        double *most = &scales[i / inner % channels];
+        double *most = &scales[ulp_stored_find(laid, i)];
         *most = ulp_math_max(*most, fabs(ulp_tensor_get(floats, i)));
     }
-    for (size_t c = 0; c < channels; c++)
-        scales[c] = (double)(float)(scales[c] / high);
+    for (size_t c = 0; c < count; c++)
+        scales[c] = round_scale(rounding, scales[c] / rounding->high);
     for (size_t i = 0; i < floats->count; i++) {
-        const double scale = scales[i / inner % channels],
-                     steps = scale > 0 ? rint(ulp_tensor_get(floats, i) / scale) : 0;
-        out[i] = (float)(scale * ulp_math_max(low, ulp_math_min(high, steps)));
+        const double scale = scales[ulp_stored_find(laid, i)];
+        out[i] = scale > 0
+                     ? (float)(scale * round_element(rounding, ulp_tensor_get(floats, i) / scale))
+                     : 0;
     }
 }
 
-enum ulp_status ulp_rescale_channels(const struct ulp_plan *plan,
-                                     const struct ulp_step *dequantizer,
-                                     const struct ulp_tensor *floats, struct ulp_tensor *out,
-                                     struct ulp_error *error)
+static enum ulp_status round_laid(const struct ulp_plan *plan, const struct ulp_stored *laid,
+                                  const struct rounding *rounding, struct ulp_tensor *out,
+                                  struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
-    const struct ulp_plan_slot *scale = &block->slots[dequantizer->inputs[1]];
-    const enum ulp_type type = block->slots[dequantizer->inputs[0]].shape.type;
-    const int axis = find_axis(block, dequantizer->outputs[0]);
-    *out = (struct ulp_tensor){0};
-    if ((type != ULP_TYPE_INT8 && type != ULP_TYPE_INT4) || !scale->constant ||
-        scale->constant->count != 1 || axis < 0 || axis >= floats->rank || floats->dims[axis] < 2)
-        return ULP_OK;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
-    const size_t channels = (size_t)floats->dims[axis];
-    size_t inner = 1;
+    const struct ulp_tensor *floats = laid->values;
+    const size_t count = laid->blocked ? floats->count / laid->length * laid->runs : laid->length;
     void *scales;
-    for (int d = axis + 1; d < floats->rank; d++)
-        inner *= (size_t)floats->dims[d];
     enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
                                                  floats->rank, floats->dims, error);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&scales, channels, sizeof(double), budget,
-                                   "scales of the channels of weights", error);
+        status = ulp_allocate_zero(&scales, count, sizeof(double), budget,
+                                   "other scales of weights", error);
     if (status != ULP_OK)
         return status;
     status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
-        round_channels(floats, channels, inner, type, scales, out->data);
+        round_floats(laid, rounding, scales, count, out->data);
     ulp_free(scales);
     return status;
+}
+
+enum ulp_status ulp_rescale(const struct ulp_plan *plan, const struct ulp_step *dequantizer,
+                            const struct ulp_tensor *floats, int summed, struct ulp_tensor *out,
+                            struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    const struct ulp_tensor *scale = block->slots[dequantizer->inputs[1]].constant;
+    const struct ulp_node *node = dequantizer->bound.node;
+    struct ulp_stored laid;
+    struct rounding rounding;
+    *out = (struct ulp_tensor){0};
+    if (!scale || !ulp_stored_read(node, floats, scale, &laid) ||
+        !find_rounding(block->slots[dequantizer->inputs[0]].shape.type, scale->type, laid.powers,
+                       &rounding))
+        return ULP_OK;
+    if (laid.blocked)
+        ulp_stored_lay(&laid, summed >= 0 ? summed : laid.axis, laid.run);
+    else {
+        const int axis = find_axis(block, dequantizer->outputs[0]);
+        if (laid.axis >= 0 || axis < 0 || axis >= floats->rank || floats->dims[axis] < 2)
+            return ULP_OK;
+        ulp_stored_lay(&laid, axis, 1);
+    }
+    return round_laid(plan, &laid, &rounding, out, error);
 }

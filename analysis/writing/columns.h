@@ -76,6 +76,8 @@ void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 /* report_shares.c */
 void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane);
 /* report_scaled.c: what formats with scales do to the tensors that most of the error comes from. */
 void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit_lane *lane);
 /* overflow.c: what overflows and what becomes of it, the first decision that is not the

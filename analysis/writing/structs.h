@@ -98,6 +98,7 @@ extern const struct ulp_struct ulp_struct_search_uniform;
 extern const struct ulp_struct ulp_struct_share_group;
 extern const struct ulp_struct ulp_struct_spread;
 extern const struct ulp_struct ulp_struct_spreads;
+extern const struct ulp_struct ulp_struct_stored_fault;
 extern const struct ulp_struct ulp_struct_study;
 extern const struct ulp_struct ulp_struct_study_fit;
 extern const struct ulp_struct ulp_struct_study_place;

@@ -342,12 +342,15 @@ struct ulp_audit_lane {
             quantizer; /* -1: weights, beside the constant that the original has there [node] */
         size_t dequantizer;       /* [node] */
         size_t elements, clipped; /* off by more than rounding to a step makes */
-        double step_rms;          /* its error in steps; NaN: of floats, or scales in blocks */
+        double step_rms;          /* its error in steps; NaN: of floats */
         /* sqnr_db of the worst output that a run gains in which its readers read the floats */
         double gained_db;
         /* the same of weights with one scale, where those are worth a decibel: when they are
          * rounded by a scale for each output channel instead; NaN: not tried */
         double channels_db;
+        /* of weights in blocks that are among stored_faults: when each block is rounded by its own
+         * largest value, along the axis that is summed; NaN: not tried */
+        double blocks_db;
     } * qdq_pairs; /* [whole] */
     /* With shares: what the lane's formats with scales, and QuantizeLinear nodes of the graph, do
      * to their tensors in the first sample, the least product_db first */
@@ -463,6 +466,20 @@ struct ulp_audit {
             char *text;                      /* ulp_crossing_text */
         } * crossings;
     } * limits; /* [whole] */
+    /* Weights that the file has in blocks with scales, where these are none that quantising by each
+     * block's largest value along the summed axis gives (lint: scale-off, scale-axis) */
+    size_t stored_fault_count;
+    struct ulp_stored_fault {
+        char *value;        /* what its readers read */
+        size_t dequantizer; /* [node] */
+        size_t blocks;      /* that are not all zero */
+        /* blocks whose scale is at least twice the one that its largest value asks for; the index
+         * of the first such scale */
+        size_t loose, first_loose;
+        ptrdiff_t axis;   /* along which blocks lie */
+        ptrdiff_t summed; /* along which `reader` sums, where it is another one; -1: it is not */
+        ptrdiff_t reader; /* -1: not known [node] */
+    } * stored_faults;    /* [count stored_fault_count] [whole] */
     /* where the time went; NULL: nothing is said. Of who sets it [whole] */
     const struct ulp_timings *timings;
     /* the reference compared with one of twice its precision; the worst sample */

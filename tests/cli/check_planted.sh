@@ -4,18 +4,41 @@
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: nothing is planted"; exit 77; }
 
-# plant SEED FAULT: the files, and the number of the product in `at`
-plant() { at=$(python3 "$source/tests/cli/planted_scales.py" "$source/examples" . "$1" "$2") || fail "planting $2 $1"; }
+# plant SEED FAULT: the files, the number of the product in `at`, and what quantising its weights again gains
+plant() {
+    python3 "$source/tests/cli/planted_scales.py" "$source/examples" . "$1" "$2" >planted || fail "planting $2 $1"
+    read -r at gain <planted
+}
 look() { "$program" "$@" -q >out 2>err; }
 
 for seed in 0 1 2 3 4 5 6 7 8 9; do
     plant "$seed" none
     look lint quantised.onnx
     ! grep -q "scale-" out || fail "network $seed without a fault: $(head -1 out)"
+    look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx --json none.json
+    ! grep -q "quantise the original" out || fail "network $seed without a fault: audit says $(head -2 out)"
+    shows none.json '"stored_faults": []' "network $seed without a fault"
     for fault in nan:scale-nan power:scale-off axis:scale-axis; do
         plant "$seed" "${fault%:*}"
         look lint quantised.onnx
         [[ $(head -1 out) == *"${fault#*:}"*"(dequantize$at)"* ]] || fail "network $seed, ${fault%:*}: lint says $(head -1 out)"
+    done
+    for fault in "power:the scale is at least twice what the largest value asks for" "axis:lie along axis 1, where node"; do
+        plant "$seed" "${fault%%:*}"
+        for beside in "" "--reference-model float.onnx"; do
+            look audit quantised.onnx -i inputs.npz -a fp32 $beside --json report.json
+            text=$(tr -s ' \n' ' ' <out)
+            [[ $text == *"locks of w$at ("*"dequantize$at) "*"${fault#*:}"* ]] || fail "network $seed, ${fault%%:*} $beside: audit says $(head -2 out)"
+        done
+        python3 - "$at" "$gain" <<'END' || fail "network $seed, ${fault%%:*}: quantised again"
+import json
+import sys
+
+report = json.load(open("report.json"))
+pair = next(p for p in report["lanes"][0]["qdq_pairs"] if p["value"] == "w" + sys.argv[1])
+# the units' FP32 sums are 80 dB finer than the quantisers' errors, so that a hundredth of a dB holds
+sys.exit(not (len(report["stored_faults"]) == 1 and abs(pair["blocks_db"] - float(sys.argv[2])) <= 0.01))
+END
     done
     plant "$seed" nan
     look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx

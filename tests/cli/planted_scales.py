@@ -5,7 +5,8 @@
 
 FAULT: none; nan: a scale is NaN; power: the weights of a block are rounded by a scale twice as large; stored: the scales of a row of blocks are stored
 twice as large as they were when the weights were rounded; axis: blocks lie along the axis that is not summed; outlier: an input's channel is 64 times as large,
-and its weights are so much smaller. Writes float.onnx, quantised.onnx, inputs.npz, and prints the number of the product with the fault."""
+and its weights are so much smaller. Writes float.onnx, quantised.onnx, inputs.npz, and prints the number of the product with the fault, and what the output gains in dB when its weights are quantised
+again, by the largest magnitude of each block along the summed axis over 127."""
 import pathlib
 import sys
 
@@ -33,6 +34,23 @@ def quantise(w, fault):
     return (codes.T, scale.T) if fault == "axis" else (codes, scale)
 
 
+def gain(x, floats, read, faulty):
+    """In FP64, whose roundings are 2^-45 of the quantisers' and show in no digit that is compared."""
+    def error(weights):
+        outputs = []
+        for chosen in (floats, weights):
+            y = x.astype(np.float64)
+            for w in chosen:
+                y = np.maximum(y @ w, 0)
+            outputs.append(y)
+        return ((outputs[1] - outputs[0]) ** 2).sum()
+
+    blocks = floats[faulty].reshape(-1, BLOCK, floats[faulty].shape[1])
+    scale = (abs(blocks).max(1, keepdims=True) / 127).astype(np.float32).astype(np.float64)
+    again = (np.rint(blocks / scale) * scale).reshape(floats[faulty].shape)
+    return 10 * np.log10(error(read) / error([again if i == faulty else w for i, w in enumerate(read)]))
+
+
 def main():
     folder, seed, fault = pathlib.Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     random = np.random.RandomState(seed)
@@ -52,7 +70,11 @@ def main():
     for name, nodes, constants in (("float", plain, floats), ("quantised", quantised, codes)):
         write_model(str(folder / f"{name}.onnx"), nodes, {"x0": (ROWS, size)}, {f"x{LAYERS}": (ROWS, size)}, constants)
     np.savez(folder / "inputs.npz", x0=x)
-    print(faulty)
+    read = []
+    for i in range(LAYERS):
+        axis = int(fault == "axis" and i == faulty)
+        read.append(codes[f"c{i}"] * np.repeat(codes[f"s{i}"].astype(np.float64), BLOCK, axis))
+    print(faulty, gain(x, [floats[f"w{i}"].astype(np.float64) for i in range(LAYERS)], read, faulty))
 
 
 main()

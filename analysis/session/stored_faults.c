@@ -1,0 +1,76 @@
+/* Weights in blocks whose stored scales are not those that their values ask for. */
+#include <string.h>
+
+#include "analysis/scales/scales_stored.h"
+#include "analysis/session/advise.h"
+#include "base/error.h"
+#include "ops/product/quantize_rows.h"
+
+/* The only step that reads the slot, and whether by its second input; NULL: none, or several. */
+static const struct ulp_step *find_reader(const struct ulp_block *block, int slot, bool *second)
+{
+    const struct ulp_step *only = NULL;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++) {
+            if (block->steps[s].inputs[i] != slot)
+                continue;
+            if (only)
+                return NULL;
+            only = &block->steps[s];
+            *second = i == 1;
+        }
+    return only;
+}
+
+/* True: there is a fault. */
+static bool look(const struct ulp_block *block, const struct ulp_step *step,
+                 struct ulp_stored_fault *out)
+{
+    const struct ulp_tensor *codes = block->slots[step->inputs[0]].constant,
+                            *scale = block->slots[step->inputs[1]].constant,
+                            *zero = step->own_input_count > 2 && step->inputs[2] >= 0
+                                        ? block->slots[step->inputs[2]].constant
+                                        : NULL;
+    struct ulp_stored stored;
+    struct ulp_stored_loose loose;
+    bool second = false, transposed = false;
+    if (!codes || !scale || !ulp_stored_read(step->bound.node, codes, scale, &stored))
+        return false;
+    if (ulp_stored_is_loose(&stored, zero, &loose)) {
+        out->loose = loose.count;
+        out->first_loose = loose.first;
+    }
+    out->blocks = loose.blocks;
+    out->axis = stored.axis;
+    out->summed = out->reader = -1;
+    const struct ulp_step *reader = find_reader(block, step->outputs[0], &second);
+    if (reader && strcmp(reader->bound.op->name, "Transpose") == 0) {
+        transposed = true;
+        reader = find_reader(block, reader->outputs[0], &second);
+    }
+    if (reader) {
+        out->reader = (ptrdiff_t)reader->number;
+        out->summed = ulp_stored_astray(&stored, reader->bound.node, second, transposed);
+    }
+    return out->loose || out->summed >= 0;
+}
+
+enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp_audit *audit,
+                                   struct ulp_error *error)
+{
+    const struct ulp_block *block = session->plans->first ? session->plans->first->main : NULL;
+    size_t capacity = 0;
+    for (size_t s = 0; block && s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        struct ulp_stored_fault fault = {.dequantizer = step->number};
+        if (!ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
+            !look(block, step, &fault))
+            continue;
+        fault.value = ulp_arena_copy(audit->memory, block->slots[step->outputs[0]].name);
+        if (!fault.value || !ulp_plan_grow(audit->memory, &audit->stored_faults,
+                                           audit->stored_fault_count, &capacity, sizeof fault))
+            return ulp_out_of_memory(error);
+        audit->stored_faults[audit->stored_fault_count++] = fault;
+    }
+    return ULP_OK;
+}
