@@ -30,6 +30,8 @@
 /* Arenas: the first block, for small graphs; all blocks but the first few. */
 #define ULP_TUNE_ARENA_FIRST_BYTES 768
 #define ULP_TUNE_ARENA_BLOCK_BYTES ((size_t)1 << 20)
+/* Of a cleared arena the newest block up to this stays, so that the next node takes none. */
+#define ULP_TUNE_ARENA_KEPT_BYTES ((size_t)64 << 10)
 /* The views of an output are measured side by side, each tensor being read once, while the errors
  * in ulps that medians need take no more than this. */
 #define ULP_TUNE_MEASURE_BYTES ((size_t)256 << 20)

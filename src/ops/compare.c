@@ -25,7 +25,7 @@ int ulp_compare(const struct ulp_tensor *tensor, size_t i, size_t j)
     switch (tensor->element) {
     case ULP_ELEMENT_F32:
     case ULP_ELEMENT_F64:
-        return compare_doubles(ulp_tensor_get(tensor, i), ulp_tensor_get(tensor, j));
+        return compare_doubles(ulp_tensor_read(tensor, i), ulp_tensor_read(tensor, j));
     case ULP_ELEMENT_WIDE: return compare_wide(tensor, i, j);
     case ULP_ELEMENT_U64: {
         const uint64_t *data = tensor->data;
@@ -44,6 +44,6 @@ bool ulp_is_zero(const struct ulp_tensor *tensor, size_t i)
         int64_t kind = ulp_record_at_const(tensor->data, i, tensor->precision)->kind;
         return kind == MPFR_ZERO_KIND || kind == -MPFR_ZERO_KIND;
     }
-    return ulp_element_is_float(tensor->element) ? ulp_tensor_get(tensor, i) == 0
+    return ulp_element_is_float(tensor->element) ? ulp_tensor_read(tensor, i) == 0
                                                  : ulp_tensor_get_int(tensor, i) == 0;
 }

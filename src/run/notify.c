@@ -120,12 +120,22 @@ static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame
     return frame->block->slots[step->inputs[0]].constant;
 }
 
+static bool listens(const struct ulp_walk *walk)
+{
+    for (size_t i = 0; i < walk->observer_count; i++)
+        if (walk->observers[i].node_done)
+            return true;
+    return false;
+}
+
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_step *step, struct ulp_evaluation *evaluations,
                            const struct ulp_event_inputs *inputs, double seconds,
                            struct ulp_arena *arena, struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count, outputs = 0;
+    if (!listens(walk))
+        return ULP_OK;
     const char **output_names = ulp_arena_take(arena, step->output_count + 1, sizeof *output_names);
     int *positions = ulp_arena_take(arena, step->output_count + 1, sizeof *positions);
     struct ulp_lane_value *values =

@@ -166,7 +166,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    double started = ulp_seconds_now(), shown_before = walk->seconds_shown;
+    const double started = walk->clock = ulp_seconds_now(), shown_before = walk->seconds_shown;
     double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
     struct ulp_event_inputs inputs = {0};
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
@@ -178,12 +178,15 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
         status = ulp_reserve_check(walk->reserve_draws, error);
     walk->cost_limit = limit;
     walk->cost_done = done;
+    if (step->bound.blocks)
+        walk->clock = ulp_seconds_now();
     if (status == ULP_OK) {
-        double seconds = ulp_seconds_now() - started - (walk->seconds_shown - shown_before);
-        const double told = ulp_seconds_now();
+        const double told = walk->clock,
+                     seconds = told - started - (walk->seconds_shown - shown_before);
         walk->seconds_shown += seconds;
         status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
-        walk->seconds_shown += ulp_seconds_now() - told;
+        walk->clock = ulp_seconds_now();
+        walk->seconds_shown += walk->clock - told;
     }
     if (status == ULP_OK && walk->departed && !frame->outer && leaves_departure(walk->options))
         ulp_departure_leave(walk->options->departure, frame, step);

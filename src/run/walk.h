@@ -25,6 +25,7 @@ struct ulp_walk {
     bool streams;          /* weights go through memory (stream.c): */
     size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
     size_t fetched_bytes;  /* asked for: so many since the walk was there last */
+    double clock;          /* as it was read last: reading it for each part of a node takes long */
     double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };

@@ -61,6 +61,14 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
  * look over a whole factor rely on. */
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
 
+/* ulp_tensor_get where the environment is the library's: entering it would take longer than reading.
+ */
+static inline double ulp_tensor_read(const struct ulp_tensor *tensor, size_t i)
+{
+    return tensor->element == ULP_ELEMENT_F32   ? (double)((const float *)tensor->data)[i]
+           : tensor->element == ULP_ELEMENT_F64 ? ((const double *)tensor->data)[i]
+                                                : ulp_tensor_get(tensor, i);
+}
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value);
 
 /* What a float tensor of the lane looks like in memory: the element (and precision) that carries

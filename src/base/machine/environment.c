@@ -33,16 +33,17 @@ static struct ulp_float_registers read_registers(void)
 static bool are_plain(const struct ulp_float_registers *registers)
 {
     return (registers->mxcsr & ~ULP_MXCSR_FLAGS) == ULP_MXCSR_DEFAULT &&
-           registers->control == X87_CONTROL_DEFAULT;
+           registers->control == X87_CONTROL_DEFAULT && registers->status == 0;
 }
 
-/* The caller's plain registers, where nothing has changed the x87's. */
+/* The caller's plain registers. */
 static bool restore_plain(const struct ulp_environment *caller)
 {
     const struct ulp_float_registers now = read_registers();
-    if (!caller->plain || now.status != caller->registers.status ||
-        now.control != caller->registers.control)
+    if (!caller->plain)
         return false;
+    if (now.status != caller->registers.status || now.control != caller->registers.control)
+        fesetenv(FE_DFL_ENV);
     _mm_setcsr(caller->registers.mxcsr);
     return true;
 }
@@ -65,9 +66,10 @@ static bool restore_plain(const struct ulp_environment *caller)
 
 static void keep(struct ulp_environment *caller)
 {
-    fegetenv(&caller->floats);
     caller->registers = read_registers();
     caller->plain = are_plain(&caller->registers);
+    if (!caller->plain)
+        fegetenv(&caller->floats);
     caller->emin = mpfr_get_emin();
     caller->emax = mpfr_get_emax();
     caller->precision = mpfr_get_default_prec();

@@ -17,9 +17,9 @@
 
 struct ulp_environment {
     bool outermost; /* false: entered already, nothing is kept here and leaving changes nothing */
-    fenv_t floats;
+    fenv_t floats; /* not where it is plain */
     /* the same as registers, where these are read in some cycles; plain: they are a new process's
-     * but for exception flags */
+     * but for the exception flags of SSE */
     struct ulp_float_registers {
         unsigned mxcsr;
         unsigned short control, status;

@@ -140,18 +140,22 @@ void ulp_arena_free(struct ulp_arena *arena)
 
 void ulp_arena_clear(struct ulp_arena *arena)
 {
-    struct arena_block *first = arena->first;
-    while (first && first->next) {
-        struct arena_block *next = first->next;
-        ALLOW(first->data, first->size);
-        ulp_free(first);
-        first = next;
+    struct arena_block *kept = NULL;
+    for (struct arena_block *block = arena->first, *next; block; block = next) {
+        next = block->next;
+        if (!kept && (!next || block->size <= ULP_TUNE_ARENA_KEPT_BYTES)) {
+            kept = block;
+            continue;
+        }
+        ALLOW(block->data, block->size);
+        ulp_free(block);
     }
-    arena->first = first;
-    if (!first)
+    arena->first = kept;
+    if (!kept)
         return;
-    first->used = 0;
-    FORBID(first->data, first->size);
+    kept->next = NULL;
+    kept->used = 0;
+    FORBID(kept->data, kept->size);
 }
 
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)

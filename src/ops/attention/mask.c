@@ -48,7 +48,7 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
         if (mask && sees)
             sees = index >= 0 && (mask->type == ULP_TYPE_BOOL
                                       ? ulp_tensor_get_int(mask, (size_t)index) != 0
-                                      : !(ulp_tensor_get(mask, (size_t)index) == -HUGE_VAL));
+                                      : !(ulp_tensor_read(mask, (size_t)index) == -HUGE_VAL));
         ((uint8_t *)allowed->data)[n] = sees;
     }
     return status;

@@ -69,7 +69,7 @@ static uint64_t read_pattern(const struct ulp_tensor *in, const struct ulp_forma
 {
     if (!format)
         return (uint64_t)ulp_tensor_get_int(in, i);
-    const double value = ulp_tensor_get(in, i);
+    const double value = ulp_tensor_read(in, i);
     return format->storage_bits == 64 ? ulp_double_pattern(value)
                                       : ulp_format_encode(format, value);
 }

@@ -384,8 +384,8 @@ static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &exact, error);
     for (size_t b = 0; status == ULP_OK && b < bands; b++) {
-        const double left = ulp_tensor_get(&edges, b), centre = ulp_tensor_get(&edges, b + 1),
-                     right = ulp_tensor_get(&edges, b + 2);
+        const double left = ulp_tensor_read(&edges, b), centre = ulp_tensor_read(&edges, b + 1),
+                     right = ulp_tensor_read(&edges, b + 2);
         for (size_t j = 0; j < bins; j++) {
             const double at = (double)j;
             ((double *)exact.data)[j * bands + b] =

@@ -16,14 +16,14 @@ struct selection {
 
 double ulp_detect_limit(const struct ulp_tensor *tensor, double fallback)
 {
-    return tensor && tensor->count ? ulp_tensor_get(tensor, 0) : fallback;
+    return tensor && tensor->count ? ulp_tensor_read(tensor, 0) : fallback;
 }
 
 struct ulp_box ulp_box_read(const struct ulp_tensor *boxes, size_t index, bool centre)
 {
     double v[4];
     for (size_t i = 0; i < 4; i++)
-        v[i] = ulp_tensor_get(boxes, 4 * index + i);
+        v[i] = ulp_tensor_read(boxes, 4 * index + i);
     if (centre)
         return (struct ulp_box){v[1] - v[3] / 2, v[0] - v[2] / 2, v[1] + v[3] / 2, v[0] + v[2] / 2};
     return (struct ulp_box){v[0] < v[2] ? v[0] : v[2], v[1] < v[3] ? v[1] : v[3],
@@ -74,7 +74,7 @@ static enum ulp_status select_class(const struct ulp_call *call, size_t batch, s
     qsort_r(order, box_count, sizeof *order, order_scores, &scores);
     for (size_t i = 0; i < box_count && (double)(out->count - first) < most; i++) {
         if (threshold && threshold->count &&
-            !(ulp_tensor_get(all, scores.base + order[i]) > ulp_tensor_get(threshold, 0)))
+            !(ulp_tensor_read(all, scores.base + order[i]) > ulp_tensor_read(threshold, 0)))
             continue;
         const struct ulp_box box = ulp_box_read(boxes, batch * box_count + order[i], centre);
         bool keep = true;

@@ -30,7 +30,7 @@ struct resize {
 static double read_float(const struct ulp_call *call, const char *name, size_t i)
 {
     const struct ulp_tensor *tensor = ulp_call_input(call, name);
-    return tensor ? ulp_tensor_get(tensor, i) : (double)ulp_call_attribute(call, name)->floats[i];
+    return tensor ? ulp_tensor_read(tensor, i) : (double)ulp_call_attribute(call, name)->floats[i];
 }
 
 static size_t float_count(const struct ulp_call *call, const char *name)
@@ -278,7 +278,7 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
         if (status == ULP_OK && axis->changes)
             status = make_coordinates(call, &exact, axis, &x, error);
         for (int64_t o = 0; status == ULP_OK && axis->changes && o < axis->out; o++) {
-            double at = ulp_tensor_get(&x, (size_t)o), last = (double)(axis->in - 1),
+            double at = ulp_tensor_read(&x, (size_t)o), last = (double)(axis->in - 1),
                    nearest = round_position(call, axis, at);
             nearest = nearest >= 0 ? nearest <= last ? nearest : last : 0;
             tables[d][o] = is_outside(call, axis, at) ? ULP_NOWHERE : (int64_t)nearest * strides[d];
@@ -359,7 +359,7 @@ static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_a
         ulp_call_scalar(call, &value, out->type, ulp_call_attribute(call, "extrapolation_value")->f,
                         error);
     for (size_t o = 0; status == ULP_OK && o < split.size; o++)
-        for (size_t i = 0; is_outside(call, axis, ulp_tensor_get(x, o)) && i < split.outer; i++)
+        for (size_t i = 0; is_outside(call, axis, ulp_tensor_read(x, o)) && i < split.outer; i++)
             ulp_move_fill(out, (i * split.size + o) * split.inner, split.inner, value.data);
     return status;
 }

@@ -62,7 +62,7 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     if (status != ULP_OK)
         return status;
     double size =
-        (ulp_tensor_get(ends, 4 * r + first + 2) - ulp_tensor_get(ends, 4 * r + first)) * scale;
+        (ulp_tensor_read(ends, 4 * r + first + 2) - ulp_tensor_read(ends, 4 * r + first)) * scale;
     size = !half && size < 1 ? 1 : size;
     axis->points = ulp_call_int(call, "sampling_ratio");
     if (axis->points <= 0) {
@@ -273,7 +273,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
                       r = i / (d[3] * d[2] * d[1]);
         int64_t edges[5], top, bottom, left, right, best = -1;
         for (int k = 0; k < 5; k++) {
-            double value = ulp_tensor_get(rois, (size_t)(5 * r + k)) * (k ? scale : 1);
+            double value = ulp_tensor_read(rois, (size_t)(5 * r + k)) * (k ? scale : 1);
             edges[k] = fabs(value) < 0x1p30 ? (int64_t)floor(value + (k ? 0.5 : 0)) : -1;
         }
         if (edges[0] < 0 || edges[0] >= x->dims[0])

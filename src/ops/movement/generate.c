@@ -194,7 +194,7 @@ static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *erro
                             call->in[i]->count);
         if (!call->in[i]->data)
             return ULP_OK;
-        value[i] = ulp_tensor_get(call->in[i], 0);
+        value[i] = ulp_tensor_read(call->in[i], 0);
         if (isnan(value[i]))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "its input %d is NaN: a limit or step of a range is a number",

@@ -194,7 +194,7 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
     enum ulp_status status = ulp_call_number(call, "training_mode", 0, &known, &training, error);
     if (status != ULP_OK)
         return status;
-    if (training && !(ratio && ratio->count == 1 && ulp_tensor_get(ratio, 0) == 0))
+    if (training && !(ratio && ratio->count == 1 && ulp_tensor_read(ratio, 0) == 0))
         return ulp_fail(
             error, ULP_ERROR_UNSUPPORTED,
             "training_mode true is not supported: Dropout is only computed at inference");

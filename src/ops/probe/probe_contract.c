@@ -19,7 +19,7 @@ static enum ulp_status take_magnitudes(const struct ulp_call *call, const struct
     double *data = out->data;
     *largest = 0;
     for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
-        data[i] = fabs(ulp_tensor_get(in, i));
+        data[i] = fabs(ulp_tensor_read(in, i));
         *largest = ulp_math_max(*largest, data[i]);
     }
     return status;
@@ -45,7 +45,7 @@ static double element(const struct ulp_factor *factor, size_t g, size_t line, si
 {
     const size_t at =
         (size_t)(offset(factor->batch_offset, g) + factor->line_offset[line] + factor->k_offset[k]);
-    return factor->padding && factor->padding[at] ? 0 : ulp_tensor_get(factor->tensor, at);
+    return factor->padding && factor->padding[at] ? 0 : ulp_tensor_read(factor->tensor, at);
 }
 
 /* The sums of one element of the result, exact in FP64 but for its own rounding, in increasing

@@ -38,7 +38,7 @@ enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct u
 
 int64_t ulp_coordinate_floor(const struct ulp_tensor *coordinates, size_t p)
 {
-    double x = floor(ulp_tensor_get(coordinates, p));
+    double x = floor(ulp_tensor_read(coordinates, p));
     return x > (double)POSITION_MAX     ? POSITION_MAX
            : x >= -(double)POSITION_MAX ? (int64_t)x
                                         : -POSITION_MAX;

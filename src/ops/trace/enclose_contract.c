@@ -32,8 +32,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
     if (status == ULP_OK && e->symbols_max)
         status = ulp_trace_take(trace, in->count, sizeof *out->affine, &out->affine, error);
     for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
-        const double element =
-            in->element == ULP_ELEMENT_F64 ? ((const double *)in->data)[i] : ulp_tensor_get(in, i);
+        const double element = ulp_tensor_read(in, i);
         const size_t number =
             in->element == ULP_ELEMENT_F64 ? ulp_enclosing_number(e, element) : ULP_NO_NUMBER;
         double centre = element, radius = 0, magnitude = fabs(element);
