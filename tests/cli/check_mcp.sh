@@ -31,6 +31,8 @@ class Server:
         return got["result"]["structuredContent"], got["result"]["content"][0]["text"]
     def bad(self, text, tool, **arguments):
         got = self.call(tool, **arguments)
+        # of a tool that there is, an error is a result, which the agent reads
+        check(("error" in got) == (tool == "rm"), f"{tool} {arguments}: the error's kind: {str(got)[:300]}")
         said = got["error"]["message"] if "error" in got else got["result"]["content"][0]["text"] if got["result"]["isError"] else ""
         check(text in said, f"{tool} {arguments}: expected {text!r} in {str(got)[:300]}")
     def end(self):
@@ -79,6 +81,7 @@ s.bad("is required", "audit")
 s.bad("is no argument of audit", "audit", **given, out="x")
 s.bad("expected a list of texts", "audit", model="model.onnx", inputs="inputs.npz")
 s.bad("expected a text that is not empty", "lint", model="")
+s.bad("expected one text, not a list", "audit", **given, arith=["fp16"])
 s.bad("fp17", "audit", **given, arith="fp17")
 s.bad("there is no such report", "show", report="report-99")
 s.bad("", "show", report="report-1", node="--json")
@@ -107,6 +110,35 @@ expect 0 "a session" env TMPDIR="$work/scratch" python3 drive.py "$program" $mor
 cat out
 find root -type f -exec cksum {} + | sort | cmp - before || fail "a call wrote below the root"
 [ -z "$(ls -A scratch)" ] || fail "the server left files: $(ls scratch)"
+# the same by the protocol's own client, where Python has it (pip install mcp)
+if python3 -c 'import mcp' 2>/dev/null; then
+    cat >client.py <<'EOF'
+import asyncio, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+async def session():
+    async with stdio_client(StdioServerParameters(command=sys.argv[1], args=["mcp", "--root", "root", *sys.argv[2:]])) as streams, ClientSession(*streams) as client:
+        await client.initialize()
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"doctor", "audit", "plan", "show"} <= names, names
+        async def call(tool, **arguments):
+            # members are in the protocol's case or in Python's, by the client's version
+            got = (await client.call_tool(tool, arguments)).model_dump(by_alias=True, mode="json")
+            return got["isError"], got["content"][0]["text"], got.get("structuredContent") or {}
+        given = {"model": "model.onnx", "inputs": ["inputs.npz"]}
+        wrong, text, structured = await call("audit", **given, arith="fp16")
+        assert not wrong and structured["report"] == "report-1" and "block/norm1/Sum" in text, text
+        wrong, text, _ = await call("show", report="report-1", node="block/norm1/Sum")
+        assert not wrong and "block/norm1/Sum" in text, text
+        for path in ("../outside/model.onnx", "link.onnx"):
+            wrong, text, _ = await call("audit", model=path)
+            assert wrong and "below the root" in text, text
+asyncio.run(session())
+EOF
+    expect 0 "a session of the protocol's own client" env TMPDIR="$work/scratch" timeout 120 "${ULPSCOPE_TEST_PYTHON:-python3}" client.py "$program" $more
+else
+    echo "python3 has no mcp: its client was not tried"
+fi
 expect 3 "no root" "$program" mcp --root nowhere
 expect 2 "an argument" "$program" mcp model.onnx
 exit $failed

@@ -16,7 +16,8 @@ struct mcp_server {
 
 /* The array of tools/list. NULL: no memory. */
 json_t *mcp_tools(void);
-/* tools/call of this name: its result, or NULL with the message for -32602 (invalid params). */
+/* tools/call of this name: its result, or NULL with the message for -32602: there is no such tool.
+ */
 json_t *mcp_call(struct mcp_server *server, const char *name, const json_t *arguments,
                  struct ulp_error *error);
 

@@ -171,8 +171,8 @@ static enum ulp_status add_value(const struct mcp_server *server, const struct a
     const char *text = json_string_value(value);
     char *path = NULL;
     if (!text || !*text)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected a text that is not empty",
-                        argument->name);
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: expected %s", argument->name,
+                        json_is_array(value) ? "one text, not a list" : "a text that is not empty");
     if (argument->kind == PATH || argument->kind == PATHS)
         path = find_path(server, argument->name, text, error);
     else if (argument->kind == REPORT)
@@ -354,5 +354,8 @@ json_t *mcp_call(struct mcp_server *server, const char *name, const json_t *give
     else
         result = run_tool(server, tool, given, id, folder.data, error);
     ulp_text_free(&folder);
-    return result;
+    /* an agent reads the results of tools and calls again; errors of the protocol may end it */
+    return result ? result
+                  : json_pack("{s:[{s:s, s:s}], s:b}", "content", "type", "text", "text",
+                              error->message, "isError", 1);
 }
