@@ -29,7 +29,10 @@ _LIMITS = {kind: _limits(kind) for kind in (*_SIGNED, *_UNSIGNED)}
 
 
 def _check_integer(kind: Any, value: Any) -> int:
-    number, (low, high) = operator.index(value), _LIMITS[kind]
+    try:
+        number, (low, high) = operator.index(value), _LIMITS[kind]
+    except TypeError:
+        raise UsageError(f"{value!r}: expected an integer") from None
     if not low <= number <= high:
         raise UsageError(f"{number}: expected {low} to {high}")
     return number
@@ -69,8 +72,8 @@ class Structure(ctypes.Structure):
         check = _CHECKS.get(kind)
         try:
             super().__setattr__(name, check(kind, value) if check else value)
-        except UsageError as error:
-            raise UsageError(f"{name}: {error}") from None
+        except (UsageError, TypeError) as error:  # ctypes' own of a text in a number's place
+            raise UsageError(f"{name}: {error if isinstance(error, UsageError) else repr(value) + ': ' + str(error)}") from None
 
 
 def _begin_options(self: Structure, *values: Any, **named: Any) -> None:

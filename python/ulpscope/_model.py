@@ -9,6 +9,8 @@ from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Sequence, Union
 
+import numpy as np
+
 from . import _declarations as d
 from ._arrays import Array, TensorSet, as_array, copy_array, dtype_of, take_set, type_name
 from ._errors import InputError, UsageError
@@ -45,7 +47,10 @@ class _Keeps:
     """Kept nodes for the library, with what they point to."""
 
     def __init__(self, keep: Keep | None) -> None:
-        entries = list((keep.keep if isinstance(keep, Search) else keep or {}).items())
+        keep = keep.keep if isinstance(keep, Search) else keep or {}
+        if not isinstance(keep, Mapping):
+            raise UsageError(f"keep: expected {{'op:Softmax': 'fp32'}}, or a result of plan or bits, not {keep!r}")
+        entries = list(keep.items())
         self._patterns = [pattern.encode() for pattern, _ in entries]
         self.items = (d.ulp_keep * max(len(entries), 1))()
         for item, pattern, (_, arithmetic) in zip(self.items, self._patterns, entries):
@@ -73,12 +78,19 @@ class Model:
             raise UsageError(f"a model: expected a path, the bytes of a file or an onnx.ModelProto, not a {type(source).__name__}")
         if hasattr(source, "SerializeToString"):
             source = source.SerializeToString()
+        self._file = None if isinstance(source, bytes) else os.path.abspath(os.fsdecode(source))
         if isinstance(source, bytes):
             call("ulp_model_load_bytes", b"(bytes)", source, len(source), None, byref(model))
         else:
             call("ulp_model_load", os.fsencode(source), None, byref(model))
         self._owner = Owner(model, "ulp_model_free")
         models.add(self)
+
+    def __reduce__(self) -> Any:
+        """For pickle and joblib: read again where it is needed."""
+        if self._file is None:
+            raise UsageError("a Model of bytes is not pickled: pickle the bytes, and make the Model of them there")
+        return Model, (self._file,)
 
     @property
     def _model(self) -> Any:
@@ -128,14 +140,14 @@ class Model:
         return (d.ulp_input_range * max(len(given), 1))(*given)
 
     def _set(self, inputs: Inputs) -> TensorSet:
-        """Lists and numbers get the declared type; arrays keep theirs."""
+        """By name, in the types that _fitting gives."""
         types = {}
         for i in range(lib.ulp_model_input_count(self._model)):
             info = lib.ulp_model_input(self._model, i)
             types[decode(info.name)] = dtype_of(info.type)
         if not isinstance(inputs, Mapping):
             raise UsageError(f"inputs: expected arrays by name, as {{{', '.join(f'{name!r}: ...' for name in types)}}}, not a {type(inputs).__name__}")
-        return TensorSet({name: x if hasattr(x, "dtype") else as_array(x, types.get(name)) for name, x in inputs.items()})
+        return TensorSet({name: _fitting(x, types.get(name)) for name, x in inputs.items()})
 
     def _samples(self, samples: Samples) -> tuple[list[str], list[TensorSet]]:
         if isinstance(samples, Mapping) and not all(isinstance(v, Mapping) for v in samples.values()):
@@ -144,7 +156,7 @@ class Model:
             raise UsageError(f"samples: expected arrays by name, or several such, not a {type(samples).__name__}")
         if not samples and lib.ulp_model_input_count(self._model):
             raise InputError("there is no sample")
-        named = samples if isinstance(samples, Mapping) else {f"sample {i}": s for i, s in enumerate(samples)}
+        named = samples if isinstance(samples, Mapping) else {str(i): s for i, s in enumerate(samples)}
         return list(named), [self._set(inputs) for inputs in named.values()]
 
     def _plan(self, lanes: Sequence[Arithmetic], sample: TensorSet, keep: Keep | None, first_kept: int) -> Owner:
@@ -457,9 +469,9 @@ class Model:
     def fix(
         self,
         samples: Samples,
-        path: str | os.PathLike[str],
         target: str | None = None,
         *,
+        path: str | os.PathLike[str],
         arithmetic: str | None = None,
         tolerance: str | Sequence[str] = (),
         only: Sequence[str] = (),
@@ -659,9 +671,19 @@ class Model:
         return Comparison.take(result)
 
 
+_SHORT = ("int8", "uint8", "int16", "uint16")
+
+
+def _fitting(x: Any, declared: Any) -> Any:
+    """Lists and numbers get the declared type, as do integers that every float of it holds; other arrays keep theirs."""
+    if not hasattr(x, "dtype"):
+        return as_array(x, declared)
+    return as_array(x).astype(declared) if declared in (np.float32, np.float64) and str(x.dtype).rpartition(".")[2] in _SHORT else x
+
+
 def _list(values: Any) -> list[Any]:
     if not isinstance(values, Iterable) and not isinstance(values, Arithmetic):
-        raise UsageError(f"{values!r}: expected a name, or several")
+        raise UsageError(f"{values!r}: expected a text, as 'fp16' or 'sqnr_db=60', or several")
     return [values] if isinstance(values, (str, Arithmetic)) else list(values)
 
 

@@ -207,14 +207,19 @@ def encode(x: Any, format: FormatName, *, threads: int = 0) -> Array:
     return patterns
 
 
+def _unsigned(patterns: Array) -> Array:
+    """PyTorch has few unsigned types: x.view(torch.int16) are the patterns of BF16."""
+    return patterns.view(f"uint{8 * patterns.itemsize}") if patterns.dtype.kind == "i" else patterns
+
+
 def decode_bits(patterns: Any, format: FormatName, *, threads: int = 0) -> Array:
-    """The values of bit patterns, unsigned integers.
+    """The values of bit patterns: integers, which are taken for unsigned ones.
 
     >>> decode_bits(np.array([0x38, 0xFE], np.uint8), "fp8-e4m3").tolist()
     [1.0, -448.0]
     """
     format_ = find_format(format)
-    tensor, kept = to_tensor(patterns)
+    tensor, kept = to_tensor(_unsigned(as_array(patterns)))
     values = new_array(kept.shape, "float32" if format_.struct.carrier == d.ULP_CARRIER_FLOAT else "float64")
     wrapped = _result(values)
     call("ulp_array_decode", *map(ctypes.byref, (wrapped, tensor, format_.struct)), threads)
@@ -274,8 +279,8 @@ def units() -> list[Unit]:
 
 
 def _patterns(array: Any, bits: int) -> Array:
-    """Raw patterns: an unsigned array as it is, floats of that width as their bits."""
-    given = as_array(array)
+    """Raw patterns: integers as they are, floats of that width as their bits."""
+    given = _unsigned(as_array(array))
     if given.dtype.kind not in "fV" or given.dtype.name not in TYPES or given.dtype.itemsize * 8 != bits:
         return given
     return np.require(given, given.dtype.newbyteorder("="), ["C"]).view(f"uint{bits}")
@@ -286,7 +291,7 @@ def mma(
 ) -> Array:
     """d[t] = c[t] + a[t] b[t]^T on a matrix unit, bit for bit: a [T,M,K] or [M,K], b [T,N,K] or [N,K], c [T,M,N] or [M,N].
 
-    Arrays are raw patterns (unsigned integers), or floats as wide as the unit's formats (numpy.float16, ml_dtypes.bfloat16,
+    Arrays are raw patterns (integers), or floats as wide as the unit's formats (numpy.float16, ml_dtypes.bfloat16,
     float32 for TF32 and accumulators). The result has the patterns of the accumulator; `.view(np.float32)` makes numbers of
     them where that is FP32.
 

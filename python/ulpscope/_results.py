@@ -133,6 +133,7 @@ class OneFile(Result):
         call(self._write, byref(self._owner.value), output(path))
 
 
+_NAME = 72  # of an arithmetic in one line: that of bits has a part for each layer
 _RANK = ["broken", "borderline", "fine", "not judged"]
 
 
@@ -171,7 +172,8 @@ class Audit(records.Audit, Result):
 
     def _headline(self) -> str:
         model = os.path.basename(self.model_path)
-        return f"{model}: {', '.join(f'{lane.name} {_worst(lane).judged.grade}' if lane.outputs else lane.name for lane in self.lanes)}"
+        names = [lane.name if len(lane.name) <= _NAME else lane.name[: max(lane.name.rfind(",", 0, _NAME), _NAME // 2)] + ",..." for lane in self.lanes]
+        return f"{model}: {', '.join(f'{name} {_worst(lane).judged.grade}' if lane.outputs else name for name, lane in zip(names, self.lanes))}"
 
     def _tiles(self) -> list[Tile]:
         """Of the arithmetic that is judged worst."""

@@ -393,13 +393,13 @@ class Models(unittest.TestCase):
                 model.doctor(INPUTS, tolerance=wrong)
         with tempfile.TemporaryDirectory() as folder:
             fixed = os.path.join(folder, "fixed.onnx")
-            fix = model.fix(INPUTS, fixed, "torch")
+            fix = model.fix(INPUTS, "torch", path=fixed)
             self.assertTrue(fix.met and fix.made_count and fix.path == fixed)
             self.assertTrue(ulpscope.Model(fixed).doctor(INPUTS, "torch").fine)
             self.assertEqual(fix.report()["schema"], 2)
-            self.assertIsNone(model.fix(INPUTS, fixed, arithmetic="fp32").path)
+            self.assertIsNone(model.fix(INPUTS, path=fixed, arithmetic="fp32").path)
             with self.assertRaisesRegex(ulpscope.UsageError, "answers a rule 'none'"):
-                model.fix(INPUTS, fixed, "torch", only=["none"])
+                model.fix(INPUTS, "torch", path=fixed, only=["none"])
         scales = model.scales(INPUTS, "bf16,factor=nvfp4", nodes=1)
         gains = [choice.gain_db for choice in scales.choices]
         self.assertEqual(gains, sorted((choice.sqnr_db - scales.sqnr_db for choice in scales.choices), reverse=True))
@@ -511,6 +511,9 @@ class Models(unittest.TestCase):
         self.assertEqual(pickle.loads(pickle.dumps(results[6])).worst(0), "logits")
         with self.assertRaisesRegex(ulpscope.UsageError, "was pickled"):
             audit.check("max_abs=1")
+        self.assertTrue(same(pickle.loads(pickle.dumps(model)).run(INPUTS, "bf16")["logits"], recorded["logits"]))
+        with self.assertRaisesRegex(ulpscope.UsageError, "pickle the bytes"):
+            pickle.dumps(ulpscope.Model(pathlib.Path(MODEL).read_bytes()))
 
     def test_plots(self):
         try:
@@ -681,6 +684,20 @@ class Models(unittest.TestCase):
         self.assertEqual(len(study.frame()), 3 * len(study.settings[0].points))
         self.assertEqual(list(study.frame()[study.frame().kind == "output"].setting), ["e8m4", "e8m5", "e8m6"])
         self.assertEqual(len(study.laws()), len(study.settings[0].points))
+        with tempfile.TemporaryDirectory() as folder:
+            fix = ulpscope.Model(MODEL).fix(INPUTS, "torch", path=pathlib.Path(folder, "fixed.onnx"))
+        doctor = ulpscope.Model(MODEL).doctor(INPUTS, "torch")
+        self.assertEqual(list(doctor.frame().node), [cause.node for cause in doctor.causes])
+        self.assertTrue(doctor.causes and fix.edits)
+        self.assertEqual(list(fix.frame().rule), [edit.rule for edit in fix.edits])
+
+    def test_lines(self):
+        """A result in a line, whatever the names of its arithmetics."""
+        model = ulpscope.Model(MODEL)
+        audit = model.audit(INPUTS, ["fp16", "bf16"], plan=model.bits(INPUTS, "sqnr_db=30"), attribute=False)
+        self.assertGreater(len(audit.lanes[0].name), 300)
+        self.assertLess(len(repr(audit)), 300)
+        self.assertRegex(repr(audit), r"fp16,keep=[^ ]*,\.\.\. (fine|borderline|broken), bf16,keep=")
 
 
 class Arrays(unittest.TestCase):
@@ -707,6 +724,19 @@ class Arrays(unittest.TestCase):
         self.each(self.numbers.astype(np.float16))
         self.each(self.numbers.astype(np.float64))
         self.each(self.numbers.astype(np.int8))
+        self.whole_numbers(np.int8)
+        patterns = np.array([0x38, 0xFE], np.uint8)
+        self.assertEqual(ulpscope.decode_bits(patterns.view(np.int8), "fp8-e4m3").tolist(), [1.0, -448.0])
+        ones = np.full((16, 16), 0x3C00, np.int16)
+        self.assertTrue(same(ulpscope.mma("h200.mma.f16.f32", ones, -ones), ulpscope.mma("h200.mma.f16.f32", ones.view(np.uint16), (-ones).view(np.uint16))))
+
+    def whole_numbers(self, dtype, make=np.asarray):
+        """Short integers for an input of floats, which hold them; long ones are refused."""
+        model, name = ulpscope.Model(MODEL), next(iter(INPUTS))
+        whole = np.resize(np.arange(-3, 5), INPUTS[name].shape)
+        self.assertTrue(same(model.run({name: make(whole.astype(dtype))}, "fp32")["logits"], model.run({name: whole.astype(np.float32)}, "fp32")["logits"]))
+        with self.assertRaisesRegex(ulpscope.InputError, "INT64"):
+            model.run({name: make(whole)}, "fp32")
 
     def test_ml_dtypes(self):
         try:
@@ -725,6 +755,8 @@ class Arrays(unittest.TestCase):
         tensor = torch.tensor(self.numbers)
         for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn, torch.int8):
             self.each(tensor.to(dtype))
+        self.whole_numbers(np.int8, torch.tensor)
+        self.assertEqual(ulpscope.decode_bits(tensor.bfloat16().view(torch.int16), "bf16").tolist(), self.numbers.tolist())
         self.each(tensor.clone().requires_grad_())
 
     def test_others_are_refused(self):
@@ -739,8 +771,14 @@ class Arrays(unittest.TestCase):
             (lambda: model.run(3), "expected arrays by name"),
             (lambda: model.run([1, 2]), "expected arrays by name"),
             (lambda: model.audit("inputs.npz"), "expected arrays by name"),
-            (lambda: model.audit(INPUTS, 16), "expected a name"),
-            (lambda: model.audit(INPUTS, None), "expected a name"),
+            (lambda: model.audit(INPUTS, 16), "16: expected a text, as 'fp16'"),
+            (lambda: model.audit(INPUTS, None), "None: expected a text"),
+            (lambda: model.plan(INPUTS, 50), "as 'fp16' or 'sqnr_db=60'"),
+            (lambda: model.audit(INPUTS, "fp16", keep=["block/norm1/Sum"]), "keep: expected {'op:Softmax': 'fp32'}"),
+            (lambda: model.run(INPUTS, keep="block/norm1/Sum=fp32"), "keep: expected"),
+            (lambda: model.audit(INPUTS, "fp16", threads="2"), "thread_count: '2': expected an integer"),
+            (lambda: model.bits(INPUTS, "sqnr_db=30", threads=1.5), "expected an integer"),
+            (lambda: model.study(INPUTS, "e8m{4..6}", confidence="0.9"), "confidence: '0.9'"),
             (lambda: model.run({"patches": [["x"]]}), "numpy makes no array"),
             (lambda: audit["fp61"], r"there is no 'fp61': there is 'fp16'"),
             (lambda: audit["fp16"]["block/norm1/Som"], r"there is no 'block/norm1/Som': there are 'block/norm1/Sum'"),
