@@ -292,7 +292,8 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
                         scaling->name);
     struct making making = {.out = out,
                             .factor = factor,
-                            .rule = {scaling, rounding, run, block, .tensor_scale = 1},
+                            .rule = {scaling, rounding, run, ulp_size_min(block, run),
+                                     .tensor_scale = 1},
                             .tile_lines = scaling->lines > 1 ? (size_t)scaling->lines : 0};
     find_cells(&making);
     making.tile = making.tile_lines

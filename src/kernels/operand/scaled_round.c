@@ -43,6 +43,7 @@ static inline __attribute__((always_inline)) void divide_blocks(float *x, const 
 }
 #define OF_BLOCK(FUNCTION, ...)                  \
     switch (block) {                             \
+    case 1: FUNCTION(__VA_ARGS__, 1); break;     \
     case 16: FUNCTION(__VA_ARGS__, 16); break;   \
     case 32: FUNCTION(__VA_ARGS__, 32); break;   \
     case 128: FUNCTION(__VA_ARGS__, 128); break; \
@@ -163,8 +164,8 @@ static float make_power(int power)
 }
 
 /* NVFP4's scales of blocks whose largest magnitudes become `top`. */
-static void choose_small(const struct ulp_scaled_rule *rule, float *out, const float *m,
-                         size_t count, float top)
+ULP_VECTORISE static void choose_small(const struct ulp_scaled_rule *rule, float *out,
+                                       const float *m, size_t count, float top)
 {
     struct ulp_format format = rule->scaling->scale;
     format.overflow = ULP_OVERFLOW_SATURATE;
@@ -195,7 +196,7 @@ static void choose_scales(const struct ulp_scaled_rule *rule, float *scale, size
 
 /* x = elements of x over the whole scales; a scale of zero has elements of zero. whole: scales, and
  * the product with the tensor's after. */
-static void round_elements(const struct cells *cells, float *x, float *whole)
+ULP_VECTORISE static void round_elements(const struct cells *cells, float *x, float *whole)
 {
     const struct ulp_scaled_rule *rule = cells->rule;
     const size_t count = cells->count * rule->run;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
+#include "base/vectorise.h"
 #include "kernels/operand/output.h"
 #include "kernels/unit/fast.h"
 
@@ -41,6 +42,23 @@ struct panel {
     struct scales *scales;
 };
 
+/* The element doubled; NaN is 0, as its scale is NaN. Is it another than zero? */
+static inline __attribute__((always_inline)) bool read_element(int16_t *out, float x)
+{
+    *out = x == x ? (int16_t)(int32_t)(2 * x) : 0;
+    return x != 0;
+}
+
+/* The loops of one instruction set: rows times a panel, and what reads panels. */
+struct loops {
+    void (*run)(const struct line *row, const struct panel *panel, size_t group_count, size_t width,
+                double *total);
+    void (*split)(int64_t *exponent, double *significand, const float *scale, ptrdiff_t step,
+                  size_t count, int emin);
+    void (*read)(int16_t *out, int64_t *nonzero, const float *x, ptrdiff_t step, const int64_t *k,
+                 size_t used, size_t count);
+};
+
 #define TARGET
 #define SUFFIX c
 #include "kernels/unit/fp4_template.h"
@@ -59,19 +77,16 @@ struct panel {
 #undef SUFFIX
 #endif
 
-typedef void run_fn(const struct line *row, const struct panel *panel, size_t group_count,
-                    double *total);
-
-static run_fn *choose(unsigned cpu)
+static const struct loops *choose(unsigned cpu)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
     if (cpu & ULP_CPU_AVX512)
-        return run_avx512;
+        return &loops_avx512;
     if (cpu & ULP_CPU_AVX2)
-        return run_avx2;
+        return &loops_avx2;
 #endif
     (void)cpu;
-    return run_c;
+    return &loops_c;
 }
 
 /* What the workers share. */
@@ -80,25 +95,18 @@ struct work {
     const struct ulp_scaled *rows, *columns;
     const int64_t *row_out, *column_out;
     struct ulp_output output;
-    run_fn *run;
-    size_t group_count, stride, per_scale; /* groups of a line, its places; groups of a scale */
-    int64_t *group_k;                      /* [group] its first k; -1: none */
+    const struct loops *loops;
+    int emin; /* of scales */
+    /* groups of a line; places of a group, fewer where runs are shorter, and of a line; groups of a
+     * scale */
+    size_t group_count, width, stride, per_scale;
+    int64_t *group_k; /* [group] its first k; -1: none */
     uint8_t *group_used;
     float alpha;
     struct line lines; /* of all rows */
     char *memory;      /* a panel for each worker */
     size_t panel_bytes;
 };
-
-/* One scale: Exp and Sig as the unit reads them; NaN stays NaN. */
-static inline void split_scale(const struct ulp_scaled *s, float scale, int64_t *exponent,
-                               double *significand)
-{
-    const int emin = ulp_scaling_is_power(s->scaling) ? -127 : -6;
-    const int field = (int)(ulp_float_bits(scale) >> 23 & 255), e = field ? field - 127 : emin;
-    *exponent = scale > 0 && e > emin ? e : emin;
-    *significand = (double)scale * ulp_double_from((uint64_t)(1023 - *exponent) << 52); /* exact */
-}
 
 /* Where the groups' k are: those of a run are filled up to whole blocks. */
 static void lay_groups(const struct work *work)
@@ -110,20 +118,6 @@ static void lay_groups(const struct work *work)
         work->group_used[g] = (uint8_t)used;
         work->group_k[g] = used ? (int64_t)(g / per_run * run + in_run) : 0;
     }
-}
-
-/* A group of a line, its elements `step` apart in `out`: which of them are not zero. */
-static inline __attribute__((always_inline)) int64_t read_group(int16_t *out, size_t step,
-                                                                const float *x, const int64_t *k,
-                                                                size_t count)
-{
-    int64_t nonzero = 0;
-    for (size_t i = 0; i < count; i++) {
-        const float y = x[k[i]];
-        out[i * step] = y == y ? (int16_t)(int32_t)(2 * y) : 0;
-        nonzero |= (int64_t)(y != 0) << i;
-    }
-    return nonzero;
 }
 
 static const float *line_of(const struct ulp_scaled *s, size_t batch, size_t line)
@@ -145,50 +139,72 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
             const size_t group = at * work->group_count + g;
             const float scale =
                 rows->scale[ulp_scaled_block(rows, batch, line, g / work->per_scale)];
-            split_scale(rows, scale, &work->lines.exponent[group], &work->lines.significand[group]);
-            const int64_t nonzero =
-                read_group(work->lines.twice + at * work->stride + g * GROUP, 1, x,
-                           rows->k_offset + work->group_k[g], work->group_used[g]);
+            int16_t *const twice = work->lines.twice + at * work->stride + g * work->width;
+            int64_t nonzero = 0;
+            work->loops->split(&work->lines.exponent[group], &work->lines.significand[group],
+                               &scale, 0, 1, work->emin);
+            for (size_t i = 0; i < work->group_used[g]; i++)
+                nonzero |= (int64_t)read_element(&twice[i],
+                                                 x[rows->k_offset[work->group_k[g] + (int64_t)i]])
+                           << i;
             work->lines.nonzero[group] = work->lines.significand[group] != 0 ? nonzero : 0;
         }
     }
     return ULP_OK;
 }
 
+/* How many lines from there on lie `step` cells apart. */
+static size_t find_piece(const struct ulp_scaled *s, size_t line, size_t count, ptrdiff_t *step)
+{
+    size_t found = 1;
+    *step = count > 1 ? (ptrdiff_t)(s->line_cell[line + 1] - s->line_cell[line]) : 1;
+    while (found < count && s->line_cell[line + found] - s->line_cell[line + found - 1] == *step)
+        found++;
+    return found;
+}
+
 static void read_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
                        size_t count)
 {
     const struct ulp_scaled *columns = work->columns;
-    const float *x[COLUMNS];
-    size_t cell[COLUMNS];
-    memset(panel->twice, 0, work->stride * sizeof *panel->twice);
+    const bool filled = count == COLUMNS && work->width < GROUP;
+    size_t piece;
+    ptrdiff_t step;
+    if (!filled) /* groups that a run does not fill, columns that are not there */
+        memset(panel->twice, 0, work->stride * sizeof *panel->twice);
     memset(panel->scales, 0, work->group_count * sizeof *panel->scales);
-    for (size_t j = 0; j < count; j++) {
-        x[j] = line_of(columns, batch, line + j);
-        cell[j] = ulp_scaled_block(columns, batch, line + j, 0);
-    }
-    for (size_t g = 0; g < work->group_count; g++) {
-        const size_t block = g / work->per_scale, /* from the line's first one */
-            at = (size_t)(columns->run_cell[block / columns->run_blocks] - columns->run_cell[0]) *
-                     columns->run_blocks +
-                 block % columns->run_blocks;
-        struct scales *s = &panel->scales[g];
-        for (size_t j = 0; work->group_used[g] > 0 && j < count; j++) {
-            int64_t exponent;
-            double significand;
-            split_scale(columns, columns->scale[cell[j] + at], &exponent, &significand);
-            ((int64_t *)s->exponent)[j] = exponent;
-            ((double *)s->significand)[j] = significand;
-            const int64_t nonzero =
-                read_group((int16_t *)&panel->twice[g * GROUP] + j, COLUMNS, x[j],
-                           columns->k_offset + work->group_k[g], work->group_used[g]);
-            ((int64_t *)s->nonzero)[j] = significand != 0 ? nonzero : 0;
+    for (size_t j = 0; j < count; j += piece) {
+        piece = find_piece(columns, line + j, count - j, &step);
+        const float *const x = line_of(columns, batch, line + j), *const scale =
+                                                                      columns->scale +
+                                                                      ulp_scaled_block(columns,
+                                                                                       batch,
+                                                                                       line + j, 0);
+        const ptrdiff_t apart = columns->shared ? step : step * (ptrdiff_t)columns->run,
+                        scales_apart = step * (ptrdiff_t)columns->run_blocks;
+        for (size_t g = 0; g < work->group_count; g++) {
+            const size_t block = g / work->per_scale; /* from the line's first one */
+            const ptrdiff_t at =
+                (ptrdiff_t)(columns->run_cell[block / columns->run_blocks] - columns->run_cell[0]) *
+                    (ptrdiff_t)columns->run_blocks +
+                (ptrdiff_t)(block % columns->run_blocks);
+            struct scales *s = &panel->scales[g];
+            int64_t *const nonzero = (int64_t *)s->nonzero + j;
+            double *const significand = (double *)s->significand + j;
+            if (!work->group_used[g])
+                continue;
+            work->loops->split((int64_t *)s->exponent + j, significand, scale + at, scales_apart,
+                               piece, work->emin);
+            work->loops->read((int16_t *)&panel->twice[g * work->width] + j, nonzero, x, apart,
+                              columns->k_offset + work->group_k[g], work->group_used[g], piece);
+            for (size_t i = 0; i < piece; i++)
+                nonzero[i] = significand[i] != 0 ? nonzero[i] : 0;
         }
     }
 }
 
-static void run_panel(const struct work *work, const struct panel *panel, size_t batch,
-                      size_t column, size_t count)
+ULP_VECTORISE static void run_panel(const struct work *work, const struct panel *panel,
+                                    size_t batch, size_t column, size_t count)
 {
     const struct ulp_contraction *p = work->problem;
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
@@ -201,7 +217,7 @@ static void run_panel(const struct work *work, const struct panel *panel, size_t
                                  work->lines.significand + group};
         double total[COLUMNS] __attribute__((aligned(64)));
         float strip[COLUMNS];
-        work->run(&row, panel, work->group_count, total);
+        work->loops->run(&row, panel, work->group_count, work->width, total);
         for (size_t j = 0; j < COLUMNS; j++)
             strip[j] = (float)total[j] * work->alpha;
         ulp_output_strip(&work->output, base + work->row_out[i], work->column_out + column, strip,
@@ -273,20 +289,23 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
 {
     struct ulp_format fp32;
     const bool swapped = problem->m > problem->n; /* columns are the longer side */
-    const size_t stride =
-        sides[0].run_count * ulp_size_round_up(sides[0].run, (size_t)sides[0].scaling->k);
+    const size_t groups = sides[0].run_count *
+                          ulp_size_round_up(sides[0].run, (size_t)sides[0].scaling->k) / GROUP,
+                 width = ulp_size_min(sides[0].run, GROUP);
     struct work work = {.problem = problem,
                         .rows = &sides[swapped],
                         .columns = &sides[!swapped],
                         .row_out = swapped ? problem->out_column_offset : problem->out_row_offset,
                         .column_out =
                             swapped ? problem->out_row_offset : problem->out_column_offset,
-                        .run = choose(cpu),
-                        .group_count = stride / GROUP,
-                        .stride = stride,
+                        .loops = choose(cpu),
+                        .emin = ulp_scaling_is_power(sides[0].scaling) ? -127 : -6,
+                        .group_count = groups,
+                        .width = width,
+                        .stride = groups * width,
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
-    work.panel_bytes = stride * sizeof(shorts) + work.group_count * sizeof(struct scales) + 64;
+    work.panel_bytes = work.stride * sizeof(shorts) + work.group_count * sizeof(struct scales) + 64;
     enum ulp_status status = ulp_format_find("fp32", &fp32, error);
     if (status == ULP_OK)
         status = ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error);

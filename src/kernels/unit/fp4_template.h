@@ -33,19 +33,48 @@ TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(d
     *sum = (doubles)bits + 0.0;
 }
 
-/* The exact sum of 16 products in quarters, all columns. */
-TARGET static inline __attribute__((always_inline)) void NAME(sum_group, SUFFIX)(shorts *out,
-                                                                                 const int16_t *a,
-                                                                                 const shorts *b)
+/* Exp and Sig of scales, `step` apart, as the unit reads them; NaN stays NaN. */
+TARGET ULP_VECTORISE static void NAME(split, SUFFIX)(int64_t *exponent, double *significand,
+                                                     const float *scale, ptrdiff_t step,
+                                                     size_t count, int emin)
+{
+    for (size_t j = 0; j < count; j++) {
+        const float x = scale[(ptrdiff_t)j * step];
+        const int e = (int)(ulp_float_bits(x) >> 23 & 255) - 127;
+        exponent[j] = x > 0 && e > emin ? e : emin;
+        significand[j] = (double)x * ulp_double_from((uint64_t)(1023 - exponent[j]) << 52);
+    }
+}
+
+/* A group of columns that lie `step` apart: elements, [used][COLUMNS], and which are not zero. */
+TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(int16_t *out, int64_t *nonzero, const float *x,
+                                                    ptrdiff_t step, const int64_t *k, size_t used,
+                                                    size_t count)
+{
+    for (size_t j = 0; j < count; j++)
+        nonzero[j] = 0;
+    for (size_t i = 0; i < used && step == 1; i++)
+        for (size_t j = 0; j < count; j++)
+            nonzero[j] |= (int64_t)read_element(&out[i * COLUMNS + j], x[k[i] + (ptrdiff_t)j]) << i;
+    for (size_t j = 0; j < count && step != 1; j++)
+        for (size_t i = 0; i < used; i++)
+            nonzero[j] |=
+                (int64_t)read_element(&out[i * COLUMNS + j], x[k[i] + (ptrdiff_t)j * step]) << i;
+}
+
+/* The exact sum of a group's products in quarters, all columns. */
+TARGET static inline __attribute__((always_inline)) void NAME(sum_group,
+                                                              SUFFIX)(shorts *out, const int16_t *a,
+                                                                      const shorts *b, size_t width)
 {
     shorts sum = a[0] * b[0];
-    for (int i = 1; i < GROUP; i++)
+    for (size_t i = 1; i < width; i++)
         sum += a[i] * b[i];
     *out = sum;
 }
 
 TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel *panel,
-                                     size_t group_count, double *total)
+                                     size_t group_count, size_t width, double *total)
 {
     doubles c[PARTS];
     memset(c, 0, sizeof c);
@@ -53,8 +82,11 @@ TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel 
         const size_t count = group_count - first < GROUPS ? group_count - first : GROUPS;
         shorts sum[GROUPS];
         for (size_t g = 0; g < count; g++)
-            NAME(sum_group, SUFFIX)
-        (&sum[g], row->twice + (first + g) * GROUP, panel->twice + (first + g) * GROUP);
+            if (width == GROUP)
+                NAME(sum_group, SUFFIX)
+        (&sum[g], row->twice + (first + g) * GROUP, panel->twice + (first + g) * GROUP, GROUP);
+        else NAME(sum_group, SUFFIX)(&sum[g], row->twice + (first + g) * width,
+                                     panel->twice + (first + g) * width, width);
         for (int part = 0; part < PARTS; part++) {
             doubles term[GROUPS];
             longs exponent[GROUPS], e = (longs)c[part] >> 52 & 2047;
@@ -87,6 +119,9 @@ TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel 
     }
     memcpy(total, c, sizeof c);
 }
+
+static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(split, SUFFIX),
+                                                 NAME(read, SUFFIX)};
 
 #undef NAME
 #undef NAME_OF
