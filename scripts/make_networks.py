@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """Write networks of real shape with random weights as ONNX, node for node about as PyTorch's exporter writes them:
 
-    scripts/make_networks.py FOLDER --model rtdetr-r101|rtdetr-r50|yolov8s|vit-b16|clip-l14-text|sd15-unet [--batch N] [--small]
+    scripts/make_networks.py FOLDER --model rtdetr-r101|rtdetr-r50|yolov8s|vit-b16|clip-l14-text|sd15-unet|
+                                     depthwise|wave|looped [--batch N] [--small]
 
 FOLDER gets model.onnx, its weights in external files, and inputs.npz; the multiply-adds of products and the parameters are
 printed. Weights are scaled so that activations keep the size that they begin with; BatchNormalization is in the convolutions.
---small: the same graph with few channels, layers and pixels, for tests. Sizes are those of the models' papers and configurations."""
+--small: the same graph with few channels, layers and pixels, for tests. Sizes are those of the models' papers and configurations.
+The last three are no model's but a kind of convolution's, as networks for telephones, for sound and over frames have them."""
 import argparse
 import math
 import os
 
 import numpy as np
 
-from network_files import Graph
+from network_files import Graph, onnx
 
 OPSET = 20
 
@@ -68,6 +70,12 @@ class Network(Graph):
         y = self.op("Conv", [x, self.weight((channels, c // groups, k, k), gain * fan ** -0.5), self.weight((channels,), 0.1)], (channels, h, w),
                     kernel_shape=[k, k], strides=[stride] * 2, pads=pad, dilations=[1, 1], group=groups)
         return self.act(y, act)
+
+    def conv_1d(self, x, channels, k, dilation=1):
+        c, length = self.shapes[x]
+        self.products += self.batch * channels * length * c * k
+        return self.op("Conv", [x, self.weight((channels, c, k), (c * k) ** -0.5), self.weight((channels,), 0.1)], (channels, length),
+                       kernel_shape=[k], strides=[1], pads=[k // 2 * dilation] * 2, dilations=[dilation], group=1)
 
     def act(self, x, act):
         if act == "relu":
@@ -158,7 +166,7 @@ class Network(Graph):
         self.write(name, {key: dtype[key] for key in inputs},
                    {key: ("f4", [self.batch, *self.shapes[value]]) for key, value in outputs.items()}, {"": OPSET}, ir_version=9)
         np.savez(os.path.join(self.folder, "inputs.npz"), **arrays)
-        print(f"{name}: {self.products / 1e9:.1f} GMAC, {self.weights.count / 1e6:.1f} M parameters, {len(self.nodes)} nodes")
+        print(f"{name}: {self.products / 1e9:.3g} GMAC, {self.weights.count / 1e6:.1f} M parameters, {len(self.nodes)} nodes")
 
     def output(self, x, name):
         self.shapes[name] = self.shapes[x]
@@ -456,6 +464,62 @@ def unet(net, small):
     net.finish("sd15-unet", list(arrays), {"out_sample": "out_sample"}, arrays)
 
 
+def depthwise(net, small):
+    """MobileNet's pairs of a depthwise and a pointwise convolution, narrow, and large kernels as MobileNetV3 has them."""
+    size, width, depth = (32, 8, 2) if small else (224, 16, 4)
+    arrays = {"pixels": image(net.batch, size, 2)}
+    net.shapes["pixels"] = (3, size, size)
+    x = net.conv("pixels", width, 3, 2, act="relu")
+    for stride in (1, 2, 2):
+        for i in range(depth):
+            x = net.conv(x, width, 5 if i % 2 else 3, stride if i == 0 else 1, groups=width, act="relu")
+            width = 2 * width if i == 0 else width
+            x = net.conv(x, width, 1, gain=2 ** 0.5, act="relu")
+    net.output(x, "features")
+    net.finish("depthwise", ["pixels"], {"features": "features"}, arrays)
+
+
+def sound(net, length):
+    time = np.arange(length) / 16000
+    arrays = {"sound": np.float32([[0.5 * np.sin(2 * np.pi * 220 * (1 + b) * time) + 0.1 * np.random.default_rng(b).standard_normal(length)]
+                                   for b in range(net.batch)])}
+    net.shapes["sound"] = (1, length)
+    return arrays
+
+
+def wave(net, small):
+    """Dilated convolutions over a second of sound, in residual blocks."""
+    length, width, layers = (512, 8, 3) if small else (16000, 16, 10)
+    arrays = sound(net, length)
+    x = net.conv_1d("sound", width, 15)
+    for i in range(layers):
+        x = net.add(x, net.same("Relu", net.conv_1d(x, width, 3, 2 ** i)))
+    net.output(net.conv_1d(x, 1, 15), "clean")
+    net.finish("wave", ["sound"], {"clean": "clean"}, arrays)
+
+
+def looped(net, small):
+    """Two convolutions over each frame and a state, in a Loop."""
+    frames, width, length = (4, 8, 16) if small else (200, 16, 32)
+    arrays = sound(net, frames * length)
+    whole = net.reshape("sound", (1, frames, length))
+    state = net.op("Expand", [net.const(np.zeros((1, width, 1))), net.const([net.batch, width, length])], (width, length))
+    outer, net.nodes = net.nodes, []
+    net.shapes.update(state_in=(width, length))
+    frame = net.op("Gather", [whole, "step"], (1, length), axis=2)
+    x = net.same("Relu", net.conv_1d(net.concat(frame, "state_in"), width, 5))
+    x = net.same("Tanh", net.add("state_in", net.conv_1d(x, width, 3)))
+    net.products *= frames
+    parts = {name: net.node("Identity", made, name) for name, made in {"going_out": "going", "state_out": x, "heard": x}.items()}
+    values = {"step": (onnx.INT64, []), "going": (9, []), "state_in": (onnx.FLOAT, [net.batch, width, length])}
+    body = onnx.graph(net.nodes, {key: shape for key, (_, shape) in values.items()}, {key: None for key in parts}, name="frame",
+                      types={"step": onnx.INT64, "going": 9, "going_out": 9})
+    net.nodes = outer
+    net.node("Loop", f"{net.const(frames)} - {state}", "last heard_all", body=body)
+    net.shapes["last"] = (width, length)
+    net.finish("looped", ["sound"], {"last": "last"}, arrays)
+
+
 MODELS = {
     "rtdetr-r101": lambda net, small: rtdetr(net, small, (3, 4, 23, 3), 384, 2048),
     "rtdetr-r50": lambda net, small: rtdetr(net, small, (3, 4, 6, 3), 256, 1024),
@@ -463,6 +527,9 @@ MODELS = {
     "vit-b16": vit,
     "clip-l14-text": clip,
     "sd15-unet": unet,
+    "depthwise": depthwise,
+    "wave": wave,
+    "looped": looped,
 }
 
 

@@ -11,13 +11,14 @@ class Cost(NamedTuple):
     seconds: float
     processor_seconds: float
     peak_bytes: int
+    faults: int  # pages touched first
 
 
-def run(command):
+def run(command, environment=None):
     """Run the command to its end. Its peak resident bytes are read while it runs: ru_maxrss would start from the caller's own peak."""
     begun, peak, done = time.perf_counter(), 0, 0
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env=environment)
         while not done:
             with open(f"/proc/{process.pid}/status", encoding="ascii") as lines:
                 peak = max([peak] + [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")])
@@ -29,4 +30,4 @@ def run(command):
         text = errors.read().decode()
     if process.returncode:
         raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}: {text.strip()}")
-    return Cost(text, seconds, usage.ru_utime + usage.ru_stime, peak)
+    return Cost(text, seconds, usage.ru_utime + usage.ru_stime, peak, usage.ru_minflt)
