@@ -15,7 +15,7 @@
 /* Beside a bin of zeros, for most elements often equal the reference's, for few elements there is
  * one bin more; else parts of a binade: of more elements smaller parts, so that what lies in one is
  * soon sorted out. */
-#define FEW_COUNT ((size_t)1 << 13)
+#define FEW_COUNT ((size_t)1 << 8)
 #define MANY_COUNT ((size_t)1 << 17)
 #define QUARTER_BITS 2 /* of the significand */
 #define FINE_BITS 5

@@ -24,7 +24,12 @@ static const struct function {
     {"log", ulp_math_log, mpfr_log, 0, 1e300},
     {"log1p", ulp_math_log1p, mpfr_log1p, -1, 10},
     {"log2", ulp_math_log2, mpfr_log2, 0, 5},
+    {"log2, large", ulp_math_log2, mpfr_log2, 0, 1e300},
+    {"log2, near 1", ulp_math_log2, mpfr_log2, 1 - 0x1p-30, 1 + 0x1p-30},
     {"log10", ulp_math_log10, mpfr_log10, 0, 1e4},
+    {"log10, large", ulp_math_log10, mpfr_log10, 0, 1e300},
+    {"log10, small", ulp_math_log10, mpfr_log10, 0, 1e-300},
+    {"log10, near 1", ulp_math_log10, mpfr_log10, 1 - 0x1p-30, 1 + 0x1p-30},
     {"erfc", ulp_math_erfc, mpfr_erfc, -6, 28},
 };
 
