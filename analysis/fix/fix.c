@@ -13,6 +13,9 @@
 #include "base/options.h"
 #include "number/function/math.h"
 
+#define KEPT_IN "fp32" /* what plans keep */
+#define PLAN_RUNS 50   /* that a plan makes at least: its draws */
+
 /* ---- what is asked ---- */
 
 static bool is_rule(const char *name)
@@ -106,6 +109,16 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
 
 /* ---- the plan ---- */
 
+/* Plans keep nodes in FP32: has the arithmetic less? */
+static bool may_plan(const struct ulp_fixing *x)
+{
+    const struct ulp_format *storage = &x->arithmetic.storage;
+    struct ulp_arithmetic wide;
+    struct ulp_error error;
+    return storage->precision <= 24 && ulp_arithmetic_find(KEPT_IN, &wide, &error) == ULP_OK &&
+           strcmp(wide.name, x->arithmetic.name) != 0;
+}
+
 static const struct ulp_model *edited(const struct ulp_fixing *x)
 {
     return x->edited ? x->edited : x->model;
@@ -115,7 +128,7 @@ static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
-    const char *const formats[] = {"fp32", fix->arithmetic}, *const targets[] = {fix->arithmetic};
+    const char *const formats[] = {KEPT_IN, fix->arithmetic}, *const targets[] = {fix->arithmetic};
     const struct ulp_search_options wanted = {.reference = options->reference,
                                               .formats = formats,
                                               .format_count = 2,
@@ -128,10 +141,14 @@ static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
                                               .allow_nonfinite_inputs =
                                                   options->allow_nonfinite_inputs,
                                               .thread_count = options->thread_count,
-                                              .progress = options->progress};
+                                              .progress = options->progress,
+                                              .seconds = options->seconds};
     struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
     if (!plan)
         return ulp_out_of_memory(error);
+    if (options->plans) /* every draw is about such a run */
+        options->plans(options->plans_context,
+                       PLAN_RUNS * x->run_seconds / (double)x->sample_count);
     const enum ulp_status status =
         ulp_search_run(edited(x), &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
     if (status != ULP_OK)
@@ -227,6 +244,15 @@ static bool is_better(const struct ulp_fixing *x, const struct ulp_fix_judged *b
            ulp_grade_weigh(after->grade) < ulp_grade_weigh(before->grade);
 }
 
+static const char *why_not(const struct ulp_fix *fix, bool found)
+{
+    if (found)
+        return "40 dB are not enough for it: try --tolerance sqnr_db=60, or --best writes it";
+    return fix->plan || fix->made_count
+               ? "nothing that was tried meets it: --best writes what came nearest"
+               : "no edit helps, and a plan keeps no more than " KEPT_IN;
+}
+
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                             struct ulp_error *error)
 {
@@ -247,7 +273,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         status = ulp_fix_try_edits(x, before, &after, error);
     if (status == ULP_OK)
         status = ulp_fix_report(x, &after, &fix->edited, error);
-    if (status == ULP_OK) /* which judges in draws, also that nothing needs to be kept */
+    if (status == ULP_OK && may_plan(x)) /* judged in draws, also that nothing needs to be kept */
         status = search(x, error);
     if (status == ULP_OK)
         status = list_keeps(x, &keeps, error);
@@ -257,14 +283,10 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         status = ulp_fix_report(x, &after, &fix->after, error);
     if (status != ULP_OK)
         return status;
-    fix->met = fix->plan->met && is_better(x, before, &after);
+    const bool found = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
+    fix->met = found && is_better(x, before, &after);
     if (!fix->met && !x->options->best)
-        return give_reason(
-            x,
-            fix->plan->met
-                ? "40 dB are not enough for it: try --tolerance sqnr_db=60, or --best writes it"
-                : "nothing that was tried meets it: --best writes what came nearest",
-            error);
+        return give_reason(x, why_not(fix, found), error);
     status = write_model(x, &keeps, error);
     fix->met &= fix->path != NULL;
     return status;
@@ -276,8 +298,10 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
     enum ulp_status status = check_options(x, error);
     if (status == ULP_OK)
         status = begin(x, error);
+    const double started = ulp_seconds_now();
     if (status == ULP_OK)
         status = ulp_fix_open(x, &before, error);
+    x->run_seconds = ulp_seconds_now() - started;
     if (status == ULP_ERROR_LIMIT)
         return ulp_fail_at(error, status, "%s", "nothing is fixed (ulpscope doctor says why)");
     if (status == ULP_OK)

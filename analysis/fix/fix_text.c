@@ -54,10 +54,12 @@ void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
     ulp_text_show(out, "%s: it was %s in %s, %s", open_with(fix, false), was, fix->arithmetic,
                   before->text);
     add_miss(out, before);
-    ulp_text_add(out, "; with ");
-    add_done(out, fix);
-    ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
-    if (!fix->met)
+    if (fix->made_count || fix->plan) {
+        ulp_text_add(out, "; with ");
+        add_done(out, fix);
+        ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
+    }
+    if (!fix->met && (fix->made_count || fix->plan))
         add_miss(out, after);
     if (fix->plan)
         ulp_search_say_draws(out, fix->plan);
@@ -193,10 +195,12 @@ static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
         return;
     }
     add_miss(&head->why, before);
-    ulp_text_show(&head->what, ", and is %s with ", ulp_grade_name(after->grade));
-    add_done(&head->what, fix);
-    ulp_text_show(&head->why, "; now %s", after->text);
-    if (!fix->met)
+    if (fix->made_count || fix->plan) {
+        ulp_text_show(&head->what, ", and is %s with ", ulp_grade_name(after->grade));
+        add_done(&head->what, fix);
+        ulp_text_show(&head->why, "; now %s", after->text);
+    }
+    if (!fix->met && (fix->made_count || fix->plan))
         add_miss(&head->why, after);
     if (fix->plan)
         ulp_search_say_draws(&head->why, fix->plan);

@@ -21,6 +21,7 @@ struct ulp_fixing {
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
     struct ulp_model *edited; /* with those taken; NULL: there are none */
+    double run_seconds; /* of the model as it is given, in the reference and in the arithmetic */
 };
 
 /* fix_judge.c. A model with the given one's outputs. */

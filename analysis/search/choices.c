@@ -156,7 +156,8 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
                      : set_choice(choice, options->formats[f], NULL, options, error);
         for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
-                return ulp_fail(error, ULP_ERROR_USAGE, "format %s is there twice",
+                return ulp_fail(error, ULP_ERROR_USAGE,
+                                "format %s is there twice: a search needs a wider and a narrower",
                                 options->formats[f]);
         const struct ulp_format *now = &choice->arithmetic.storage,
                                 *best = &search->choices[widest].arithmetic.storage;

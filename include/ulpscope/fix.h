@@ -65,6 +65,11 @@ struct ulp_fix_options {
     bool allow_nonfinite_inputs;
     int thread_count;
     const struct ulp_observer *progress;
+    /* of the plan: after so many seconds nothing more is tried, as in struct ulp_search_options */
+    double seconds;
+    /* a plan is searched now, which takes at least about so many seconds; may be NULL */
+    void (*plans)(void *plans_context, double seconds);
+    void *plans_context;
 };
 
 /* Strings and arrays belong to the result. */

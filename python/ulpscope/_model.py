@@ -479,6 +479,7 @@ class Model:
         allow_value_change: bool = False,
         best: bool = False,
         confidence: float = 0.99,
+        seconds: float = 0,
         reference: ArithmeticName = "mpfr:128",
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
@@ -487,6 +488,7 @@ class Model:
         """A model that comes out right where it is to run ("trt"), written to path: edits of the graph, each tried by a run, and what a plan keeps in
         FP32 where these are not enough. tolerance: what it must meet ("sqnr_db=60"; none: the verdict is fine). only, without: rules of the lint.
         allow_value_change: also edits that change more than 1e-6 of an output's rms. best: write what came nearest where nothing meets it.
+        seconds: the search of the plan ends then, with the best so far.
         Nothing to fix: no file, and result.path is None."""
         names, sets = self._samples(samples)
         given: dict[str, Any] = {}
@@ -502,6 +504,7 @@ class Model:
                 allow_value_change=allow_value_change,
                 best=best,
                 confidence=confidence,
+                seconds=seconds,
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
                 thread_count=threads,
                 progress=ctypes.pointer(watch.observer),

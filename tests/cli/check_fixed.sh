@@ -135,6 +135,11 @@ expect 1 "every node in FP32" "$program" fix square.onnx -i square.npz -a fp16 -
 shows out "not fixed: it was broken in fp16" "every node in FP32"
 shows out "no file: the plan keeps every" "every node in FP32"
 [ ! -e all.onnx ] || fail "every node in FP32: there is a file"
+expect 1 "nothing wider" "$program" fix own.onnx -i own.npz -a fp32 --tolerance sqnr_db=250 --only eps-zero -q -o all.onnx
+shows out "not fixed: it was broken in fp32" "nothing wider"
+shows out "a plan keeps no more than fp32" "nothing wider"
+expect 1 "stopped" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0.001
+expect 2 "stopped at once" "$program" fix square.onnx -i square.npz -a fp16 -q -o all.onnx --stop-after 0
 # 40 dB are met, and what the outputs are for is not: that is no fix, unless they are what was asked for
 expect 1 "still broken" "$program" fix choice.onnx -i choice.npz -a fp16 -q -o choice.fixed.onnx
 shows out "not fixed: it was broken in fp16" "still broken"

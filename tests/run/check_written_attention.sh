@@ -60,6 +60,9 @@ for name, (nodes, constants, shapes, outputs, why) in CASES.items():
     report, text = json.load(open("a.json")), " ".join(page.stdout.split())
     wanted = (1, 0) if why is None else (0, 0) if why == "no attention" else (0, 1)
     found = (report["attentions_joined"], report["attentions_apart"])
+    inner = subprocess.run([program, "audit", "m.onnx", "-i", "i.npz", "-a", "fp16,written-attention=kernel", "--keep", "p=fp32", "-q"], capture_output=True, text=True)
+    if why is None and "a step of the attention 'y', one kernel here" not in inner.stderr:
+        sys.exit(f"{name}: {inner.stderr or inner.stdout}")
     if found != wanted or (why and why not in text) or (why is None and "1 attention that the graph writes out: one kernel each" not in text):
         sys.exit(f"{name}: {found} for {wanted}; {text}")
 END

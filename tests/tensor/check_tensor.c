@@ -1,10 +1,13 @@
 /* tensor: shapes, hostile sizes, broadcasting, and conversion between every pair of elements. */
 #include "tests/support/test.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
 
+#include "base/random.h"
+#include "base/text/text.h"
 #include "number/mpfr_record.h"
 #include "tensor/lower.h"
 #include "tensor/stored.h"
@@ -216,6 +219,34 @@ START_TEST(floats_to_integers_saturate)
         ulp_tensor_free(&out);
     }
     ulp_tensor_free(&in);
+}
+END_TEST
+
+/* FP32 is moved by the draw of its place, one uniform number each, in every instruction set. */
+START_TEST(floats_are_moved_by_their_draws)
+{
+    const size_t count = 1003; /* no whole number of blocks */
+    const uint64_t seed = 5, key = seed ^ ulp_hash("w", 1);
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1,
+                                (int64_t[]){(int64_t)count}, &error),
+              error);
+    float *x = in.data;
+    for (size_t i = 0; i < count; i++)
+        x[i] = i % 7 == 5   ? FLT_MAX
+               : i % 7 == 6 ? -0.0F
+                            : (float)ldexp((double)i + 0.3, (int)(i % 280) - 150);
+    ck_ulp_ok(ulp_tensor_perturb(&out, &in, 11, seed, "w", NULL, &error), error);
+    for (size_t i = 0; i < count; i++) {
+        const double u = ulp_random_uniform(key, i), change = 0x1p-9 * (2 * u - 1);
+        const float moved = (float)((double)x[i] * (1 + change)),
+                    expected = isfinite(moved) ? moved : x[i], got = ((float *)out.data)[i];
+        ck_expect(memcmp(&got, &expected, sizeof got) == 0, "%zu: %a is %a, not %a", i, x[i], got,
+                  expected);
+    }
+    ulp_tensor_free(&in);
+    ulp_tensor_free(&out);
 }
 END_TEST
 
@@ -461,6 +492,7 @@ int main(void)
     tcase_add_test(tests, big_integers_round_once);
     tcase_add_test(tests, floats_to_integers_saturate);
     tcase_add_test(tests, perturbed_tensors_are_close);
+    tcase_add_test(tests, floats_are_moved_by_their_draws);
     tcase_add_test(tests, constants_are_lowered_by_rule);
     tcase_add_test(tests, constants_that_fit_stay);
     tcase_add_test(tests, stored_floats_are_their_codes);

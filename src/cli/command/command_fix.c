@@ -16,7 +16,8 @@ enum {
     OPTION_BEST,
     OPTION_CONFIDENCE,
     OPTION_HTML,
-    OPTION_REFERENCE
+    OPTION_REFERENCE,
+    OPTION_STOP_AFTER
 };
 
 struct words {
@@ -44,6 +45,7 @@ static const struct argp_option option_list[] = {
     {"allow-value-change", OPTION_CHANGE, 0, 0, "Also edits that change more than 1e-6 of an output's rms in exact arithmetic: masks and epsilons that the format holds", 0},
     {"best", OPTION_BEST, 0, 0, "Where nothing meets the tolerance, write what came nearest", 0},
     {"confidence", OPTION_CONFIDENCE, "SHARE", 0, "Of the plan: the share of 50 draws that must hold (default 0.99)", 0},
+    {"stop-after", OPTION_STOP_AFTER, "SECONDS", 0, "End the search of the plan then, and take the best so far", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
     HTML_ROW(OPTION_HTML),
     {0},
@@ -86,6 +88,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!(fix->confidence > 0 && fix->confidence < 1))
             refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99",
                    argument);
+        return 0;
+    case OPTION_STOP_AFTER:
+        fix->seconds = read_number(state, "--stop-after", argument, 1e-3, 1e9);
         return 0;
     case OPTION_REFERENCE: options->reference = argument; return 0;
     case OPTION_HTML: options->html = argument; return 0;
@@ -131,6 +136,18 @@ struct making {
     struct progress progress;
 };
 
+/* Of a large model, before hours of it are gone. */
+static void announce_plan(void *context, double seconds)
+{
+    struct making *making = context;
+    if (making->options->common.quiet || seconds < 60)
+        return;
+    progress_clear(&making->progress);
+    say(stderr,
+        "ulpscope: a plan takes about %.0f minutes here: --stop-after SECONDS ends its search\n",
+        seconds / 60);
+}
+
 static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ulp_error *error)
 {
     const struct fix_options *options = making->options;
@@ -156,6 +173,8 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
     wanted.allow_nonfinite_inputs = common->allow_nonfinite_inputs;
     wanted.thread_count = common->threads;
     wanted.progress = &observer;
+    wanted.plans = announce_plan;
+    wanted.plans_context = making;
     status = ulp_fix_run(making->model, &wanted, making->samples.searched,
                          making->samples.given.count, out, error);
     progress_clear(&making->progress);

@@ -34,6 +34,33 @@ static void choose_bodies(const struct ulp_step *step, bool *chosen)
     }
 }
 
+static bool reads(const struct ulp_node *node, int value)
+{
+    for (size_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] == value)
+            return true;
+    return false;
+}
+
+/* The node that an attention is computed in of which the named one is a step
+ * (written-attention=kernel); NULL: it is none. */
+static const char *find_joined(const struct ulp_plan *plan, const char *name)
+{
+    const struct ulp_node *node = NULL;
+    for (size_t i = 0; i < plan->left_count && !node; i++)
+        node = strcmp(plan->left[i].node->name, name) == 0 ? plan->left[i].node : NULL;
+    for (size_t steps = 0; node && steps < plan->left_count; steps++) {
+        const struct ulp_node *next = NULL;
+        for (size_t n = 0; n < plan->node_count; n++)
+            if (strcmp(plan->nodes[n].step->name, node->name) == 0)
+                return node->name;
+        for (size_t i = 0; i < plan->left_count && node->output_count && !next; i++)
+            next = reads(plan->left[i].node, node->outputs[0]) ? plan->left[i].node : NULL;
+        node = next;
+    }
+    return NULL;
+}
+
 /* "no node is called 'x' (did you mean ...?)", with the node of the value of that name. */
 enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name,
                                    struct ulp_error *error)
@@ -41,6 +68,10 @@ enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name
     struct ulp_text text = {0};
     ulp_text_add(&text, "no node is called '%s'", name);
     size_t before = text.length;
+    const char *joined = find_joined(plan, name);
+    if (joined)
+        ulp_text_add(&text, ": it is a step of the attention '%s', one kernel here: keep that",
+                     joined);
     for (size_t n = 0; n < plan->node_count && text.length == before; n++) {
         const struct ulp_step *step = plan->nodes[n].step;
         for (size_t o = 0; o < step->output_count; o++)
