@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "ops/ops_move.h"
 
 /* May the epilogue put its results in the place of the sums? Those who look at the call's parts
  * (trace, probe) see both. */
@@ -37,6 +38,32 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
         status = ulp_call_temporary(call, &sums->acc, error);
     sums->out = &sums->acc;
     sums->store = rounded;
+    return status;
+}
+
+enum ulp_status ulp_product_lay(const struct ulp_call *call, struct ulp_contraction *problem,
+                                struct ulp_product_steps steps, struct ulp_error *error)
+{
+    const struct {
+        const int64_t **table;
+        size_t count;
+        int64_t step;
+    } wanted[] = {
+        {&problem->a.line_offset, problem->m, steps.a_line},
+        {&problem->a.k_offset, problem->k, steps.a_k},
+        {&problem->b.line_offset, problem->n, steps.b_line},
+        {&problem->b.k_offset, problem->k, steps.b_k},
+        {&problem->out_row_offset, problem->m, steps.row},
+        {&problem->out_column_offset, problem->n, steps.column},
+    };
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == ULP_OK; i++) {
+        int64_t *table = NULL;
+        if (!*wanted[i].table) {
+            status = ulp_move_table(call, &table, wanted[i].count, 0, wanted[i].step, error);
+            *wanted[i].table = table;
+        }
+    }
     return status;
 }
 

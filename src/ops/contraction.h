@@ -16,6 +16,14 @@ struct ulp_sums {
  * with_epilogue false: it would change nothing, the sums are the result. */
 enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool with_epilogue,
                                struct ulp_sums *sums, struct ulp_error *error);
+/* How far apart neighbours lie in the tensors of a product: lines and k of each factor, rows and
+ * columns of the sums. */
+struct ulp_product_steps {
+    int64_t a_line, a_k, b_line, b_k, row, column;
+};
+/* The problem's tables for its m, n and k, but those that it has already. */
+enum ulp_status ulp_product_lay(const struct ulp_call *call, struct ulp_contraction *problem,
+                                struct ulp_product_steps steps, struct ulp_error *error);
 /* One contraction into the sums; problem's out and store are set here. Several may each fill a
  * part. */
 enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,

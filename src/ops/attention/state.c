@@ -226,7 +226,7 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *x = call->in[0], *w = call->in[1], *past = ulp_call_in(call, 3);
     const int64_t lines = x->dims[0] * x->dims[1], length = x->dims[2], k = w->dims[2],
                   whole = length + k - 1;
-    int64_t *w_batch, *x_batch, *o_batch, *none, *k_table, *column;
+    int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_tensor padded, zero;
     struct ulp_sums sums;
     enum ulp_status status;
@@ -251,9 +251,6 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     if ((status = ulp_call_take(call, (size_t)lines, sizeof *w_batch, &w_batch, error)) != ULP_OK ||
         (status = ulp_move_table(call, &x_batch, (size_t)lines, 0, whole, error)) != ULP_OK ||
         (status = ulp_move_table(call, &o_batch, (size_t)lines, 0, length, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &none, 1, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &k_table, (size_t)k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)length, 0, 1, error)) != ULP_OK ||
         (status = ulp_sums_begin(call, x->type, true, &sums, error)) != ULP_OK)
         return status;
     for (int64_t i = 0; i < lines; i++)
@@ -263,16 +260,16 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         .m = 1,
         .n = (size_t)length,
         .k = (size_t)k,
-        .a = {.tensor = w, .batch_offset = w_batch, .line_offset = none, .k_offset = k_table},
-        .b = {.tensor = &padded,
-              .batch_offset = x_batch,
-              .line_offset = column,
-              .k_offset = k_table},
+        .a = {.tensor = w, .batch_offset = w_batch},
+        .b = {.tensor = &padded, .batch_offset = x_batch},
         .out_batch_offset = o_batch,
-        .out_row_offset = none,
-        .out_column_offset = column,
     };
-    status = ulp_sums_add(call, &sums, &problem, error);
+    status =
+        ulp_product_lay(call, &problem,
+                        (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = 1, .column = 1},
+                        error);
+    if (status == ULP_OK)
+        status = ulp_sums_add(call, &sums, &problem, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "--c-", error) : status;
 }
 

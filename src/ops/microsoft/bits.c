@@ -182,26 +182,18 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
 {
     const struct packed *p = &d->p;
     const size_t m = call->in[0]->count / (size_t)p->k;
-    int64_t *none, *a_line, *k, *b_line, *row, *column;
-    enum ulp_status status = ulp_move_table(call, &none, 1, 0, 0, error);
-    if (status != ULP_OK || (status = ulp_move_table(call, &a_line, m, 0, p->k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &k, (size_t)p->k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)count, 0, p->k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, m, 0, p->n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)count, first, 1, error)) != ULP_OK)
-        return status;
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = m,
         .n = (size_t)count,
         .k = (size_t)p->k,
-        .a = {.tensor = call->in[0], .batch_offset = none, .line_offset = a_line, .k_offset = k},
-        .b = {.tensor = &d->out, .batch_offset = none, .line_offset = b_line, .k_offset = k},
-        .out_batch_offset = none,
-        .out_row_offset = row,
-        .out_column_offset = column,
+        .a = {.tensor = call->in[0]},
+        .b = {.tensor = &d->out},
+        .out_batch_offset = &first,
     };
-    return ulp_sums_add(call, sums, &problem, error);
+    const struct ulp_product_steps steps = {p->k, 1, p->k, 1, p->n, 1};
+    const enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
+    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
 }
 
 static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)

@@ -285,28 +285,24 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
     struct ulp_call inner = *call;
     struct ulp_tensor *result;
     struct ulp_sums sums;
-    int64_t *none, *k, *b_line, *row, *column;
     enum ulp_status status = ulp_call_make(call, call->in[X]->type, 2, dims, &result, error);
-    if (status != ULP_OK || (status = ulp_move_table(call, &none, 1, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &k, (size_t)layer->k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)layer->n, 0, layer->k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)count, 0, layer->n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)layer->n, 0, 1, error)) != ULP_OK)
+    if (status != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = (size_t)count,
         .n = (size_t)layer->n,
         .k = (size_t)layer->k,
-        .a = {.tensor = x, .batch_offset = none, .line_offset = lines, .k_offset = k},
-        .b = {.tensor = weights, .batch_offset = none, .line_offset = b_line, .k_offset = k},
-        .out_batch_offset = none,
-        .out_row_offset = row,
-        .out_column_offset = column,
+        .a = {.tensor = x, .line_offset = lines},
+        .b = {.tensor = weights},
     };
+    const struct ulp_product_steps steps = {
+        .a_k = 1, .b_line = layer->k, .b_k = 1, .row = layer->n, .column = 1};
     inner.out = result;
     inner.output_count = 1;
-    status = ulp_sums_begin(&inner, result->type, true, &sums, error);
+    status = ulp_product_lay(call, &problem, steps, error);
+    if (status == ULP_OK)
+        status = ulp_sums_begin(&inner, result->type, true, &sums, error);
     if (status == ULP_OK)
         status = ulp_sums_add(&inner, &sums, &problem, error);
     *out = *sums.out;

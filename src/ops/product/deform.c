@@ -185,7 +185,7 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
 {
     const int64_t out = call->in[1]->dims[0] / d->groups, k = d->channels / d->groups * d->taps,
                   batches = d->batch * d->groups;
-    int64_t *w_batch, *x_batch, *o_batch, *w_line, *w_k, *x_line, *x_k, *row;
+    int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_sums sums;
     enum ulp_status status;
     if ((status = ulp_move_table(call, &w_batch, (size_t)batches, 0, 0, error)) != ULP_OK ||
@@ -193,11 +193,6 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
             ULP_OK ||
         (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels, error)) !=
             ULP_OK ||
-        (status = ulp_move_table(call, &w_line, (size_t)out, 0, k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &w_k, (size_t)k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &x_line, (size_t)d->pixels, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &x_k, (size_t)k, 0, d->pixels, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)out, 0, d->pixels, error)) != ULP_OK ||
         (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums, error)) !=
             ULP_OK)
         return status;
@@ -208,16 +203,14 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
         .m = (size_t)out,
         .n = (size_t)d->pixels,
         .k = (size_t)k,
-        .a = {.tensor = call->in[1],
-              .batch_offset = w_batch,
-              .line_offset = w_line,
-              .k_offset = w_k},
-        .b = {.tensor = columns, .batch_offset = x_batch, .line_offset = x_line, .k_offset = x_k},
+        .a = {.tensor = call->in[1], .batch_offset = w_batch},
+        .b = {.tensor = columns, .batch_offset = x_batch},
         .out_batch_offset = o_batch,
-        .out_row_offset = row,
-        .out_column_offset = x_line,
     };
-    status = ulp_sums_add(call, &sums, &problem, error);
+    status = ulp_product_lay(call, &problem,
+                             (struct ulp_product_steps){k, 1, 1, d->pixels, d->pixels, 1}, error);
+    if (status == ULP_OK)
+        status = ulp_sums_add(call, &sums, &problem, error);
     return status == ULP_OK ? ulp_sums_end(call, &sums, "---c-", error) : status;
 }
 

@@ -84,7 +84,7 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
                                 struct ulp_error *error)
 {
     struct matmul s;
-    int64_t *a_batch, *b_batch, *o_batch, *a_line, *b_line, *o_row, *a_k, *b_k, *o_column;
+    int64_t *a_batch, *b_batch, *o_batch;
     enum ulp_status status = read_matmul(a, b, &s, error);
     if (status != ULP_OK || call->out[0].count == 0)
         return status;
@@ -96,27 +96,21 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
     }
     if ((status = batch_offsets(call, &s, a, &a_batch, error)) != ULP_OK ||
         (status = batch_offsets(call, &s, b, &b_batch, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_line, (size_t)s.m, 0, s.k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_k, (size_t)s.k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)s.n, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_k, (size_t)s.k, 0, s.n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_row, (size_t)s.m, 0, s.n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_column, (size_t)s.n, 0, 1, error)) != ULP_OK)
+        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = (size_t)batches,
         .m = (size_t)s.m,
         .n = (size_t)s.n,
         .k = (size_t)s.k,
-        .a = {.tensor = a, .batch_offset = a_batch, .line_offset = a_line, .k_offset = a_k},
-        .b = {.tensor = b, .batch_offset = b_batch, .line_offset = b_line, .k_offset = b_k},
+        .a = {.tensor = a, .batch_offset = a_batch},
+        .b = {.tensor = b, .batch_offset = b_batch},
         .out_batch_offset = o_batch,
-        .out_row_offset = o_row,
-        .out_column_offset = o_column,
         .is_matrices = true,
     };
-    return ulp_sums_add(call, sums, &problem, error);
+    const struct ulp_product_steps steps = {s.k, 1, 1, s.n, s.n, 1};
+    status = ulp_product_lay(call, &problem, steps, error);
+    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
 }
 
 static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)
@@ -166,29 +160,24 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
                               struct ulp_error *error)
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
-    int64_t m = 0, n = 0, k = 0, *a_line, *a_k, *b_line, *b_k, *row, *column;
+    int64_t m = 0, n = 0, k = 0;
     enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
-    if (status != ULP_OK || call->out[0].count == 0 ||
-        (status = ulp_move_table(call, &a_line, (size_t)m, 0, turn_a ? 1 : k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_k, (size_t)k, 0, turn_a ? m : 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)n, 0, turn_b ? k : 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_k, (size_t)k, 0, turn_b ? 1 : n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)m, 0, n, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)n, 0, 1, error)) != ULP_OK)
+    if (status != ULP_OK || call->out[0].count == 0)
         return status;
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = (size_t)m,
         .n = (size_t)n,
         .k = (size_t)k,
-        .a = {.tensor = a, .line_offset = a_line, .k_offset = a_k},
-        .b = {.tensor = b, .line_offset = b_line, .k_offset = b_k},
-        .out_row_offset = row,
-        .out_column_offset = column,
+        .a = {.tensor = a},
+        .b = {.tensor = b},
         .is_matrices = true,
         .turned = turn_b,
     };
-    return ulp_sums_add(call, sums, &problem, error);
+    const struct ulp_product_steps steps = {
+        turn_a ? 1 : k, turn_a ? m : 1, turn_b ? k : 1, turn_b ? 1 : n, n, 1};
+    status = ulp_product_lay(call, &problem, steps, error);
+    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
 }
 
 static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)

@@ -41,13 +41,6 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
                                 const struct ulp_tensor *b, size_t lines, size_t k, bool store,
                                 struct ulp_error *error)
 {
-    int64_t *k_offset, *b_line, *row, *column;
-    enum ulp_status status = ulp_move_table(call, &k_offset, k, 0, 1, error);
-    if (status != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, lines, 0, (int64_t)k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, rows, 0, (int64_t)lines, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, lines, 0, 1, error)) != ULP_OK)
-        return status;
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = rows,
@@ -55,12 +48,13 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
         .k = k,
         .out = out,
         .store = store,
-        .out_row_offset = row,
-        .out_column_offset = column,
-        .a = {.tensor = a, .line_offset = a_line, .k_offset = k_offset},
-        .b = {.tensor = b, .line_offset = b_line, .k_offset = k_offset},
+        .a = {.tensor = a, .line_offset = a_line},
+        .b = {.tensor = b},
     };
-    return ulp_call_contract(call, &problem, error);
+    const struct ulp_product_steps steps = {
+        .a_k = 1, .b_line = (int64_t)k, .b_k = 1, .row = (int64_t)lines, .column = 1};
+    const enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
+    return status == ULP_OK ? ulp_call_contract(call, &problem, error) : status;
 }
 
 struct cell_operands {

@@ -55,19 +55,12 @@ enum ulp_status ulp_coded_multiply(struct ulp_call *call, struct ulp_tensor *out
 {
     const size_t k = weights->k, lines = weights->lines;
     struct ulp_tensor bytes, a_scale, a_zero, codes, *sums;
-    int64_t *a_line, *a_k, *b_line, *b_k, *row, *column;
     enum ulp_status status = ulp_quantize_dynamic(call, a, &bytes, &a_scale, &a_zero, error);
     if (status != ULP_OK ||
         (status = ulp_integer_combine(call, &codes, "x - zero", &bytes, &a_zero, 0, error)) !=
             ULP_OK ||
         (status = ulp_call_make(call, ULP_TYPE_INT32, 2, (int64_t[]){(int64_t)rows, (int64_t)lines},
-                                &sums, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_line, rows, 0, (int64_t)k, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_k, k, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, lines, 0, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_k, k, 0, (int64_t)lines, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, rows, 0, (int64_t)lines, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, lines, 0, 1, error)) != ULP_OK)
+                                &sums, error)) != ULP_OK)
         return status;
     struct ulp_contraction problem = {
         .batch_count = 1,
@@ -75,12 +68,13 @@ enum ulp_status ulp_coded_multiply(struct ulp_call *call, struct ulp_tensor *out
         .n = lines,
         .k = k,
         .out = sums,
-        .out_row_offset = row,
-        .out_column_offset = column,
-        .a = {.tensor = &codes, .line_offset = a_line, .k_offset = a_k},
-        .b = {.tensor = &weights->codes, .line_offset = b_line, .k_offset = b_k},
+        .a = {.tensor = &codes},
+        .b = {.tensor = &weights->codes},
     };
-    status = ulp_call_contract(call, &problem, error);
+    const struct ulp_product_steps steps = {(int64_t)k, 1, 1, (int64_t)lines, (int64_t)lines, 1};
+    status = ulp_product_lay(call, &problem, steps, error);
+    if (status == ULP_OK)
+        status = ulp_call_contract(call, &problem, error);
     if (status != ULP_OK)
         return status;
     const struct ulp_operand line = {.row_stride = (int64_t)lines, .position_stride = 1};
