@@ -113,8 +113,7 @@ bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset)
 
 int64_t ulp_lint_int(struct ulp_lint_place place, const char *attribute, int64_t fallback)
 {
-    const struct ulp_attribute *found = ulp_node_attribute(place.node, attribute);
-    return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
+    return ulp_node_int(place.node, attribute, fallback);
 }
 
 bool ulp_lint_moves(struct ulp_lint_place place)

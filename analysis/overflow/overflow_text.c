@@ -27,13 +27,6 @@ static double show_bits(double bits)
     return fabs(bits) < 0.05 ? 0 : bits;
 }
 
-static void add_node(const struct ulp_page *page, const struct ulp_overflow_node *node, int used)
-{
-    ulp_text_add(page->out, "node %zu ", node->index);
-    ulp_page_name(page, node->name, used + 13 + (int)strlen(node->op));
-    ulp_text_add(page->out, " (%s)", node->op);
-}
-
 static const struct ulp_overflow_node *find_node(const struct ulp_overflow_lane *lane,
                                                  ptrdiff_t index)
 {
@@ -347,7 +340,7 @@ static void add_why(const struct ulp_page *page, const struct ulp_overflow_forec
         ulp_text_add(&text, "; %s", ulp_overflow_effect_name(node->effect));
     if (node->born && end) {
         ulp_text_add(&text, "%s", node->effect == ULP_OVERFLOW_ABSORBED ? " by " : " at ");
-        add_node(&inner, end, 0);
+        ulp_page_node(&inner, end->index, end->name, end->op, 0);
     }
     ulp_text_add(page->out, "      ");
     ulp_page_broken(page, &text, 8, 6);
@@ -376,7 +369,7 @@ static void add_row(const struct ulp_page *page, const struct ulp_overflow_node 
                  ULP_FIGURE("%.1f", show_bits(output->headroom_bits)),
                  ULP_FIGURE("%.2e", output->largest), ULP_FIGURE("%.2e", output->smallest),
                  output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
-    add_node(page, node, 58);
+    ulp_page_node(page, node->index, node->name, node->op, 58);
     ulp_text_add(page->out, "\n");
 }
 
@@ -434,7 +427,7 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_overflow_no
     if (hidden->first >= 0)
         ulp_text_add(page->out, ", from k = %td on", hidden->first);
     ulp_text_add(page->out, "\n      in ");
-    add_node(page, node, 9);
+    ulp_page_node(page, node->index, node->name, node->op, 9);
     ulp_text_add(page->out, "\n");
 }
 
@@ -478,7 +471,7 @@ static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_
     const struct ulp_page inner = ulp_page_make(&text, 0, false);
     ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
                  lane->arithmetic.storage.name, 100 * absorbed / additions);
-    add_node(&inner, most, 0);
+    ulp_page_node(&inner, most->index, most->name, most->op, 0);
     ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
     ulp_text_add(page->out, "  ");
     ulp_page_broken(page, &text, 6, 2);

@@ -13,14 +13,6 @@
 
 enum { LISTED = 16, NEAREST = 5 };
 
-static void add_name(const struct ulp_page *page, size_t index, const char *name, const char *op,
-                     int used)
-{
-    ulp_text_add(page->out, "node %zu ", index);
-    ulp_page_name(page, name, used + 13 + (int)strlen(op));
-    ulp_text_add(page->out, " (%s)", op);
-}
-
 static const struct ulp_proof_node *find_node(const struct ulp_proof *proof, ptrdiff_t index)
 {
     for (size_t n = 0; n < proof->node_count; n++)
@@ -118,7 +110,7 @@ static void add_cause(const struct ulp_page *page, const struct ulp_proof *proof
         ulp_text_add(page->out, "because nothing bounds it");
     if (grew && grew != node) {
         ulp_text_add(page->out, "; the bound grew at ");
-        add_name(page, grew->index, grew->name, grew->op, 24);
+        ulp_page_node(page, grew->index, grew->name, grew->op, 24);
         ulp_text_add(page->out, ", from %.3g to %.3g", node->grew_from, bound_of(grew));
     } else if (grew && isfinite(bound_of(node))) {
         ulp_text_add(page->out, ", that of its inputs %.3g", node->inputs);
@@ -164,11 +156,11 @@ static void add_why(const struct ulp_page *page, const struct ulp_proof *proof)
                                 *nearest = find_nearest(proof, INFINITY);
     if (first) {
         ulp_text_add(page->out, "not proven: ");
-        add_name(page, first->index, first->name, first->op, 14);
+        ulp_page_node(page, first->index, first->name, first->op, 14);
         ulp_text_add(page->out, ", ");
         add_cause(page, proof, first);
     } else if (nearest) {
-        add_name(page, nearest->index, nearest->name, nearest->op, 50);
+        ulp_page_node(page, nearest->index, nearest->name, nearest->op, 50);
         ulp_text_add(page->out, " has the largest bound, %.3g of %.5g", bound_of(nearest),
                      proof->format.max_finite);
     } else {
@@ -263,7 +255,7 @@ static void add_unproven(const struct ulp_page *page, const struct ulp_proof *pr
         if (verdict_of(node) != ULP_PROOF_NOT_PROVEN || listed++ >= LISTED)
             continue;
         ulp_text_add(page->out, "  ");
-        add_name(page, node->index, node->name, node->op, 2);
+        ulp_page_node(page, node->index, node->name, node->op, 2);
         ulp_text_add(page->out, "\n      ");
         add_cause(page, proof, node);
         ulp_text_add(page->out, "\n");
@@ -287,7 +279,7 @@ static void add_nearest(const struct ulp_page *page, const struct ulp_proof *pro
         below = bound_of(best);
         ulp_text_add(page->out, "  %10.3g %6.1f  ", below,
                      ulp_math_log2(proof->format.max_finite / ulp_math_max(below, 0x1p-1000)));
-        add_name(page, best->index, best->name, best->op, 21);
+        ulp_page_node(page, best->index, best->name, best->op, 21);
         ulp_text_add(page->out, "\n");
     }
 }
@@ -307,7 +299,7 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
             if (hidden->proven || listed++ >= LISTED)
                 continue;
             ulp_text_add(page->out, "  ");
-            add_name(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
+            ulp_page_node(page, proof->nodes[n].index, proof->nodes[n].name, proof->nodes[n].op, 2);
             ulp_text_show(page->out,
                           isinf(hidden->bound) ? ": %s, not bounded\n" : ": %s, at most %.3g\n",
                           hidden->what, hidden->bound);

@@ -9,20 +9,12 @@
 
 #include "analysis/writing/columns.h"
 
-/* "node N NAME (OP)" after `used` columns of a line. */
-static void add_node(const struct ulp_page *page, const struct ulp_audit_node *node, int used)
-{
-    ulp_text_add(page->out, "node %zu ", node->index);
-    ulp_page_name(page, node->name, used + 13 + (int)strlen(node->op));
-    ulp_text_add(page->out, " (%s)", node->op);
-}
-
 /* "  BEFORE: node N NAME (OP)" on a line of its own. */
 static void add_line(const struct ulp_page *page, const char *colour, const char *before,
                      const struct ulp_audit_node *node)
 {
     ulp_text_add(page->out, "  %s%s: ", colour, before);
-    add_node(page, node, 4 + (int)strlen(before));
+    ulp_page_node(page, node->index, node->name, node->op, 4 + (int)strlen(before));
     ulp_text_add(page->out, "%s\n", *colour ? page->off : "");
 }
 
@@ -37,8 +29,9 @@ static void add_fate(const struct ulp_page *page, const struct ulp_audit_lane *l
         ulp_text_add(page->out, "\n");
     }
     if (overflow->absorbed_by >= 0) {
+        const struct ulp_audit_node *absorbed = &lane->nodes[overflow->absorbed_by];
         ulp_text_add(page->out, "    absorbed by ");
-        add_node(page, &lane->nodes[overflow->absorbed_by], 32);
+        ulp_page_node(page, absorbed->index, absorbed->name, absorbed->op, 32);
         ulp_text_add(page->out, overflow->absorber_count > 1 ? " and %zu more\n" : "\n",
                      overflow->absorber_count - 1);
     }

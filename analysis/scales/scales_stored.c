@@ -6,12 +6,6 @@
 #include "number/function/math.h"
 #include "number/round/round.h"
 
-static int64_t read_int(const struct ulp_node *node, const char *name, int64_t fallback)
-{
-    const struct ulp_attribute *found = ulp_node_attribute(node, name);
-    return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
-}
-
 static bool is_mxfp8(const struct ulp_node *node)
 {
     return strcmp(node->op_type, "TRT_MXFP8DequantizeLinear") == 0;
@@ -38,8 +32,8 @@ void ulp_stored_lay(struct ulp_stored *stored, int axis, size_t run)
 bool ulp_stored_read(const struct ulp_node *node, const struct ulp_tensor *values,
                      const struct ulp_tensor *scale, struct ulp_stored *out)
 {
-    const int64_t block = read_int(node, "block_size", is_mxfp8(node) ? 32 : 0);
-    int64_t axis = read_int(node, "axis", is_mxfp8(node) ? -1 : 1);
+    const int64_t block = ulp_node_int(node, "block_size", is_mxfp8(node) ? 32 : 0);
+    int64_t axis = ulp_node_int(node, "axis", is_mxfp8(node) ? -1 : 1);
     *out = (struct ulp_stored){.values = values,
                                .scale = scale,
                                .powers = ulp_stored_has_powers(node, scale)};
@@ -123,8 +117,8 @@ int ulp_summed_axis(const struct ulp_node *reader, bool second, int rank)
     if (strcmp(reader->op_type, "MatMul") == 0)
         return rank < 2 ? 0 : second ? rank - 2 : rank - 1;
     if (strcmp(reader->op_type, "Gemm") == 0)
-        return second ? (read_int(reader, "transB", 0) ? 1 : 0)
-                      : (read_int(reader, "transA", 0) ? 0 : 1);
+        return second ? (ulp_node_int(reader, "transB", 0) ? 1 : 0)
+                      : (ulp_node_int(reader, "transA", 0) ? 0 : 1);
     return strcmp(reader->op_type, "Conv") == 0 && second ? 1 : -1;
 }
 

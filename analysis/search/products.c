@@ -5,12 +5,6 @@
 #include "analysis/search/searcher.h"
 #include "graph/graph.h"
 
-static int64_t find_int(const struct ulp_node *node, const char *name, int64_t absent)
-{
-    const struct ulp_attribute *attribute = ulp_node_attribute(node, name);
-    return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : absent;
-}
-
 /* The dimension of the input, the axis counted from the front or, negative, from the end; 0: it is
  * not known. */
 static size_t find_dim(const struct ulp_plan_node *node, size_t input, int axis)
@@ -54,13 +48,13 @@ static bool is_product(const struct ulp_searcher *search, const struct ulp_plan_
     if (strcmp(op, "MatMul") == 0 && find_dim(node, 1, -2))
         *k = *run = find_dim(node, 0, -1);
     if (strcmp(op, "Gemm") == 0)
-        *k = *run = find_dim(node, 0, find_int(from, "transA", 0) ? 0 : 1);
+        *k = *run = find_dim(node, 0, ulp_node_int(from, "transA", 0) ? 0 : 1);
     if (strcmp(op, "Conv") == 0) {
         const size_t channels = find_dim(node, 1, 1);
         *k = *run = channels;
         for (int d = 2; find_dim(node, 1, d); d++)
             *k *= find_dim(node, 1, d);
-        if (find_int(from, "group", 1) == 1)
+        if (ulp_node_int(from, "group", 1) == 1)
             return channels > 0;
         /* blocks of a graph lie along all channels, those of a product in a group's */
         for (size_t c = 0; c < search->choice_count; c++) {
@@ -86,7 +80,7 @@ int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input)
     if (strcmp(from->op_type, "MatMul") == 0)
         return input ? rank - 2 : rank - 1;
     if (strcmp(from->op_type, "Gemm") == 0)
-        return (find_int(from, input ? "transB" : "transA", 0) != 0) == (input == 1);
+        return (ulp_node_int(from, input ? "transB" : "transA", 0) != 0) == (input == 1);
     return 1; /* channels */
 }
 

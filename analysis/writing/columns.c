@@ -40,6 +40,14 @@ void ulp_page_name(const struct ulp_page *page, const char *name, int used)
         ulp_text_show(page->out, "%s", name);
 }
 
+void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, const char *op,
+                   int used)
+{
+    ulp_text_add(page->out, "node %zu ", index);
+    ulp_page_name(page, name, used + 13 + (int)strlen(op));
+    ulp_text_add(page->out, " (%s)", op);
+}
+
 size_t ulp_page_columns(const char *text, size_t length)
 {
     size_t columns = 0;

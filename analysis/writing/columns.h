@@ -26,6 +26,9 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
  * front. */
 void ulp_page_name(const struct ulp_page *page, const char *name, int used);
+/* "node N NAME (OP)" so. */
+void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, const char *op,
+                   int used);
 /* What stands between single quotes of a shell: there it changes nothing but a quote. */
 void ulp_quoted_add(struct ulp_text *out, const char *text);
 /* The columns of a text of so many bytes. */

@@ -79,6 +79,14 @@ struct ulp_operand {
     int64_t row_stride, position_stride;
     const struct ulp_format *storage; /* of a float output; NULL: the arithmetic's */
 };
+/* Which of the tensor's elements the position of the row is. */
+static inline int64_t ulp_operand_place(const struct ulp_operand *operand, size_t row,
+                                        size_t position)
+{
+    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
+           (operand->position_offset ? operand->position_offset[position]
+                                     : (int64_t)position * operand->position_stride);
+}
 
 /* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it
  * fills positions[] with those (0 <= p < row_length) that exist in row r, in increasing order, and

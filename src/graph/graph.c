@@ -39,6 +39,12 @@ const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, cons
     return NULL;
 }
 
+int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fallback)
+{
+    const struct ulp_attribute *found = ulp_node_attribute(node, name);
+    return found && found->kind == ULP_ATTRIBUTE_INT && !found->reference ? found->i : fallback;
+}
+
 const char *ulp_model_path(const struct ulp_model *model)
 {
     return model->path;

@@ -127,6 +127,8 @@ struct ulp_mapping {
 /* The node's attribute of that name, or NULL. For names an operator asks for: it looks through the
  * node's list. */
 const struct ulp_attribute *ulp_node_attribute(const struct ulp_node *node, const char *name);
+/* Its integer; `fallback` where it has none of that name. */
+int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fallback);
 
 /* The version of a domain's operator set, 0 when it is not imported. `opsets` are in order, as
  * ulp_opsets_sort leaves them. */

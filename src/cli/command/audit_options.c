@@ -172,7 +172,6 @@ int parse_audit_options(int argc, char **argv, struct audit_options *out)
     static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
                                      children, NULL,         NULL};
     *out = (struct audit_options){.argc = argc, .argv = argv};
-    common_init(&out->common);
     const int code = parse_model_arguments(&argp, argc, argv, out, &out->common);
     struct ulp_error error;
     if (code == ULP_OK && out->timings && ulp_timer_create(&out->timer, &error) != ULP_OK)

@@ -114,7 +114,6 @@ int command_bits(int argc, char **argv)
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct bits_options options = {.search.reference = "mpfr:128", .headroom = 1, .expected = 1};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_bits(&options);

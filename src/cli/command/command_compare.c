@@ -225,13 +225,6 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
-static void show_part(void *context, size_t part, size_t part_count)
-{
-    struct progress *progress = context;
-    progress->part = part;
-    progress->part_count = part_count;
-}
-
 static int report(const struct compare_options *options, const struct ulp_comparison *comparison)
 {
     struct ulp_error error;
@@ -266,7 +259,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                                                   .allow_nonfinite_inputs =
                                                       options->common.allow_nonfinite_inputs,
                                                   .task = options->task,
-                                                  .begins = show_part};
+                                                  .begins = progress_part};
     enum ulp_status status =
         ulp_arithmetic_find(options->reference, &compare_options.reference, error);
     if (status == ULP_OK)
@@ -307,7 +300,6 @@ int command_compare(int argc, char **argv)
     struct compare_options options = {.arithmetics = "fp32", .reference = "mpfr:128"};
     struct comparing comparing = {0};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = compare(&options, &comparing, &error) == ULP_OK

@@ -296,7 +296,6 @@ int command_doctor(int argc, char **argv)
     struct making making = {.options = &options};
     struct ulp_doctor doctor = {0};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run(&making, &doctor, &error) == ULP_OK ? report(&options, &doctor) : fail(&error);

@@ -273,7 +273,6 @@ int command_engine(int argc, char **argv)
     struct engine_options options = {.reference = "mpfr:128", .shown = 12};
     struct session session = {.options = &options};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_engine(&session, &error) == ULP_OK && print_engine(&session, &error) == ULP_OK

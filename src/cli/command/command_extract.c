@@ -98,7 +98,6 @@ int command_extract(int argc, char **argv)
     struct extract_options options = {0};
     struct ulp_extracted extracted;
     struct ulp_error error;
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && extract(&options, &extracted, &error) != ULP_OK)
         code = fail(&error);

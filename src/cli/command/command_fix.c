@@ -211,7 +211,6 @@ int command_fix(int argc, char **argv)
     struct making making = {.options = &options};
     struct ulp_fix fix = {0};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run(&making, &fix, &error) == ULP_OK ? report(&options, &fix) : fail(&error);

@@ -230,7 +230,6 @@ int command_lint(int argc, char **argv)
     struct ulp_lint_fixed fixed = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && (options.list || options.explain))
         code = options.list ? list_rules() : explain(options.explain);

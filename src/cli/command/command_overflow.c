@@ -372,7 +372,6 @@ int command_overflow(int argc, char **argv)
     struct overflow_options options = {0};
     struct ulp_overflow_forecast forecast = {0};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && options.timings && ulp_timer_create(&options.timer, &error) != ULP_OK)
         code = fail(&error);

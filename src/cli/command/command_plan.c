@@ -318,7 +318,6 @@ int command_plan(int argc, char **argv)
     static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
                                      children,    NULL,         NULL};
     struct plan_options options = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_plan(&options);

@@ -167,7 +167,6 @@ int command_prove(int argc, char **argv)
     struct ulp_model *model = NULL;
     struct ulp_proof proof = {0};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_proof(&options, &model, &proof, &error) == ULP_OK ? report(&options, &proof)

@@ -311,7 +311,6 @@ int command_run(int argc, char **argv)
                                      children,    NULL,         NULL};
     struct run_options options = {.repeat = 1};
     struct ulp_error error = {0};
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
         code = fail(&error);

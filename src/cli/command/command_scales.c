@@ -234,7 +234,6 @@ int command_scales(int argc, char **argv)
     struct ulp_model *model = NULL;
     struct ulp_scales scales = {0};
     struct ulp_error error;
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = look(&options, &model, &scales, &error) == ULP_OK ? report(&options, &scales)

@@ -469,7 +469,6 @@ int command_study(int argc, char **argv)
     struct study_options options = {0};
     struct working work = {0};
     struct ulp_error error;
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK && options.rows)
         code = study_rows(&options, &work, &error) == ULP_OK ? ULP_OK : fail(&error);

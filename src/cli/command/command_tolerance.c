@@ -104,13 +104,6 @@ struct working {
     struct ulp_tolerance tolerance; /* of all samples so far */
 };
 
-static void show_part(void *context, size_t part, size_t part_count)
-{
-    struct progress *progress = context;
-    progress->part = part;
-    progress->part_count = part_count;
-}
-
 /* The arithmetics, the model and its samples. */
 static enum ulp_status open_work(const struct tolerance_options *options, struct working *work,
                                  struct ulp_tolerance_options *wanted, struct ulp_error *error)
@@ -162,7 +155,7 @@ static enum ulp_status measure(const struct tolerance_options *options, struct w
     struct ulp_tolerance_options wanted = {.trials = options->trials,
                                            .elements = options->elements,
                                            .thread_count = options->common.threads,
-                                           .begins = show_part};
+                                           .begins = progress_part};
     enum ulp_status status = open_work(options, work, &wanted, error);
     if (status == ULP_OK && !options->common.quiet)
         note_choices(work->model, &work->samples);
@@ -248,7 +241,6 @@ int command_tolerance(int argc, char **argv)
     struct tolerance_options options = {.reference = "mpfr:128"};
     struct working work = {0};
     struct ulp_error error;
-    common_init(&options.common);
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)

@@ -58,11 +58,6 @@ static const struct argp_option options[] = {
 };
 /* clang-format on */
 
-void common_init(struct common_options *common)
-{
-    *common = (struct common_options){0};
-}
-
 void common_free(struct common_options *common)
 {
     for (size_t i = 0; i < common->dim_count; i++)

@@ -42,10 +42,9 @@ struct common_options {
     bool allow_nonfinite_inputs; /* of commands that judge (judge_argp) */
     char *arithmetics;           /* every --arith so far, separated by commas */
 };
-/* A child parser for the command's argp; its input is a struct common_options set up by
- * common_init. */
+/* A child parser for the command's argp; its input is a struct common_options of
+ * zeros. */
 extern const struct argp common_argp;
-void common_init(struct common_options *options);
 /* Parse the arguments of such a command into its options, of which *common is a part, and make the
  * budget. Returns an exit code; usage errors do not return. */
 int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
@@ -109,8 +108,8 @@ void refuse(const struct argp_state *state, const char *format, ...) ULP_PRINTF(
 const struct ulp_target *read_target(const struct argp_state *state, const char *name);
 const char *read_target_name(const struct argp_state *state, const char *name);
 /* For --for's help; the test of the program's help holds it to the table. plan has no ort. */
-#define TARGET_NAMES                                                                               \
-    "trt8, trt10, trt11 (trt: the newest), torch, torch-compile, ort-cuda, ort-webgpu, ort-dml, "  \
+#define TARGET_NAMES                                                                              \
+    "trt8, trt10, trt11 (trt: the newest), torch, torch-compile, ort-cuda, ort-webgpu, ort-dml, " \
     "openvino-cpu, openvino-gpu, coreml-ane, coreml-gpu, qnn"
 /* The task that --task names, or the command is refused. */
 enum ulp_task read_task(const struct argp_state *state, const char *word);

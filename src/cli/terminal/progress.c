@@ -49,6 +49,13 @@ struct ulp_observer progress_observer(struct progress *progress)
     return (struct ulp_observer){.context = progress, .node_done = show};
 }
 
+void progress_part(void *context, size_t part, size_t part_count)
+{
+    struct progress *progress = context;
+    progress->part = part;
+    progress->part_count = part_count;
+}
+
 void progress_clear(struct progress *progress)
 {
     if (progress->enabled && progress->shown > 0)

@@ -44,6 +44,8 @@ struct progress {
 void progress_init(struct progress *progress, bool quiet, size_t part_count);
 struct ulp_observer progress_observer(struct progress *progress);
 void progress_clear(struct progress *progress);
+/* The part that begins, as an analysis says it (`begins` of its options); context: the progress. */
+void progress_part(void *context, size_t part, size_t part_count);
 
 /* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */
 enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error);

@@ -42,32 +42,20 @@ static const char *name_new(struct quantising *q, const char *end)
     return name;
 }
 
-static void add_input(struct quantising *q, Ulp__NodeProto *node, const char *name)
+/* One more input or output of a node. */
+static void add_name(struct quantising *q, ProtobufCBinaryData **names, size_t *count,
+                     const char *name)
 {
     void *memory = NULL;
-    q->status = ulp_allocate_zero(&memory, node->n_input + 1, sizeof *node->input, q->mixed.budget,
+    q->status = ulp_allocate_zero(&memory, *count + 1, sizeof **names, q->mixed.budget,
                                   "the model that is written", q->error);
     if (q->status != ULP_OK)
         return;
-    if (node->n_input)
-        memcpy(memory, node->input, node->n_input * sizeof *node->input);
-    ulp_free(node->input);
-    node->input = memory;
-    q->status = mixed_set_text(&q->mixed, &node->input[node->n_input++], name, q->error);
-}
-
-static void add_output(struct quantising *q, Ulp__NodeProto *node, const char *name)
-{
-    void *memory = NULL;
-    q->status = ulp_allocate_zero(&memory, node->n_output + 1, sizeof *node->output,
-                                  q->mixed.budget, "the model that is written", q->error);
-    if (q->status != ULP_OK)
-        return;
-    if (node->n_output)
-        memcpy(memory, node->output, node->n_output * sizeof *node->output);
-    ulp_free(node->output);
-    node->output = memory;
-    q->status = mixed_set_text(&q->mixed, &node->output[node->n_output++], name, q->error);
+    if (*count)
+        memcpy(memory, *names, *count * sizeof **names);
+    ulp_free(*names);
+    *names = memory;
+    q->status = mixed_set_text(&q->mixed, &(*names)[(*count)++], name, q->error);
 }
 
 void quantising_domain(struct quantising *q, const char *domain)
@@ -82,7 +70,7 @@ const char *quantising_second(struct quantising *q, const char *name)
 {
     const char *out = name_new(q, name);
     if (q->status == ULP_OK)
-        add_output(q, q->last, out);
+        add_name(q, &q->last->output, &q->last->n_output, out);
     return out;
 }
 
@@ -107,9 +95,9 @@ const char *quantising_node(struct quantising *q, const char *op, const char *a,
     if (q->status == ULP_OK)
         q->status = mixed_set_text(&q->mixed, &node->name, out, q->error);
     for (size_t i = 0; inputs[i] && q->status == ULP_OK; i++)
-        add_input(q, node, inputs[i]);
+        add_name(q, &node->input, &node->n_input, inputs[i]);
     if (q->status == ULP_OK)
-        add_output(q, node, out);
+        add_name(q, &node->output, &node->n_output, out);
     return out;
 }
 

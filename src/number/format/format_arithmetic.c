@@ -12,12 +12,6 @@
 #include "number/format/scaling.h"
 #include "number/round/round.h"
 
-static bool equal_formats(const struct ulp_format *a, const struct ulp_format *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->subnormals == b->subnormals &&
-           a->overflow == b->overflow;
-}
-
 /* Every part of an arithmetic, said explicitly on top of a base. */
 static struct ulp_request request_all(const struct ulp_arithmetic *a, const char *base)
 {
@@ -108,13 +102,13 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
 static bool equal_arithmetics(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b)
 {
     const struct ulp_request x = request_all(a, ""), y = request_all(b, "");
-    return equal_formats(&a->storage, &b->storage) && equal_formats(&a->factor, &b->factor) &&
-           equal_formats(&a->accumulator, &b->accumulator) &&
+    return ulp_format_same(&a->storage, &b->storage) && ulp_format_same(&a->factor, &b->factor) &&
+           ulp_format_same(&a->accumulator, &b->accumulator) &&
            strcmp(a->scaling[0].name, b->scaling[0].name) == 0 &&
            strcmp(a->scaling[1].name, b->scaling[1].name) == 0 &&
            a->scaling[0].rule == b->scaling[0].rule && a->scaling[1].rule == b->scaling[1].rule &&
            strcmp(a->weights.name, b->weights.name) == 0 && a->weights.rule == b->weights.rule &&
-           equal_formats(&a->compute, &b->compute) && equal_formats(&a->inner, &b->inner) &&
+           ulp_format_same(&a->compute, &b->compute) && ulp_format_same(&a->inner, &b->inner) &&
            x.seed == y.seed && x.order_block == y.order_block && x.reduce_block == y.reduce_block &&
            memcmp(x.given, y.given, sizeof x.given) == 0 &&
            memcmp(x.choice, y.choice, sizeof x.choice) == 0;

@@ -3,6 +3,7 @@
 #define ULP_NUMBER_ROUND_ROUND_H
 
 #include <mpfr.h>
+#include <string.h>
 #include <ulpscope/format.h>
 
 /* x (any double; NaN stays NaN) to the format, in place, branch-free where the format and mode
@@ -33,6 +34,12 @@ double ulp_format_decode(const struct ulp_format *format, uint32_t bits);
 /* Every value of `narrow` (infinities and -0 included) is a value of `wide`: rounding to wide
  * changes nothing. */
 bool ulp_format_holds(const struct ulp_format *wide, const struct ulp_format *narrow);
+/* Are both one format, also in what is beyond its largest and smallest normal numbers? */
+static inline bool ulp_format_same(const struct ulp_format *a, const struct ulp_format *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->subnormals == b->subnormals &&
+           a->overflow == b->overflow;
+}
 /* a where it holds b, else b. */
 static inline const struct ulp_format *ulp_wider_format(const struct ulp_format *a,
                                                         const struct ulp_format *b)

@@ -35,14 +35,6 @@ struct ulp_enclose_tape {
     int64_t *places;
 };
 
-static inline int64_t ulp_operand_place(const struct ulp_operand *operand, size_t row,
-                                        int64_t position)
-{
-    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
-           (operand->position_offset ? operand->position_offset[position]
-                                     : position * operand->position_stride);
-}
-
 static inline bool ulp_operand_is_named(const struct ulp_operand *operand)
 {
     return operand->tensor && operand->tensor->element == ULP_ELEMENT_F64;

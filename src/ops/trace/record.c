@@ -107,13 +107,6 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
     return status;
 }
 
-static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t position)
-{
-    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
-           (operand->position_offset ? operand->position_offset[position]
-                                     : (int64_t)position * operand->position_stride);
-}
-
 /* An element that was just computed gets a name; one that has been met already keeps it. A number
  * of FP64 may look like a name (gate.h), but like one of these only with all its low bits 0. */
 static void name_element(struct ulp_trace *trace, double *element, size_t number, size_t start)
@@ -165,7 +158,7 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
                                  : length;
         for (size_t i = 0; i < count; i++) {
             const size_t p = positions && !one ? (size_t)positions[i] : i;
-            name_element(trace, &elements[place_of(output, r, p)],
+            name_element(trace, &elements[ulp_operand_place(output, r, p)],
                          result->start + r * result->per_row + p, result->start);
         }
     }

@@ -78,13 +78,6 @@ struct span {
     int32_t *positions;
 };
 
-static int64_t place_of(const struct ulp_operand *operand, size_t row, size_t position)
-{
-    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
-           (operand->position_offset ? operand->position_offset[position]
-                                     : (int64_t)position * operand->position_stride);
-}
-
 static void lay_operand(const struct ulp_trace_gate *gate, struct span *span, int i)
 {
     struct ulp_operand *operand = &span->inputs[i];
@@ -133,7 +126,7 @@ static void hand_on(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
         }
         const size_t first = span->first;
         for (size_t r = 0; r < rows; r++)
-            ulp_trace_owe_line(trace, part, place_of(operand, first + r, 0),
+            ulp_trace_owe_line(trace, part, ulp_operand_place(operand, first + r, 0),
                                operand->position_stride, owed + r * length, length);
         return;
     }
@@ -143,7 +136,8 @@ static void hand_on(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
                                  : length;
         for (size_t n = 0; n < count; n++) {
             const size_t p = span->rows.window ? (size_t)span->positions[n] : n;
-            ulp_trace_owe(trace, part, place_of(operand, span->first + r, p), owed[r * length + p]);
+            ulp_trace_owe(trace, part, ulp_operand_place(operand, span->first + r, p),
+                          owed[r * length + p]);
         }
     }
 }

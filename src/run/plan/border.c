@@ -5,6 +5,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/round/round.h"
 #include "run/lane.h"
 
 /* One reading of a value across a border. */
@@ -24,12 +25,6 @@ static enum ulp_type slot_type(const struct ulp_plan_slot *slot)
     return slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type : slot->info->type;
 }
 
-static bool same_format(const struct ulp_format *a, const struct ulp_format *b)
-{
-    return strcmp(a->name, b->name) == 0 && a->subnormals == b->subnormals &&
-           a->overflow == b->overflow;
-}
-
 bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
                       enum ulp_type type)
 {
@@ -38,7 +33,7 @@ bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmeti
         type = ULP_TYPE_FLOAT;
     return ulp_type_is_float(type) && ulp_type_rows[type].file_bits > 8 &&
            ulp_lane_format(a, type, &one, NULL) == ULP_OK &&
-           ulp_lane_format(b, type, &other, NULL) == ULP_OK && !same_format(&one, &other);
+           ulp_lane_format(b, type, &other, NULL) == ULP_OK && !ulp_format_same(&one, &other);
 }
 
 static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_block *block,

@@ -51,18 +51,12 @@ static const struct ulp_tensor *known_value(const struct fuse *fuse, int slot)
     return !s ? NULL : s->constant ? s->constant : s->known;
 }
 
-static int64_t int_attribute(const struct ulp_step *step, const char *name, int64_t fallback)
-{
-    const struct ulp_attribute *attribute = ulp_node_attribute(step->bound.node, name);
-    return attribute && attribute->kind == ULP_ATTRIBUTE_INT ? attribute->i : fallback;
-}
-
 /* A DequantizeLinear of 8-bit integers into FLOAT with known scales, one or (axis >= 0) one for
  * each index of that axis. */
 static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequantize, int axis)
 {
-    if (!dequantize || int_attribute(dequantize, "block_size", 0) ||
-        int_attribute(dequantize, "output_dtype", 0))
+    if (!dequantize || ulp_node_int(dequantize->bound.node, "block_size", 0) ||
+        ulp_node_int(dequantize->bound.node, "output_dtype", 0))
         return false;
     const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)),
                             *zero = known_value(fuse, input_slot(dequantize, 2));
@@ -73,7 +67,7 @@ static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequant
         return false;
     if (scale->count == 1)
         return !zero || zero->count == 1;
-    int64_t along = int_attribute(dequantize, "axis", 1);
+    int64_t along = ulp_node_int(dequantize->bound.node, "axis", 1);
     along += along < 0 ? x->rank : 0;
     return axis >= 0 && scale->rank == 1 && along == axis && axis < x->rank &&
            scale->count == (size_t)x->dims[axis] &&
@@ -90,9 +84,10 @@ static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
         return -1;
     const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
                                *beta = ulp_node_attribute(step->bound.node, "beta");
-    if (int_attribute(step, "transA", 0) || (alpha && alpha->f != 1) || (beta && beta->f != 1))
+    if (ulp_node_int(step->bound.node, "transA", 0) || (alpha && alpha->f != 1) ||
+        (beta && beta->f != 1))
         return -1;
-    return ulp_output_channels(op, rank, int_attribute(step, "transB", 0));
+    return ulp_output_channels(op, rank, ulp_node_int(step->bound.node, "transB", 0));
 }
 
 /* The slot of an INT32 bias whose scale is x_scale * w_scale (within two roundings, of FP32
@@ -210,7 +205,8 @@ static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *s
     if (!product || !product->integer || !scale || scale->count != 1 ||
         scale->type != ULP_TYPE_FLOAT ||
         (input_slot(step, 2) >= 0 && (!zero || zero->count != 1)) ||
-        int_attribute(step, "block_size", 0) || int_attribute(step, "output_dtype", 0) ||
+        ulp_node_int(step->bound.node, "block_size", 0) ||
+        ulp_node_int(step->bound.node, "output_dtype", 0) ||
         (type != ULP_TYPE_INT8 && type != ULP_TYPE_UINT8))
         return ULP_OK;
     for (size_t i = 0; i < FACTOR_COUNT; i++)
