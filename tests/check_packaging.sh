@@ -9,6 +9,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 version=$(cat "$source/VERSION")
 grep -qx "version: $version" "$source/CITATION.cff" || { echo "CITATION.cff has another version than VERSION: $version"; exit 1; }
+released=$(sed -n 's/^AC_SUBST(\[ULP_RELEASE_DATE\], \[\(.*\)\])$/\1/p' "$source/configure.ac")
+grep -qxF "date-released: \"$released\"" "$source/CITATION.cff" || { echo "CITATION.cff has another date than configure.ac: $released"; exit 1; }
 "$python" -c 'import yaml' 2>/dev/null || { echo "$python has no yaml: workflows were not read"; exit 77; }
 "$python" - "$source" "$work" <<'END' || exit 1
 import pathlib, sys, yaml
