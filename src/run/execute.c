@@ -77,6 +77,10 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
+        if (walk->left) {
+            ulp_budget_hand_over(ulp_kept_memory(walk->left, false), &walk->budget);
+            ulp_budget_hand_over(ulp_kept_memory(walk->left, true), ulp_pool_scratch(walk->pool));
+        }
         status = ulp_allocate_zero(&executions, plan->node_count + 1, sizeof *walk->executions,
                                    &walk->budget, "executions of nodes", error);
     }
@@ -159,6 +163,10 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     if (!walk.left)
         ulp_packed_free(walk.packed);
+    if (walk.left && walk.pool) {
+        ulp_budget_hand_over(&walk.budget, ulp_kept_memory(walk.left, false));
+        ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_kept_memory(walk.left, true));
+    }
     ulp_pool_free(walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)

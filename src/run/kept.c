@@ -38,7 +38,7 @@ struct ulp_kept {
     pthread_mutex_t preparing, mutex; /* the second guards all that follows */
     struct counted *counted;          /* the last first */
     struct note *notes;               /* the last first */
-    struct ulp_budget constants, factors;
+    struct ulp_budget constants, factors, memory[2];
     size_t bytes_max; /* of either */
     struct entry *entries;
     size_t count;
@@ -91,6 +91,8 @@ enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget
     pthread_mutex_init(&kept->mutex, NULL);
     ulp_budget_open(&kept->constants, budget);
     ulp_budget_open(&kept->factors, budget);
+    ulp_budget_open(&kept->memory[0], budget);
+    ulp_budget_open(&kept->memory[1], budget);
     kept->bytes_max = ulp_kept_limit(budget);
     ulp_budget_set_reclaim(&kept->constants, reclaim, kept);
     return ULP_OK;
@@ -130,6 +132,8 @@ void ulp_kept_free(struct ulp_kept *kept)
         before = c->before;
         free(c);
     }
+    ulp_budget_close(&kept->memory[1]);
+    ulp_budget_close(&kept->memory[0]);
     ulp_budget_close(&kept->factors);
     ulp_budget_close(&kept->constants);
     pthread_mutex_destroy(&kept->mutex);
@@ -189,6 +193,16 @@ bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan)
 struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept)
 {
     return kept->packed;
+}
+
+struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch)
+{
+    return &kept->memory[scratch];
+}
+
+size_t ulp_kept_spare(struct ulp_kept *kept)
+{
+    return kept ? ulp_budget_spare(&kept->memory[0]) + ulp_budget_spare(&kept->memory[1]) : 0;
 }
 
 size_t ulp_kept_bytes(const struct ulp_kept *kept)

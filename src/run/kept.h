@@ -1,6 +1,6 @@
 /* What runs of a plan leave for the next ones: constants as the lanes hold them (FP32 weights
- * rounded to FP16, say), and packed factors. The first run leaves nothing, so that one run pays
- * neither time nor memory for it; from the second on there is an upper limit
+ * rounded to FP16, say), packed factors, and freed memory. The first run leaves nothing, so that
+ * one run pays neither time nor memory for it; from the second on there is an upper limit
  * (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an allocation
  * fails. Results never depend on it. Several threads may run a plan at once. */
 #ifndef ULP_RUN_KEPT_H
@@ -26,6 +26,11 @@ bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan);
 /* The cache of packed factors, in which every constant of the plan is kept. */
 struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept);
 size_t ulp_kept_bytes(const struct ulp_kept *kept);
+/* What keeps the blocks of memory that a run has freed, its values' or its scratch's, until the
+ * next. */
+struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch);
+/* The bytes of these that the root is charged for, though a run can have them. NULL: 0. */
+size_t ulp_kept_spare(struct ulp_kept *kept);
 
 /* Where the values of a lane of the main graph are among those of all lanes. */
 size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane);

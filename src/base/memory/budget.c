@@ -123,10 +123,13 @@ static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t wa
     return best;
 }
 
-/* Does what is in use and kept not fit below the peak? */
-static bool is_over_peak(const struct ulp_budget *budget)
+/* Does what is in use, kept and `more` not fit below the peak, or below what another budget had
+ * kept? */
+static bool is_over_peak(const struct ulp_budget *budget, size_t more)
 {
-    return atomic_load(&budget->used_bytes) + budget->kept_bytes > atomic_load(&budget->peak_bytes);
+    const size_t peak = atomic_load(&budget->peak_bytes),
+                 most = peak < budget->room_bytes ? budget->room_bytes : peak;
+    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more > most;
 }
 
 /* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
@@ -137,12 +140,12 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
     struct ulp_kept_block found = {.block = NULL, .bytes = total};
     ulp_spin_lock(&budget->locked);
     size_t best = find_kept(budget, total, total / 4);
-    if (best == budget->kept_count && is_over_peak(budget))
+    if (best == budget->kept_count && is_over_peak(budget, 0))
         best = find_kept(budget, total, total);
     if (best < budget->kept_count)
         found = remove_kept(budget, best);
     budget->kept_bytes += found.bytes - total;
-    while (!found.block && budget->kept_count && is_over_peak(budget))
+    while (!found.block && budget->kept_count && is_over_peak(budget, 0))
         free_block(budget, remove_kept(budget, 0));
     ulp_spin_unlock(&budget->locked);
     *capacity = found.bytes;
@@ -157,8 +160,7 @@ static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity, 
     budget->kept_bytes -= waste;
     if (budget->kept_count == ULP_BUDGET_BLOCKS)
         free_block(budget, remove_kept(budget, 0));
-    bool keep = atomic_load(&budget->used_bytes) + budget->kept_bytes + capacity <=
-                atomic_load(&budget->peak_bytes);
+    const bool keep = !is_over_peak(budget, capacity);
     if (keep) {
         budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
         budget->kept_bytes += capacity;
@@ -175,6 +177,43 @@ static bool free_kept(struct ulp_budget *budget)
         free_block(budget, remove_kept(budget, budget->kept_count - 1));
     ulp_spin_unlock(&budget->locked);
     return any;
+}
+
+/* The oldest kept block; of no bytes: there is none. */
+static struct ulp_kept_block take_oldest(struct ulp_budget *budget)
+{
+    struct ulp_kept_block oldest = {0};
+    ulp_spin_lock(&budget->locked);
+    if (budget->kept_count)
+        oldest = remove_kept(budget, 0);
+    ulp_spin_unlock(&budget->locked);
+    return oldest;
+}
+
+void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to)
+{
+    if (!from->root || from->root != to->root)
+        return;
+    for (struct ulp_kept_block block; (block = take_oldest(from)).bytes;) {
+        ulp_spin_lock(&to->locked);
+        const bool fits = to->kept_count < ULP_BUDGET_BLOCKS;
+        if (fits) {
+            to->kept[to->kept_count++] = block;
+            to->kept_bytes += block.bytes;
+            to->room_bytes = to->kept_bytes > to->room_bytes ? to->kept_bytes : to->room_bytes;
+        }
+        ulp_spin_unlock(&to->locked);
+        if (!fits)
+            free_block(to, block);
+    }
+}
+
+size_t ulp_budget_spare(struct ulp_budget *budget)
+{
+    ulp_spin_lock(&budget->locked);
+    const size_t bytes = budget->kept_bytes;
+    ulp_spin_unlock(&budget->locked);
+    return bytes;
 }
 
 /* ---- the family ---- */
