@@ -2,6 +2,43 @@
 #include "ops/bounds.h"
 
 #include "base/error.h"
+#include "base/machine/cpu.h"
+
+/* The ends of a table, in lanes of which compilers make vectors: a pool's table has an entry for
+ * each output. */
+static inline __attribute__((always_inline)) void find_ends(const int64_t *table, size_t count,
+                                                            int64_t *low, int64_t *high)
+{
+    enum { LANES = 8 };
+    int64_t least[LANES], most[LANES];
+    size_t i = 0;
+    for (size_t j = 0; j < LANES; j++)
+        least[j] = most[j] = table[0];
+    for (; i + LANES <= count; i += LANES)
+        for (size_t j = 0; j < LANES; j++) {
+            least[j] = table[i + j] < least[j] ? table[i + j] : least[j];
+            most[j] = table[i + j] > most[j] ? table[i + j] : most[j];
+        }
+    *low = *high = table[0];
+    for (size_t j = 0; j < LANES; j++) {
+        *low = least[j] < *low ? least[j] : *low;
+        *high = most[j] > *high ? most[j] : *high;
+    }
+    for (; i < count; i++) {
+        *low = table[i] < *low ? table[i] : *low;
+        *high = table[i] > *high ? table[i] : *high;
+    }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) static void find_ends_avx2(const int64_t *table, size_t count,
+                                                           int64_t *low, int64_t *high)
+{
+    find_ends(table, count, low, high);
+}
+#else
+#define find_ends_avx2 find_ends
+#endif
 
 void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
                      size_t count)
@@ -10,11 +47,10 @@ void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64
     if (count == 0)
         return;
     if (table) {
-        low = high = table[0];
-        for (size_t i = 1; i < count; i++) {
-            low = table[i] < low ? table[i] : low;
-            high = table[i] > high ? table[i] : high;
-        }
+        if (ulp_cpu_features() & ULP_CPU_AVX2)
+            find_ends_avx2(table, count, &low, &high);
+        else
+            find_ends(table, count, &low, &high);
     } else if (step) {
         int64_t last;
         range->fits = range->fits && !__builtin_mul_overflow(step, count - 1, &last);

@@ -210,10 +210,10 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.tile = ulp_tile_find(&chains->rule, chains->pairwise ? ULP_TILE_PLAIN : cpu);
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
-    job.tile_rows = ulp_tile_rows_max(job.tile);
     job.tile_columns = job.tile->columns;
-    job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     ulp_chains_choose_sides(&job, arithmetic, problem);
+    job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
+    job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
     job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     enum ulp_status status =

@@ -45,6 +45,9 @@ const struct ulp_tile *ulp_tile_find(const struct ulp_step_rule *rule, unsigned 
 size_t ulp_tile_rows_max(const struct ulp_tile *tile);
 /* The fewest rows >= wanted (<= rows_max) the tile can do. */
 size_t ulp_tile_rows(const struct ulp_tile *tile, size_t wanted);
+/* The rows of even tiles for so many: 16 are 8 and 8, not 14 and 2, whose two sums a vector of
+ * columns would wait for each other. */
+size_t ulp_tile_rows_even(const struct ulp_tile *tile, size_t row_count);
 
 /* In place of a chain: each sum becomes the pairwise sum of its k_count products, neighbours added
  * level by level, an odd last one moving up unchanged. scratch: ULP_PAIRWISE_LEVELS * columns

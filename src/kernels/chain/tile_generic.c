@@ -133,6 +133,12 @@ size_t ulp_tile_rows(const struct ulp_tile *tile, size_t wanted)
     return wanted;
 }
 
+size_t ulp_tile_rows_even(const struct ulp_tile *tile, size_t row_count)
+{
+    const size_t tiles = ulp_size_divide_up(row_count, ulp_tile_rows_max(tile));
+    return ulp_tile_rows(tile, ulp_size_divide_up(row_count, tiles));
+}
+
 /* One row. The stack holds sums of complete subtrees, largest first; product k completes as many as
  * k has trailing ones. */
 static void sum_row(const struct ulp_step_rule *rule, void *sum, const char *a, size_t a_pitch,

@@ -64,6 +64,8 @@ TILE_OF(6)
 TILE_OF(8)
 #elif ROWS_MAX == 14
 TILE_OF(8)
+TILE_OF(10)
+TILE_OF(12)
 TILE_OF(14)
 #endif
 

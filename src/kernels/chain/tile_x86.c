@@ -258,9 +258,9 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 
 /* The members of a row that follow from its template instance. Two vectors a row. */
 #define ROWS_OF(tile, lanes) lanes, tile##_row1, tile##_row4, tile##_row1_even, tile##_row4_even
-#define RUN_14(tile, lanes)                                                                 \
-    2 * (lanes),                                                                            \
-        {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8, [14] = tile##_14}, \
+#define RUN_14(tile, lanes)                                                            \
+    2 * (lanes), {[1] = tile##_1,   [2] = tile##_2,   [4] = tile##_4,  [8] = tile##_8, \
+                  [10] = tile##_10, [12] = tile##_12, [14] = tile##_14},               \
         ROWS_OF(tile, lanes)
 #define RUN_8(tile, lanes)                                                         \
     2 * (lanes), {[1] = tile##_1, [2] = tile##_2, [4] = tile##_4, [8] = tile##_8}, \

@@ -24,6 +24,24 @@ struct vector_lanes {
     } parts[LANES];
 };
 
+/* Runs of neighbours are known already where they are few: the rows of an image. */
+#define RUNS_KNOWN_MAX 6
+
+static void cut_runs(struct vector_lanes *out, const struct ulp_lanes *lanes)
+{
+    for (size_t r = 0; r < lanes->run_count; r++) {
+        const size_t begin = lanes->run_start[r], end = lanes->run_start[r + 1],
+                     low = begin > out->first ? begin - out->first : 0,
+                     high = end < out->first + out->count ? end - out->first : out->count;
+        if (end <= out->first || begin >= out->first + out->count)
+            continue;
+        out->parts[out->part_count++] =
+            (struct lane_run){.mask = (__mmask16)((1u << high) - (1u << low)),
+                              .step = 1,
+                              .offset = lanes->offset[out->first + low] - (int64_t)low};
+    }
+}
+
 static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first, size_t width)
 {
     struct vector_lanes out = {.first = first};
@@ -33,7 +51,9 @@ static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first
                                                : LANES;
     out.stored = (__mmask16)((1u << stored) - 1);
     out.present = (__mmask16)((1u << out.count) - 1);
-    for (size_t i = 0; i < out.count; i++) {
+    if (lanes->run_count <= RUNS_KNOWN_MAX)
+        cut_runs(&out, lanes);
+    for (size_t i = lanes->run_count <= RUNS_KNOWN_MAX ? out.count : 0; i < out.count; i++) {
         const int64_t offset = lanes->offset[first + i],
                       step = i ? offset - lanes->offset[first + i - 1] : 0;
         struct lane_run *run = out.part_count ? &out.parts[out.part_count - 1] : NULL;

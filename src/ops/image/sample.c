@@ -114,21 +114,26 @@ struct grid_taps {
     size_t combinations;
 };
 
-/* The place in the channel of combination c of taps at point p of image n, or ULP_NOWHERE. */
-static int64_t find_place(const struct ulp_call *call, const struct grid_taps *g, size_t n,
-                          size_t p, size_t c)
+/* The places in the channel of combination c of taps at the points of image n: `nowhere` where one
+ * is ULP_NOWHERE. */
+static void find_places(const struct ulp_call *call, const struct grid_taps *g, size_t n, size_t c,
+                        int64_t nowhere, int64_t *place)
 {
-    int64_t place = 0, stride = 1;
+    memset(place, 0, g->points * sizeof *place);
+    int64_t stride = 1;
     for (int d = g->rank - 1; d >= 0; d--) {
         const struct ulp_taps *taps = &g->axes[d];
-        const int64_t i = taps->position[(n * g->points + p) * taps->count + c % taps->count];
-        if (i == ULP_NOWHERE)
-            return i;
+        const int64_t *position = taps->position + n * g->points * taps->count + c % taps->count;
+        for (size_t p = 0; p < g->points; p++) {
+            const int64_t i = position[p * taps->count];
+            place[p] =
+                i == ULP_NOWHERE || place[p] == ULP_NOWHERE ? ULP_NOWHERE : place[p] + i * stride;
+        }
         c /= taps->count;
-        place += i * stride;
         stride *= call->in[0]->dims[2 + d];
     }
-    return place;
+    for (size_t p = 0; p < g->points; p++)
+        place[p] = place[p] == ULP_NOWHERE ? nowhere : place[p];
 }
 
 static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g,
@@ -193,10 +198,7 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
         if ((status = ulp_call_take(call, g->points, sizeof *offset, &offset, error)) != ULP_OK ||
             (status = ulp_call_take(call, 24, 1, &name, error)) != ULP_OK)
             break;
-        for (size_t p = 0; p < g->points; p++) {
-            int64_t place = find_place(call, g, n, p, c);
-            offset[p] = place == ULP_NOWHERE ? plane - 1 : place;
-        }
+        find_places(call, g, n, c, plane - 1, offset);
         snprintf(name, 24, "x%zu", c);
         operands[c] = (struct ulp_named_operand){
             name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
@@ -245,16 +247,19 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
     const size_t images = (size_t)in->dims[0], channels = (size_t)in->dims[1];
     const int64_t plane = ulp_product(in->dims + 2, g->rank);
     struct ulp_tensor zero;
-    int64_t *from;
+    int64_t *from, *place;
     enum ulp_status status = ulp_call_scalar(call, &zero, in->type, 0, error);
     if (status == ULP_OK)
         status = ulp_call_take(call, call->out[0].count, sizeof *from, &from, error);
-    for (size_t n = 0; status == ULP_OK && n < images; n++)
-        for (size_t p = 0; p < g->points; p++) {
-            int64_t place = find_place(call, g, n, p, 0);
-            for (size_t c = n * channels; c < (n + 1) * channels; c++)
-                from[c * g->points + p] = place == ULP_NOWHERE ? place : (int64_t)c * plane + place;
-        }
+    if (status == ULP_OK)
+        status = ulp_call_take(call, g->points, sizeof *place, &place, error);
+    for (size_t n = 0; status == ULP_OK && n < images; n++) {
+        find_places(call, g, n, 0, ULP_NOWHERE, place);
+        for (size_t c = n * channels; c < (n + 1) * channels; c++)
+            for (size_t p = 0; p < g->points; p++)
+                from[c * g->points + p] =
+                    place[p] == ULP_NOWHERE ? ULP_NOWHERE : (int64_t)c * plane + place[p];
+    }
     return status == ULP_OK
                ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error)
                : status;
