@@ -33,12 +33,13 @@ enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
     return status;
 }
 
-/* The value's slot, or its constant as the lane uses it in one of its arithmetics. */
-static void drop_value(struct ulp_lane *lane, size_t value)
+/* Of a run of the lane's values, which begins with that one, the slot's: its value, or its constant
+ * as the lane uses it in one of its arithmetics. */
+static void drop_value(struct ulp_lane *lane, size_t first, size_t slot)
 {
+    const size_t value = first + slot;
     struct ulp_tensor *tensor = &lane->values[value];
-    const struct ulp_tensor *constant =
-        lane->block->slots[value % lane->block->slot_count].constant;
+    const struct ulp_tensor *constant = lane->block->slots[slot].constant;
     const bool is_own = tensor->type != ULP_TYPE_UNDEFINED;
     if (lane->kept[value])
         ulp_packed_drop(lane->packed, is_own ? tensor : constant);
@@ -52,8 +53,8 @@ static void drop_value(struct ulp_lane *lane, size_t value)
 
 static void drop_slot(struct ulp_lane *lane, int slot)
 {
-    for (size_t v = (size_t)slot; v < count_values(lane); v += lane->block->slot_count)
-        drop_value(lane, v);
+    for (size_t run = 0; run < count_values(lane); run += lane->block->slot_count)
+        drop_value(lane, run, (size_t)slot);
 }
 
 /* Keep (or drop) the constants of a step's bodies, and of bodies in them. */
@@ -94,8 +95,8 @@ enum ulp_status ulp_lane_keep_bodies(struct ulp_lane *lane, const struct ulp_ste
 
 void ulp_lane_free(struct ulp_lane *lane)
 {
-    for (size_t v = 0; lane->values && lane->kept && v < count_values(lane); v++)
-        drop_value(lane, v);
+    for (size_t v = 0; lane->values && lane->kept && v < lane->block->slot_count; v++)
+        drop_slot(lane, (int)v);
     drop_bodies(lane);
     ulp_free(lane->values);
     ulp_free(lane->kept);

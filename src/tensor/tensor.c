@@ -188,7 +188,7 @@ enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor 
 
 void ulp_tensor_free(struct ulp_tensor *tensor)
 {
-    if (!tensor)
+    if (!tensor || (tensor->type == ULP_TYPE_UNDEFINED && !tensor->data))
         return;
     if (tensor->owned)
         ulp_free(tensor->data);

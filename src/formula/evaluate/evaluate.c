@@ -166,22 +166,29 @@ static uint64_t make_stream(uint64_t node_key, int number)
 static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                 struct ulp_error *error)
 {
+    enum { FEW_STREAMS = 48, FEW_WORKERS = 8 };
     const int stream_count = plan->step_count + call->tape->output_count;
     const size_t stream_bytes = (size_t)stream_count * sizeof(uint64_t),
                  worker_count = (size_t)plan->made_for.worker_count;
+    uint64_t few_streams[FEW_STREAMS];
+    struct ulp_tape_worker *few_workers[FEW_WORKERS];
     struct ulp_tape_run run = {.plan = plan,
                                .rows = call->rows,
                                .operands = call->operands,
                                .outputs = call->outputs,
                                .scratch = ulp_pool_scratch(call->pool)};
-    void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, 1, stream_bytes + worker_count * sizeof *run.workers, run.scratch,
-                     "a formula's run", error);
-    if (status != ULP_OK)
-        return status;
-    run.streams = memory;
-    run.workers = (struct ulp_tape_worker **)(run.streams + stream_count);
+    void *memory = NULL;
+    enum ulp_status status = ULP_OK;
+    run.streams = few_streams;
+    run.workers = few_workers;
+    if (stream_count > FEW_STREAMS || worker_count > FEW_WORKERS) {
+        status = ulp_allocate(&memory, 1, stream_bytes + worker_count * sizeof *run.workers,
+                              run.scratch, "a formula's run", error);
+        if (status != ULP_OK)
+            return status;
+        run.streams = memory;
+        run.workers = (struct ulp_tape_worker **)(run.streams + stream_count);
+    }
     for (int i = 0; i < stream_count; i++)
         run.streams[i] = make_stream(call->node_key, i);
     for (size_t i = 0; i < worker_count; i++)
