@@ -1,6 +1,5 @@
 /* Shares of the nodes in the error of the outputs: doc/attribution.md. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/attribution/attribution.h"
 #include "base/machine/environment.h"

@@ -1,6 +1,5 @@
 /* On the way forward: what each lane's nodes introduce, and where derivatives are to be taken. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"

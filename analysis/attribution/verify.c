@@ -1,6 +1,5 @@
 /* Predicted against true: runs in which one node is kept in the reference. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"

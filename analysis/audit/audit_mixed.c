@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analysis/audit/auditor.h"
 #include "run/plan/plan.h"
 
 const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,

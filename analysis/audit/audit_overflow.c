@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "analysis/audit/auditor.h"
 #include "run/plan/plan.h"
 
 /* ---- constants ---- */

@@ -2,7 +2,6 @@
 #include "analysis/audit/certify.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,9 +2,6 @@
  * audit. */
 #include "analysis/audit/part.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

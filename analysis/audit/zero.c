@@ -1,6 +1,5 @@
 #include "analysis/audit/zero.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "analysis/audit/audit_mixed.h"

@@ -1,7 +1,6 @@
 /* split-k=auto: in how many slices each product was cut. A run goes along the recorded values, and
  * computes each product beside it in one count of slices after the other; the fewest that give
  * every recorded bit count. */
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"

@@ -1,6 +1,5 @@
 /* Helpers shared by all parts of a comparison. */
 #include <stdio.h>
-#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "base/machine/environment.h"

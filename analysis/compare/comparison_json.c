@@ -1,5 +1,4 @@
 /* compare.json, schema in doc/compare.md. */
-#include <stdlib.h>
 
 #include <ulpscope.h>
 
@@ -10,7 +9,6 @@
 #include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/machine/file.h"
 
 static const struct ulp_json_hook metrics_hooks[] = {
     {&ulp_struct_metrics, NULL, ulp_json_put_metrics}};

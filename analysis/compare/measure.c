@@ -1,10 +1,8 @@
 /* The measuring part of a comparison: everything but the causes. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "graph/graph.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 

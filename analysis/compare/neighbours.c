@@ -1,6 +1,5 @@
 /* Which arithmetics are near those asked about: with one thing changed, so that a recording made
  * otherwise than was asked for is told by what it was made with. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/compare/comparing.h"

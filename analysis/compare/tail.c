@@ -1,5 +1,4 @@
 /* Quantiles of Fisher's F distribution. */
-#include <math.h>
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/quantile.h"

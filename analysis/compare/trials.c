@@ -1,7 +1,6 @@
 /* Trials: the arithmetic and the reference run on slightly changed problems, so that every
  * rounding is drawn anew. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "analysis/measure/metrics.h"

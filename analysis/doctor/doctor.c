@@ -1,7 +1,6 @@
 /* The walk: lint, audit, forecast, comparison, plan (ulpscope/doctor.h). */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/search/search_text.h"

@@ -1,6 +1,4 @@
 /* doctor.json with the files of the steps beside it, and all of them as one page. */
-#include <stdlib.h>
-#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "analysis/doctor/doctoring.h"

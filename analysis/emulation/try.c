@@ -1,6 +1,4 @@
 /* Running what each node is kept in, and judging it. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/emulation/emulation.h"
 #include "analysis/measure/judged.h"

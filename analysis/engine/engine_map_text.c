@@ -1,5 +1,4 @@
 /* An engine in words: the verdict, what was wished, what ran, what became of the nodes. */
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/engine/words.h"

@@ -5,7 +5,6 @@
 #define _GNU_SOURCE /* memmem */
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/engine/mapping.h"

@@ -1,5 +1,4 @@
 /* Which arithmetic gave these bits: the cases, the sieve over all candidates, and the nearest. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,8 +4,6 @@
  * sum is that holds both. Parts that are segments of k are searched for; whatever else it is, is
  * said as the parts that were found. */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "analysis/fit/fit.h"
 #include "base/error.h"

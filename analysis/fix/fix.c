@@ -1,7 +1,5 @@
 /* The course: how the model comes out, edits, a plan for what remains, the file (ulpscope/fix.h).
  */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/fix/fixing.h"

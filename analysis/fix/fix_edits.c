@@ -5,7 +5,6 @@
 
 #include "analysis/fix/fixing.h"
 #include "base/error.h"
-#include "number/function/math.h"
 
 /* Less than that many dB is no gain: other roundings would give or take as much. */
 #define GAIN_LEAST 0.1

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
-#include "run/lane.h"
 
 static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_kind kind)
 {

@@ -1,7 +1,6 @@
 /* Running the rules. */
 #include "analysis/lint/lint.h"
 
-#include <stdlib.h>
 #include <ulpscope/run.h>
 
 #include "base/machine/clock.h"

@@ -1,5 +1,4 @@
 /* The result of a lint as JSON (doc/lint.md) and as SARIF 2.1.0 (OASIS standard). */
-#include <stdlib.h>
 #include <ulpscope.h>
 
 #include "analysis/lint/lint.h"
@@ -8,7 +7,6 @@
 #include "analysis/writing/structs.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/machine/file.h"
 
 static json_t *make_targets(unsigned targets)
 {

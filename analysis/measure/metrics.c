@@ -5,8 +5,6 @@
  * in the first cache: no array of differences is ever made. */
 #include "analysis/measure/metrics.h"
 
-#include <string.h>
-
 #include "analysis/measure/difference.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/median.h"

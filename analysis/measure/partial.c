@@ -1,7 +1,6 @@
 /* See partial.h. */
 #include "analysis/measure/partial.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "analysis/measure/metrics.h"

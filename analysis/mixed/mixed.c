@@ -3,7 +3,6 @@
 #include "analysis/mixed/mixed.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/machine/environment.h"
 #include "base/machine/file.h"

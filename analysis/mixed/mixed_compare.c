@@ -1,6 +1,5 @@
 /* Is what was written what was meant? Both are run, and their outputs compared bit for bit. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/mixed/mixed.h"
 #include "base/error.h"

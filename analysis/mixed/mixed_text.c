@@ -1,5 +1,4 @@
 /* A model with types as text. */
-#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"

@@ -1,5 +1,4 @@
 /* A forecast from its start to its end. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,4 @@
 /* overflow.json: its schema is in doc/overflow.md. */
-#include <stdlib.h>
 
 #include <ulpscope.h>
 

@@ -1,5 +1,4 @@
 /* proof.json: its schema is in doc/prove.md. */
-#include <stdlib.h>
 
 #include <ulpscope.h>
 

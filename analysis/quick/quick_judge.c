@@ -3,7 +3,6 @@
  * are carried on in this audit (carried / entire of the inputs), so it is an estimate: for errors
  * small enough to be linear, that lie to the arithmetics' errors as roundings do. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/quick/quick.h"

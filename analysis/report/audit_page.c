@@ -1,10 +1,8 @@
 /* The page of an audit, and of reports read again. */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "analysis/html/html.h"
 #include "analysis/report/report_json.h"
-#include "analysis/report/report.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

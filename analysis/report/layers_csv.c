@@ -1,7 +1,5 @@
 /* layers.csv: one line for each node output of each arithmetic. An empty field is a figure that
  * does not exist. RFC 4180, with lines that end in LF. */
-#include <math.h>
-#include <string.h>
 
 #include "analysis/measure/figure.h"
 #include "analysis/report/report.h"

@@ -1,9 +1,6 @@
 /* Writing all files of a report into a folder, together or not at all. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,7 +8,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/machine/file.h"
-#include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/folder.h"

@@ -4,7 +4,6 @@
 
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
-#include "analysis/audit/auditor.h"
 #include "analysis/report/report.h"
 #include "number/function/math.h"
 

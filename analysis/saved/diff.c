@@ -1,6 +1,5 @@
 /* What changed between two saved reports, as text, and choosing its form. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/measure/judge.h"

@@ -1,6 +1,5 @@
 /* What changed between two saved reports, as JSON and as Markdown; doc/report.md describes both. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/audit/audit_json.h"

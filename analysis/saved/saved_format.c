@@ -1,5 +1,4 @@
 /* The formats that a saved report is handed on in: choosing one, and what it is of. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/report/report.h"

@@ -1,6 +1,5 @@
 /* What formats with scales do, as text and JSON. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/scales.h>

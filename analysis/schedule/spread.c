@@ -1,6 +1,5 @@
 /* The spread of a contraction's results over the schedules a library might pick. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/machine/environment.h"

@@ -1,6 +1,5 @@
 /* The search: the model proposes, emulation says what is true, and the model learns from it. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/search/searcher.h"

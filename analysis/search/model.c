@@ -6,7 +6,6 @@
  * (the least of the Lagrangian, exact for the bits that it ends at); what is left of the error is
  * given away bit by bit, where it saves most. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/search/searcher.h"
 #include "number/function/math.h"

@@ -1,5 +1,4 @@
 /* What was found as a model with types. */
-#include <math.h>
 #include <string.h>
 
 #include "analysis/search/searcher.h"

@@ -1,5 +1,4 @@
 /* What verdicts of searches are made of. */
-#include <math.h>
 
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/measure/judge.h"
 #include "analysis/search/search_text.h"
 #include "analysis/search/searcher.h"
 #include "analysis/writing/columns.h"

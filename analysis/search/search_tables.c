@@ -1,7 +1,6 @@
 /* An allocation's tables as text. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/search/search_text.h"
 #include "analysis/writing/columns.h"

@@ -1,6 +1,5 @@
 /* An allocation as text. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/search/search_text.h"

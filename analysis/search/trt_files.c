@@ -2,14 +2,12 @@
 
 #include <ctype.h>
 #include <jansson.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
 #include "base/text/shown.h"
-#include "data/json_file.h"
 #include "data/layer_options.h"
 
 /* By storage, for one GPU's FP16 is any GPU's. */

@@ -1,6 +1,5 @@
 /* One format for every layer: what the allocation is compared with, and the scale of the model. */
 #include <math.h>
-#include <stdlib.h>
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"

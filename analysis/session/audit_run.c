@@ -2,7 +2,6 @@
  * together. */
 #include <stdlib.h>
 
-#include "analysis/attribution/attribution.h"
 #include "analysis/audit/certify.h"
 #include "analysis/schedule/schedule.h"
 #include "analysis/session/advise.h"

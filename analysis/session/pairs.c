@@ -13,7 +13,6 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "ops/product/quantize_rows.h"
-#include "run/pass/amounts.h"
 
 /* An error of more than this many steps is none of rounding: half a step, and what the arithmetic
  * rounds of up to 2^7 steps. */

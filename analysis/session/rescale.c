@@ -5,7 +5,6 @@
 #include "analysis/scales/scales_stored.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 #include "ops/product/quantize_rows.h"
 #include "tensor/tensor.h"
 

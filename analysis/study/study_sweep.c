@@ -1,5 +1,4 @@
 /* Braces in the name of an arithmetic, and what they become. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* A study as text: conclusions, then tables of at most 100 columns. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/writing/columns.h"

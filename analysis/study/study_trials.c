@@ -2,7 +2,6 @@
  * them, and what follows from these. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/measure/difference.h"
 #include "analysis/measure/quantile.h"

@@ -3,7 +3,6 @@
  * it, and sums over trials are formed in the lanes' order, so neither do the figures. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/session/session.h"
 #include "analysis/study/studying.h"

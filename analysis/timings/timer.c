@@ -1,6 +1,5 @@
 /* The stopwatch: phases by the clock, nodes by the events of runs, observers by watching them. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/timings/timings.h"
 #include "base/error.h"

@@ -1,6 +1,5 @@
 /* Structs written as JSON by the tables of their members. */
 #include <math.h>
-#include <string.h>
 
 #include <ulpscope.h>
 

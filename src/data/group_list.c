@@ -1,5 +1,4 @@
 /* Groups of nodes for fuse=groups, read from a JSON file. */
-#include <string.h>
 
 #include <ulpscope/run.h>
 

@@ -1,6 +1,5 @@
 /* What the caller may choose for a random input: its shape and the range of its values. For
  * integers that index a table the range follows from the node that reads them. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

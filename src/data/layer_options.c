@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "base/text/shown.h"
-#include "base/text/suggest.h"
 
 static const struct {
     const char *name;

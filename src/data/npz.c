@@ -1,6 +1,5 @@
 /* numpy's npz read: a zip archive of npy files, stored or deflated. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,7 +8,6 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "base/machine/file.h"
 #include "data/data.h"
 
 /* Deflate cannot do better: 258 bytes for 2 bits, one of which is the distance (zlib's

@@ -1,7 +1,6 @@
 /* Ranges of factors for scales=static, read from a JSON file. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <ulpscope/run.h>
 

@@ -2,8 +2,6 @@
  * in the input. */
 #include "formula/layout.h"
 
-#include <string.h>
-
 #include "base/memory/alloc.h"
 #include "base/error.h"
 

@@ -4,7 +4,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 /* How strongly the operator at `at` binds; 0: none is there, or what ends any expression. */
 static int level_of(const char *text, size_t at)

@@ -1,7 +1,6 @@
 /* Functions of a model, templates that the planner expands, and the operator sets that models and
  * functions import. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"

@@ -1,5 +1,4 @@
 /* Loading the model: reading the file, checking versions, loading functions and the graph. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

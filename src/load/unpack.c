@@ -1,5 +1,4 @@
 /* Running the protobuf parser under memory limits, and reading its strings. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

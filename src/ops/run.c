@@ -1,6 +1,5 @@
 /* One evaluation of a bound row: inputs are checked, outputs described and allocated, the run
  * function called, temporaries freed. */
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/call.h"

@@ -1,8 +1,6 @@
 /* A lane's values: converting constants and inputs, freeing after the last use. */
 #include "run/lane.h"
 
-#include <string.h>
-
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"

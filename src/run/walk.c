@@ -2,7 +2,6 @@
  * freed. */
 #include "run/walk.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/machine/clock.h"

@@ -3,7 +3,6 @@
 
 #include <math.h>
 #include <mpfr.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

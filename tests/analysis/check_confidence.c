@@ -2,7 +2,6 @@
  * no search uses, the plan found as kept nodes of a run, outputs judged in its own doubles. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "tensor/tensor.h"
 #include "tests/analysis/plan_oracle.h"

@@ -1,7 +1,5 @@
 /* analysis: what a deadline does to a plan. The clock is this file's: every look at it is a second
  * later, so that a search ends at any of its looks, and always at the same one. */
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -1,6 +1,5 @@
 /* Engines (ulpscope/engine.h): every form of a description is read alike, and layers are mapped to
  * nodes. The descriptions are written by scripts/sample_engines.py. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

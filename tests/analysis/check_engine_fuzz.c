@@ -3,7 +3,6 @@
  * length takes. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include <ulpscope.h>

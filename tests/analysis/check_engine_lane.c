@@ -1,7 +1,6 @@
 /* The lane of an engine computes what plain lanes compute whose arithmetic is known; undone
  * differences between two engines explain theirs. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

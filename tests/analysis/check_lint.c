@@ -1,7 +1,6 @@
 /* Every rule of the lint finds what it is for, and leaves alone what only looks like it: two models
  * for each, of which the first differs from the second in what the rule is about. A walk over the
  * rules fails for one without a pair. */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

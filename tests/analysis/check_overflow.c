@@ -2,7 +2,6 @@
  * have e4m20, whose largest value is 256 (1 - 2^-21); "big" is 300. */
 #include "tests/support/text_model.h"
 
-#include <string.h>
 #include "analysis/audit/auditor.h"
 
 static void audit(const struct text_graph *graph, const char *lane, double x0,

@@ -2,8 +2,6 @@
  * is 128 bits in every node: what FP64 changes in the figures is no more than what is said, and
  * where FP64 loses what matters, the node is found. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/text_model.h"

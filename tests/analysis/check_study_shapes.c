@@ -1,7 +1,6 @@
 /* Samples of several shapes: what each shape gives by itself, put together by the figures'
  * definitions. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ulpscope.h>
 

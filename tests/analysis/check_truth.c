@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/measure/metrics.h"
 #include "run/lane.h"
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/truth.h"

@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"

@@ -2,7 +2,6 @@
 #include "tests/analysis/engine_test.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "tests/support/onnx_text.h"
 

@@ -2,7 +2,6 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
-#include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>

@@ -1,6 +1,5 @@
 #include "tests/cli/exhaust_files.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 

@@ -1,6 +1,5 @@
 /* Documents: precision plans, groups, ranges, Polygraphy's JSON, saved reports, descriptions of engines. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/text/shown.h"
 #include "data/data.h"

@@ -1,6 +1,5 @@
 #include "tests/fuzz/fuzz_load.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "load/load.h"

@@ -2,7 +2,6 @@
  * copies of each as well, and says which seed found something. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/machine/file.h"

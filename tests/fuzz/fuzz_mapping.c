@@ -1,7 +1,6 @@
 #include "tests/fuzz/fuzz_mapping.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

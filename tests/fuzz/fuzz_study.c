@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/study/studying.h"
-#include "base/text/shown.h"
 #include "tests/fuzz/fuzz.h"
 #include "analysis/audit/part.h"
 

@@ -1,7 +1,6 @@
 /* Packed panels against their definition, element by element: lines in runs of steps 1 and 2, in
  * pieces and anywhere, k in runs and anywhere, in memory that ends with the last element that is
  * used. */
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <check.h>

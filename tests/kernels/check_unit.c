@@ -2,14 +2,12 @@
  * schedules. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <ulpscope/unit.h>
 #include "base/memory/alloc.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
-#include "base/machine/thread.h"
 
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"

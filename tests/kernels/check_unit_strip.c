@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "number/round/round.h"
 #include "tests/support/test.h"
 #include "unit_tile.h"
 

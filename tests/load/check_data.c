@@ -12,7 +12,6 @@
 
 #include "base/random.h"
 #include "base/machine/file.h"
-#include "data/data.h"
 #include "tests/fuzz/fuzz_load.h"
 #include "number/mpfr_record.h"
 #include "npy_file.h"

@@ -1,7 +1,6 @@
 /* Where inputs come from: test_data_set folders, and random numbers. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,4 @@
 /* trtexec's --layerPrecisions and --layerOutputTypes: what trtexec makes of a text. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "data/layer_options.h"

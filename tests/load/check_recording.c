@@ -1,7 +1,5 @@
 /* data: recordings in every kind of file. The .json files are Polygraphy 0.53.6's own, and one as
  * its first versions wrote them. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <ulpscope.h>

@@ -5,7 +5,6 @@
  * and err by a few units in 2^-53: where that leaves one float possible it is the answer, elsewhere
  * MPFR says. ULPSCOPE_TEST_LONG=1 checks 2^26 arguments of each function, ULPSCOPE_TEST_LONG=full
  * all 2^32. */
-#include <float.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * fitting: that they follow is the test of the model. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "base/random.h"

@@ -1,7 +1,6 @@
 /* Strips: one table-driven conformance test over arithmetics x primitives against the oracle, in
  * place too. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "number/mpfr_record.h"

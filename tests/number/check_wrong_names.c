@@ -1,5 +1,4 @@
 /* Names that are no arithmetic's: what is said of them. */
-#include <stdio.h>
 #include <string.h>
 #include <ulpscope.h>
 

@@ -1,7 +1,6 @@
 #include "strip_oracle.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "number/mpfr_record.h"
 #include "number/round/round.h"

@@ -1,7 +1,6 @@
 /* The order in which a Conv on a matrix unit adds its products: recorded pixels of kernels of
  * cuDNN's, bit for bit. */
 #include <stdio.h>
-#include <string.h>
 
 #include <ulpscope.h>
 

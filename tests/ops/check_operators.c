@@ -7,8 +7,6 @@
  * says. Other results obey the hint's bound (cases.h). */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "harness/rows.h"
 #include "harness/interval.h"

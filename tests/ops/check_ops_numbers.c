@@ -1,7 +1,6 @@
 /* Operators against naive loops on random shapes. Elements are small integers, so that sums are
  * exact in every arithmetic used and results are compared without tolerance. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

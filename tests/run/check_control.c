@@ -2,7 +2,6 @@
  * attributes, outputs and bodies that do not fit. Whatever the model, what comes of loading,
  * planning and auditing it is a result or a refusal with one line. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "load/load.h"

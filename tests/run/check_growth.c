@@ -2,7 +2,6 @@
  * planned, run, and where it says so audited and reported on, with n and with 4 n of a thing, and
  * the processor's time for 4 n must be below 8 times that for n: in proportion it is 4 times, a
  * search through a list for each makes it 16 times. A disturbed measurement is made again. */
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

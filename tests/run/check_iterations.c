@@ -4,7 +4,6 @@
 #include "tests/support/text_model.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

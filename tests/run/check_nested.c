@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/measure/metrics.h"
 #include "load/load.h"
 #include "tests/support/text_model.h"
 

@@ -4,7 +4,6 @@
 #include "tests/support/test.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include <ulpscope.h>
 

@@ -2,7 +2,6 @@
  * the table; MatMulNBits widens its weights a block of columns at a time. Bits and causes are those
  * of the whole. */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "run_test.h"

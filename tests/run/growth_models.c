@@ -1,8 +1,6 @@
 #include "growth_models.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "growth_build.h"
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "data/data.h"
 #include "tests/support/test.h"
 
 /* clang-format off */

@@ -1,6 +1,5 @@
 /* Names of arithmetics, drawn from bases, formats, GPUs and parts. */
 #include <stdio.h>
-#include <string.h>
 
 #include "builder.h"
 #include "tests/support/test.h"

@@ -1,7 +1,6 @@
 /* If, Loop and Scan in random graphs: bodies of nodes drawn like others, which read values from
  * outside, too. What a body computes is made to fit by taking its elements again and again. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "builder.h"

@@ -1,6 +1,5 @@
 #include "random_graph.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

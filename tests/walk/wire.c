@@ -1,7 +1,6 @@
 /* Where a node's inputs come from. */
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "builder.h"

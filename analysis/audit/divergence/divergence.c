@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/audit/auditor.h"
 #include "analysis/audit/audit_pair.h"
 #include "analysis/measure/metrics.h"
 #include "ops/operator.h"

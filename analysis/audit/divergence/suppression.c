@@ -3,7 +3,6 @@
  * against the score of the other list's box, an overlap against iou_threshold, a score against
  * score_threshold. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/audit_pair.h"

@@ -1,7 +1,6 @@
 /* Finding the change that turns the right input into a recorded one: for every layout and place,
  * the best line v = a u + c for each channel, by least squares. */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/compare/cause/cause_change.h"
 #include "number/function/math.h"

@@ -1,6 +1,5 @@
 /* Cause "format": was the recording computed in another arithmetic than those asked about? */
 #include <math.h>
-#include <string.h>
 
 #include "analysis/measure/quantile.h"
 #include "analysis/compare/comparing.h"

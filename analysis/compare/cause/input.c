@@ -1,6 +1,5 @@
 /* Causes "preprocessing" and "inputs" when the framework's inputs were recorded and differ from
  * the right ones. */
-#include <string.h>
 
 #include "analysis/compare/cause/cause_change.h"
 #include "analysis/compare/comparing.h"

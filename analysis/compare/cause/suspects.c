@@ -1,5 +1,4 @@
 /* The nodes between explained tensors and the first one that is not. */
-#include <string.h>
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"

@@ -2,7 +2,6 @@
 #include "number/function/math.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/bits.h"
 #include "tensor/odd.h"

@@ -8,7 +8,6 @@
 #include "kernels/chain/step.h"
 
 #include <math.h>
-#include <string.h>
 #include <mpfr.h>
 
 #include "number/round/odd.h"

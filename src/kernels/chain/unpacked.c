@@ -4,8 +4,6 @@
  * contiguous or every second element. */
 #include "kernels/chain/unpacked.h"
 
-#include <string.h>
-
 #include "base/tuning.h"
 
 #define VECTORS 4

@@ -2,7 +2,6 @@
 #include "kernels/digit/scheme.h"
 
 #include <math.h>
-#include <string.h>
 
 #define BITS_MIN 12
 #define BITS_MAX 30

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/machine/cpu.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS };
 

@@ -1,5 +1,4 @@
 /* The order of a sum's blocks, and decoding factors into planes of values and exponents. */
-#include <math.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"

@@ -1,8 +1,6 @@
 /* Extracting a part of a model: its file is read again, and written without the rest. */
 #include "load/mixed/extract_file.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/machine/file.h"
 #include "load/mixed/writer.h"

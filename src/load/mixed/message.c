@@ -1,7 +1,6 @@
 /* Messages of protobuf-c that are changed: their memory is the allocator's, so that the model's
  * message frees all of it. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

@@ -1,5 +1,4 @@
 /* The whole file: read again, its graph and functions given their types, and written. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 

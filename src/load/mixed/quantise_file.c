@@ -1,7 +1,6 @@
 #include "load/mixed/quantise_file.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "load/mixed/quantising.h"

@@ -1,5 +1,4 @@
 /* The values of a graph, and who reads them in which type. */
-#include <string.h>
 
 #include "base/error.h"
 #include "load/mixed/writer.h"

@@ -1,6 +1,5 @@
 /* Once all readers of a graph's values are known: a Cast for each further type that a value is read
  * in, constants in their types, and the names that readers use. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

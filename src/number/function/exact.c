@@ -3,7 +3,6 @@
  * rounded last bit", ACM TOMS 17, 1991). */
 #include "number/function/function.h"
 
-#include <math.h>
 #include <string.h>
 
 typedef int unary_fn(mpfr_t, mpfr_srcptr, mpfr_rnd_t);

@@ -8,7 +8,6 @@
 #include "number/round/round.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/machine/cpu.h"
 #include "base/machine/environment.h"

@@ -1,7 +1,6 @@
 /* The double carrier: binary64 itself (each_step false), and every format of at most 51 bits in any
  * rounding mode, by computing each primitive to odd at 53 bits and rounding that once to the
  * format. */
-#include "base/machine/cpu.h"
 #include "number/function/function.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"

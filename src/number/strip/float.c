@@ -1,7 +1,6 @@
 /* The float carrier: binary32 itself (each_step false: the hardware's rounding is the
  * arithmetic's), and formats so much smaller that rounding the binary32 result again equals
  * rounding once (ulp_strip_rule_make says which). */
-#include "base/machine/cpu.h"
 #include "number/function/function.h"
 #include "number/function/cuda.h"
 #include "number/round/odd.h"

@@ -4,7 +4,6 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "ops/spatial/window.h"
 
 /* Index of (batch, head, query, key) in a mask that broadcasts to them; -1 where its last axis is
  * too short. */

@@ -1,7 +1,6 @@
 /* A product with a large weight, a block of the weight's lines at a time: each is read from the
  * model's file, lowered as the lane has constants, multiplied and forgotten. An output is of one
  * line, so that the bits are those of the whole product. */
-#include <string.h>
 
 #include "base/error.h"
 #include "base/machine/file.h"

@@ -1,5 +1,4 @@
 /* Tensors as the lane of a call holds them: formats, temporaries, conversions. */
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/call.h"

@@ -1,8 +1,6 @@
 /* The order of k in a library's products of FP32 and TF32. */
 #include "ops/call/library.h"
 
-#include <string.h>
-
 #include "kernels/cublas.h"
 #include "ops/ops_move.h"
 

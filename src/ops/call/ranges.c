@@ -1,7 +1,6 @@
 /* Static scales: the range that a calibration found for a factor, by the node and the input that
  * the factor is. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "number/format/scaling.h"

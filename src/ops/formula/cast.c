@@ -1,5 +1,4 @@
 /* Operators that change the element type. */
-#include <string.h>
 
 #include "base/bits.h"
 #include "base/error.h"

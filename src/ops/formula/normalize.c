@@ -1,5 +1,4 @@
 /* Normalisations: formulas over rows whose elements all matter to each other. */
-#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/error.h"

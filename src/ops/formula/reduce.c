@@ -1,5 +1,4 @@
 /* Reductions along axes: formulas over rows. */
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/infer.h"

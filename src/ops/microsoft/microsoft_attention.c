@@ -2,7 +2,6 @@
  * them. Attention prepares query, key, value and mask for ulp_attend. Layouts: B batches, S
  * queries, T keys, P past keys, N heads of H features. */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "ops/contraction.h"

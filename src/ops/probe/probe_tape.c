@@ -1,6 +1,5 @@
 /* The values of every instruction of a formula: the tape itself, with all of them as outputs. */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "formula/words.h"

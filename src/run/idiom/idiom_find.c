@@ -1,5 +1,4 @@
 /* All idioms of a block: the rows of idiom.def tried at every node, from the last on. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"

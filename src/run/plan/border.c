@@ -1,6 +1,5 @@
 /* Borders of a lane with kept nodes: values that are stored in one format and read in another. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"

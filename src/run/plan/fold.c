@@ -10,7 +10,6 @@
  * once, if their values are known and its results have FOLD_COUNT_MAX elements at most: the pass
  * costs no more than that for each step, whatever the model's tensors are. What is not folded is
  * only computed later; no value depends on where the limit lies. */
-#include <limits.h>
 #include <string.h>
 
 #include "base/error.h"

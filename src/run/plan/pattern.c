@@ -1,6 +1,5 @@
 /* Finding the nodes that a pattern of --keep names. */
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* Collecting everything that a model needs and this version lacks, and reporting it in one error.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"

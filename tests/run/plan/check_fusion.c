@@ -2,7 +2,6 @@
  * value that is used inside and outside is rounded for the outside only. */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tests/run/plan/fusion_test.h"

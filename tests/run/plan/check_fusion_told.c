@@ -1,7 +1,6 @@
 /* What is said of fused kernels: which there are, what choosing others changes, what has no
  * meaning. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 /* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
  * bit for bit, figures included; in bodies, what the same graph gives without control flow. */
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/random.h"

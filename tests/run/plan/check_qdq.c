@@ -6,11 +6,9 @@
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <ulpscope.h>
 
-#include "data/data.h"
 #include "load/load.h"
 #include "tensor/tensor.h"
 #include "tests/support/proto.h"

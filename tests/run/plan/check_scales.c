@@ -3,8 +3,6 @@
  * 256. 140 / 300 rounds to 0, 140 / 256 to 1. */
 #include "tests/support/text_model.h"
 
-#include <string.h>
-
 static const struct text_graph at_once = {"x",
                                           "y",
                                           {NODE("QuantizeLinear", "q", "x big", "u"),
