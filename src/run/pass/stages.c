@@ -273,7 +273,12 @@ static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
     const struct ulp_stages *stages = ladder->stages;
     struct ulp_arithmetic arithmetic = choose_arithmetic(ladder, stage);
     const struct ulp_mix mix = {.count = 1, .items = &arithmetic};
-    struct ulp_lane lane;
+    /* which needs no memory for values: all that the step reads is given */
+    struct ulp_lane lane = {.mix = &mix,
+                            .block = stages->block,
+                            .lowered_bytes_max = SIZE_MAX,
+                            .budget = stages->budget,
+                            .pool = stages->pool};
     for (size_t i = 0; i < stages->step->own_input_count; i++)
         if (ladder->widened[i].type != ULP_TYPE_UNDEFINED &&
             stage == (is_constant(ladder, i) ? ULP_STAGE_WEIGHTS : ULP_STAGE_INPUTS))
@@ -282,13 +287,9 @@ static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < stages->step->own_input_count && status == ULP_OK; i++)
         status = fit_input(ladder, &arithmetic, i, &ladder->reads[i], error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_lane_create(&lane, &mix, stages->block, stages->budget, stages->pool, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(stages->step, &lane, ladder->reads, ladder->outputs, error);
-    ulp_lane_free(&lane);
-    return status;
+    return status == ULP_OK
+               ? ulp_step_run(stages->step, &lane, ladder->reads, ladder->outputs, error)
+               : status;
 }
 
 enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_first,
