@@ -116,12 +116,20 @@ def _check_memory(array: Array, written: bool) -> None:
 _DIMS = [ctypes.c_int64 * max(rank, 1) for rank in range(65)]
 
 
+def _address(memory: Array) -> int:
+    """Of its first element, by the buffer that it is (numpy makes an object for .ctypes, in four times as long)."""
+    try:
+        return ctypes.addressof(ctypes.c_char.from_buffer(memory))
+    except (TypeError, ValueError):  # read-only, empty
+        return int(memory.ctypes.data)
+
+
 def wrap(type_: int, memory: Array, *, written: bool = False) -> Any:
     """A tensor over the array's memory; written: by the library."""
     _check_memory(memory, written)
     tensor = d.ulp_tensor()
     dims = _DIMS[memory.ndim](*memory.shape)
-    call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, memory.ctypes.data)
+    call("ulp_tensor_wrap", ctypes.byref(tensor), type_, memory.ndim, dims, _address(memory))
     return tensor
 
 

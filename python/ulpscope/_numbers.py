@@ -183,9 +183,9 @@ def round(  # noqa: A001  the name that others have for it
         out = new_array(kept.shape, _carrier(format_, kept))
     elif not isinstance(out, np.ndarray) or out.dtype not in (np.float32, np.float64) or out.shape != kept.shape:
         raise UsageError("out: expected an array of float32 or float64 with the shape of x")
-    wrapped = _result(out)
-    if np.may_share_memory(kept, out) and (kept.ctypes.data != out.ctypes.data or kept.dtype != out.dtype):
+    elif np.may_share_memory(kept, out) and (kept.ctypes.data != out.ctypes.data or kept.dtype != out.dtype):
         raise UsageError("out: it overlaps x and is not x itself")
+    wrapped = _result(out)
     call("ulp_array_round", *map(ctypes.byref, (wrapped, tensor, format_.struct)), find_mode(mode), seed, threads)
     return out
 
