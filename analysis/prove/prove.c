@@ -148,22 +148,6 @@ static bool has_float_output(const struct ulp_enclosed_node *from)
     return false;
 }
 
-static enum ulp_status grow_nodes(struct prover *prover, struct ulp_error *error)
-{
-    struct ulp_proof *proof = prover->proof;
-    if (proof->node_count < prover->node_capacity)
-        return ULP_OK;
-    const size_t capacity = prover->node_capacity ? 2 * prover->node_capacity : 64;
-    struct ulp_proof_node *nodes = ulp_arena_take(proof->memory, capacity, sizeof *nodes);
-    if (!nodes)
-        return ulp_out_of_memory(error);
-    if (proof->node_count)
-        memcpy(nodes, proof->nodes, proof->node_count * sizeof *nodes);
-    proof->nodes = nodes;
-    prover->node_capacity = capacity;
-    return ULP_OK;
-}
-
 /* Why nothing bounds a result whose operands are bounded: a formula's step with a pole. */
 static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *from)
 {
@@ -255,11 +239,11 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
     struct ulp_proof *proof = prover->proof;
     if (!has_float_output(from))
         return ULP_OK;
-    enum ulp_status status = grow_nodes(prover, error);
-    if (status != ULP_OK)
-        return status;
+    if (!ulp_plan_grow(proof->memory, &proof->nodes, proof->node_count, &prover->node_capacity,
+                       sizeof *proof->nodes))
+        return ulp_out_of_memory(error);
     struct ulp_proof_node *node = &proof->nodes[proof->node_count];
-    status = make_node(prover, from, node, error);
+    enum ulp_status status = make_node(prover, from, node, error);
     if (status != ULP_OK)
         return status;
     for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)

@@ -219,16 +219,13 @@ bool ulp_enclosing_take(struct ulp_trace *trace, size_t count, size_t bytes, voi
 uint32_t ulp_enclosing_add_joint(struct ulp_trace *trace, struct ulp_joint joint)
 {
     struct ulp_enclosing *e = trace->enclosing;
-    if (e->joint_count == e->joint_capacity) {
-        const size_t wanted = e->joint_capacity ? 2 * e->joint_capacity : 64;
-        struct ulp_error error;
-        if (wanted >= ULP_NO_JOINT || !keep_status(e,
-                                                   grow(&e->joints, e->joint_count, wanted,
-                                                        sizeof *e->joints, trace->budget, &error),
-                                                   &error))
-            return ULP_NO_JOINT;
-        e->joint_capacity = wanted;
-    }
+    struct ulp_error error;
+    if (e->joint_count >= ULP_NO_JOINT ||
+        !keep_status(e,
+                     ulp_grow(&e->joints, e->joint_count, &e->joint_capacity, sizeof *e->joints,
+                              trace->budget, "bounds of a node", &error),
+                     &error))
+        return ULP_NO_JOINT;
     e->joints[e->joint_count] = joint;
     return (uint32_t)e->joint_count++;
 }
@@ -255,17 +252,12 @@ void ulp_enclosing_hide(struct ulp_trace *trace, struct ulp_hidden_bound hidden)
             e->hidden[h].largest = ulp_math_max(e->hidden[h].largest, hidden.largest);
             return;
         }
-    if (e->hidden_count == e->hidden_capacity) {
-        const size_t wanted = e->hidden_capacity ? 2 * e->hidden_capacity : 16;
-        struct ulp_error error;
-        if (!keep_status(e,
-                         grow(&e->hidden, e->hidden_count, wanted, sizeof *e->hidden, trace->budget,
-                              &error),
-                         &error))
-            return;
-        e->hidden_capacity = wanted;
-    }
-    e->hidden[e->hidden_count++] = hidden;
+    struct ulp_error error;
+    if (keep_status(e,
+                    ulp_grow(&e->hidden, e->hidden_count, &e->hidden_capacity, sizeof *e->hidden,
+                             trace->budget, "bounds of a node", &error),
+                    &error))
+        e->hidden[e->hidden_count++] = hidden;
 }
 
 const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, size_t *count)

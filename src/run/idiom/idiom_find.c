@@ -46,16 +46,9 @@ struct search {
 
 static bool add_found(struct search *search, const struct ulp_idiom *idiom)
 {
-    if (search->count == search->capacity) {
-        const size_t capacity = search->capacity ? 2 * search->capacity : 16;
-        struct ulp_idiom *found = ulp_arena_take(search->arena, capacity, sizeof *found);
-        if (!found)
-            return false;
-        if (search->count)
-            memcpy(found, search->found, search->count * sizeof *found);
-        search->found = found;
-        search->capacity = capacity;
-    }
+    if (!ulp_plan_grow(search->arena, &search->found, search->count, &search->capacity,
+                       sizeof *search->found))
+        return false;
     search->found[search->count++] = *idiom;
     for (size_t s = 0; s < idiom->step_count; s++)
         search->taken[idiom->steps[s]] |= family(idiom->kind);
