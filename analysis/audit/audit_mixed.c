@@ -11,6 +11,16 @@ const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_la
     return node->kept < 0 ? &lane->arithmetic : &lane->kept[node->kept];
 }
 
+struct ulp_asked ulp_audit_asked(const struct ulp_audit_lane *lane)
+{
+    const char *asked = lane->arithmetic.asked, *kept = strstr(lane->name, ",keep=");
+    const size_t base = strcspn(asked, ",");
+    const bool named =
+        strncmp(lane->name, asked, base) == 0 && (lane->name[base] == ',' || !lane->name[base]);
+    const char *text = named ? lane->name : asked;
+    return (struct ulp_asked){text, (int)(named && kept ? (size_t)(kept - text) : strlen(text))};
+}
+
 struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
                                    const struct ulp_audit_node *node,
                                    const struct ulp_audit_output *output)

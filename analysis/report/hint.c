@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "run/plan/plan.h"
@@ -123,6 +124,12 @@ static bool follows_others(const struct ulp_audit_lane *lane)
     return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
 }
 
+static void add_plan(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *why)
+{
+    const struct ulp_asked asked = ulp_audit_asked(lane);
+    ulp_text_show(out, " ulpscope plan -a %.*s, as %s", asked.length, asked.text, why);
+}
+
 /* Options that keep nodes, or the command that finds which, and why. */
 static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, size_t columns)
 {
@@ -133,13 +140,12 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, s
     if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane)))
         ulp_hint_keeps(out, &nodes, columns);
     else if (!nodes.kept && !remedy->tried && follows_others(lane))
-        ulp_text_add(out, " ulpscope plan -a %s, as outputs follow other decisions",
-                     lane->arithmetic.asked);
+        add_plan(out, lane, "outputs follow other decisions");
     if (remedy->tried && !remedy->node_count)
-        ulp_text_add(out, " ulpscope plan -a %s, as %s", lane->arithmetic.asked,
-                     isfinite(remedy->before_db)
-                         ? "keeping one to three nodes in FP32 gains less than 1 dB"
-                         : "FP32 where values are not finite leaves some that are not");
+        add_plan(out, lane,
+                 isfinite(remedy->before_db)
+                     ? "keeping one to three nodes in FP32 gains less than 1 dB"
+                     : "FP32 where values are not finite leaves some that are not");
 }
 
 void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/writing/columns.h"
 
 #define TENSORS_SHOWN 5
@@ -51,6 +52,7 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
                        const struct ulp_scaled_tensor *t)
 {
     const bool power = strncmp(t->format, "mx", 2) == 0;
+    const struct ulp_asked asked = ulp_audit_asked(lane);
     ulp_text_show(out, "  '%s' of %s: ", t->name, t->node);
     if (t->nonfinite)
         ulp_text_add(out, "%zu of its values are not finite, or share a block with one",
@@ -65,11 +67,15 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
     else if (t->outlier_gain_db >= OUTLIER_DB)
         ulp_text_add(out,
                      "%s %zu is %.3g times as large as the median, and without it the others are "
-                     "%.1f dB more exact; scale it down in front of the product, or keep the node",
+                     "%.1f dB more exact; %s",
                      !t->outlier_is_line ? "channel"
                      : t->weight         ? "output channel"
                                          : "row",
-                     t->outlier, t->outlier_ratio, t->outlier_gain_db);
+                     t->outlier, t->outlier_ratio, t->outlier_gain_db,
+                     t->outlier_is_line || t->weight
+                         ? "keep the node"
+                         : "ulpscope fix --only outlier-channel scales it down in front of the "
+                           "product, or keep the node");
     else if (t->scaling >= 2 * PART_MATTERS)
         ulp_text_add(out, "the rounding of scales makes %.0f %% of its error; %s", 100 * t->scaling,
                      power ? "scales that are no powers of two (nvfp4, fp8-row) round less"
@@ -85,11 +91,8 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
             "the few bits of its elements make %.0f %% of its error; a format of more bits "
             "rounds less",
             100 * t->rounding);
-    if (lane->arithmetic.scales_static) /* whose file has no path here */
-        ulp_text_add(out, ". ulpscope scales with the same -a runs what there is against it");
-    else
-        ulp_text_show(out, ". ulpscope scales -a %s runs what there is against it",
-                      lane->arithmetic.asked);
+    ulp_text_show(out, ". ulpscope scales -a %.*s runs what there is against it", asked.length,
+                  asked.text);
 }
 
 static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane *lane,

@@ -3,13 +3,15 @@
 
 #include <string.h>
 
+#include "analysis/audit/audit_mixed.h"
 #include "number/format/request.h"
 #include "tensor/tensor.h"
 
 /* What the lane keeps, as its name says it. */
 static const char *find_kept(const struct ulp_audit_lane *lane)
 {
-    return lane->name + strlen(lane->arithmetic.asked);
+    const struct ulp_asked asked = ulp_audit_asked(lane);
+    return asked.text == lane->name ? lane->name + asked.length : lane->name;
 }
 
 void ulp_qdq_divergence_prepare(struct ulp_audit *audit)

@@ -239,6 +239,12 @@ static enum ulp_status read_choice(int *out, const char *key, const char *value,
                         "a GPU stands behind the base, before all parts: fp16%s,%s%.*s", gpu, key,
                         (int)(gpu - value), value);
     list_words(list, sizeof list, words);
+    if (strpbrk(value, "./") && (strcmp(key, "scales=") == 0 || strcmp(key, "fuse=") == 0))
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "%s%s: no file is taken here, but by -a of audit, run, overflow, tolerance, "
+            "scales and (of scales=) plan; known: %s",
+            key, value, list);
     return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: unknown value%s; known: %s", key, value,
                     ulp_suggest(hint, value, words), list);
 }
