@@ -4,11 +4,13 @@
 
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judged.h"
+#include "analysis/scales/scales_smooth.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "base/options.h"
+#include "number/format/scaling.h"
 #include "number/function/math.h"
 
 #define KEPT_IN "fp32" /* what plans keep */
@@ -230,6 +232,33 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
     return status;
 }
 
+/* ---- smooth scales ---- */
+
+/* Of formats with scales: a channel that is an outlier is scaled down in front of its product, by
+ * what the samples hold. */
+static enum ulp_status propose_smooth(struct ulp_fixing *x, struct ulp_error *error)
+{
+    struct ulp_lint *lint = &x->proposals.lint;
+    struct ulp_smooths smooths = {0};
+    if (!ulp_scaling_is_used(&x->arithmetic))
+        return ULP_OK;
+    const enum ulp_status status =
+        ulp_smooth_find(x->model, x->samples, x->sample_count, x->options->thread_count,
+                        lint->arena, &smooths, error);
+    for (size_t i = 0; i < smooths.count && status == ULP_OK; i++) {
+        const struct ulp_smooth *smooth = &smooths.items[i];
+        for (size_t n = 0; n < lint->node_count; n++)
+            if (lint->places[n].node == smooth->node &&
+                !ulp_lint_is_edited(&x->proposals, smooth->node))
+                ulp_lint_propose_edit(&x->proposals, &smooth->edit, "outlier-channel",
+                                      lint->places[n], true, true,
+                                      "its channels are divided by powers of two that its weights "
+                                      "are multiplied by; channel %zu is %.3g times the median's",
+                                      smooth->channel, smooth->ratio);
+    }
+    return status == ULP_OK && lint->failed ? ulp_out_of_memory(error) : status;
+}
+
 /* ---- all of it ---- */
 
 /* Where nothing is asked, what outputs are for must come out better, too: boxes at 40 dB may lie
@@ -267,6 +296,8 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     struct ulp_fix_judged after;
     struct ulp_keeps keeps;
     enum ulp_status status = ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error);
+    if (status == ULP_OK)
+        status = propose_smooth(x, error);
     if (status == ULP_OK)
         status = ulp_fix_try_edits(x, before, &after, error);
     if (status == ULP_OK)

@@ -21,7 +21,8 @@ const char *ulp_lint_edit_rule(size_t index)
     static const char *const rules[] = {"decomposed-layernorm", "decomposed-rmsnorm",
                                         "decomposed-gelu",      "decomposed-softmax",
                                         "constant-beyond-fp16", "eps-zero",
-                                        "length-in-float",      "decomposed-attention"};
+                                        "length-in-float",      "decomposed-attention",
+                                        "outlier-channel"};
     const size_t count = sizeof rules / sizeof *rules;
     return index < count ? rules[index] : ulp_lint_rewrite_rule(index - count);
 }

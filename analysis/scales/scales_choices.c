@@ -8,6 +8,7 @@
 
 #include "analysis/measure/judge.h"
 #include "analysis/scales/scales.h"
+#include "analysis/scales/scales_smooth.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -207,6 +208,43 @@ static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model
     return status;
 }
 
+/* Channels that are outliers scaled down in front of their products: another graph, with the same
+ * results in FP64, as its scales are powers of two. */
+static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    const struct ulp_sample sample = {.inputs = inputs};
+    struct ulp_scales_choice choices[2] = {{0}}, *out = &c->choices[c->count];
+    struct choosing own = *c;
+    struct ulp_smooths smooths;
+    struct ulp_model *smooth = NULL;
+    struct ulp_text words = {0};
+    enum ulp_status status =
+        ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error);
+    if (status != ULP_OK || !smooths.count)
+        return status;
+    struct ulp_edit *edits = ulp_arena_take(arena, smooths.count, sizeof *edits);
+    for (size_t i = 0; edits && i < smooths.count; i++)
+        edits[i] = smooths.items[i].edit;
+    status = edits ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
+                   : ulp_out_of_memory(error);
+    own.choices = choices;
+    own.count = 2;
+    if (status == ULP_OK)
+        status = run_all(&own, smooth, inputs, error);
+    ulp_model_free(smooth);
+    ulp_text_show(&words, "smooth scales in front of %s", smooths.items[0].node->name);
+    if (smooths.count > 1)
+        ulp_text_add(&words, " and %zu more", smooths.count - 1);
+    ulp_text_add(&words, " (ulpscope fix --only outlier-channel)");
+    if (status == ULP_OK && (words.failed || !add_lane(c, &c->options->arithmetic, words.data)))
+        status = ulp_out_of_memory(error);
+    ulp_text_free(&words);
+    out->sqnr_db = choices[1].sqnr_db;
+    return status;
+}
+
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,
                                   const struct ulp_scales_options *options, struct ulp_scales *out,
@@ -215,8 +253,8 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     struct choosing c = {.out = out,
                          .options = options,
                          .unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}};
-    /* the reference, and what is asked about */
-    const size_t room = 2 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
+    /* the reference, what is asked about, and smooth scales */
+    const size_t room = 3 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(model), error);
     if (status != ULP_OK)
@@ -239,6 +277,8 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
         status = add_nodes(&c, error);
     if (status == ULP_OK)
         status = run_all(&c, model, inputs, error);
+    if (status == ULP_OK && chooses && !options->arithmetic.scales_static) /* of other values */
+        status = try_smooth(&c, model, inputs, arena, error);
     if (status == ULP_OK) {
         out->sqnr_db = c.choices[1].sqnr_db;
         out->choices = c.choices + 2;

@@ -47,10 +47,31 @@ END
     look audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx
     [[ $(head -2 out) == *"quantised weights of node"*"dequantize$at"* ]] || fail "network $seed, stored: audit says $(head -2 out)"
     plant "$seed" outlier
-    look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4
+    look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4 --json choices.json
     shows out "Channel 7 is to blame" "network $seed, outlier"
+    look scales smooth.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-choices --json smooth.json
+    python3 - <<'END' || fail "network $seed, outlier: smooth scales"
+import json
+import sys
+
+report = json.load(open("choices.json"))
+choice = [c for c in report["choices"] if c["words"].startswith("smooth scales in front of product0 (")]
+# gains of 4.0 to 7.5 dB; and the same bits as the graph that Python has written
+sys.exit(not (len(choice) == 1 and choice[0]["gain_db"] >= 3 and choice[0]["sqnr_db"] == json.load(open("smooth.json"))["sqnr_db"]))
+END
     look audit float.onnx -i inputs.npz -a bf16,factor=nvfp4
     [[ $(tr -s ' \n' ' ' <out) == *"channel 7 is "*" times as large as the median"* ]] || fail "network $seed, outlier: audit says nothing of channel 7"
+done
+# fix makes the edit, which is none for a network without an outlier
+for fault in outlier none; do
+    plant 1 $fault
+    look fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --tolerance sqnr_db=10 --best -o fixed.onnx
+    tr -s ' \n' ' ' <out >text
+    [ $fault = none ] || shows text "edit product0 (outlier-channel): its channels are divided by powers of two that its weights are multiplied by; channel 7 is" "fix, outlier"
+    [ $fault = none ] || shows text "; the same in exact arithmetic" "fix, outlier"
+    [ $fault = outlier ] || ! grep -q "outlier-channel" text || fail "fix without an outlier: $(cat out)"
+    look scales float.onnx -i inputs.npz -a bf16,factor=nvfp4
+    [ $fault = outlier ] || ! grep -q "smooth scales" out || fail "scales without an outlier: $(cat out)"
 done
 python3 "$source/tests/cli/planted_borders.py" "$program" >out || fail "borders beside an original: $(grep -a MISSED out; tail -1 out)"
 exit $failed

@@ -5,7 +5,7 @@
 
 FAULT: none; nan: a scale is NaN; power: the weights of a block are rounded by a scale twice as large; stored: the scales of a row of blocks are stored
 twice as large as they were when the weights were rounded; axis: blocks lie along the axis that is not summed; outlier: an input's channel is 64 times as large,
-and its weights are so much smaller. Writes float.onnx, quantised.onnx, inputs.npz, and prints the number of the product with the fault, and what the output gains in dB when its weights are quantised
+and its weights are so much smaller. Writes float.onnx, quantised.onnx, inputs.npz, of an outlier smooth.onnx, where a power of two for each channel goes from the value to its weights, and prints the number of the product with the fault, and what the output gains in dB when its weights are quantised
 again, by the largest magnitude of each block along the summed axis over 127."""
 import pathlib
 import sys
@@ -70,6 +70,12 @@ def main():
     for name, nodes, constants in (("float", plain, floats), ("quantised", quantised, codes)):
         write_model(str(folder / f"{name}.onnx"), nodes, {"x0": (ROWS, size)}, {f"x{LAYERS}": (ROWS, size)}, constants)
     np.savez(folder / "inputs.npz", x0=x)
+    if fault == "outlier":
+        power = np.log2(abs(x).max(0).astype(np.float64) / abs(floats["w0"]).max(1)) / 2
+        scale = 2.0 ** np.rint(power - power.mean())
+        smooth = [node("Mul", "x0 down", "scaled", "scale"), node("MatMul", "scaled up", "y0", "product0"), *plain[1:]]
+        floats |= {"down": (1 / scale).astype(np.float32), "up": (floats["w0"] * scale[:, None]).astype(np.float32)}
+        write_model(str(folder / "smooth.onnx"), smooth, {"x0": (ROWS, size)}, {f"x{LAYERS}": (ROWS, size)}, {n: v for n, v in floats.items() if n != "w0"})
     read = []
     for i in range(LAYERS):
         axis = int(fault == "axis" and i == faulty)
