@@ -255,8 +255,7 @@ void ulp_doctor_find_decision(struct ulp_doctoring *x)
         ulp_text_add(&text, " in %zu of %zu elements", divergence->differing, divergence->count);
     if (divergence && !isnan(divergence->margin) && !isnan(divergence->margin_error))
         ulp_text_add(&text,
-                     ": what the reference takes is ahead by %.3g, and the error of that is "
-                     "%.3g",
+                     ": what the reference takes is ahead by %.3g, and the error of that is %.3g",
                      divergence->margin, divergence->margin_error);
     ulp_doctor_add(x, ULP_DOCTOR_DECISION, node, NULL, &text);
 }

@@ -129,8 +129,7 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
         if (strcmp(layer->layer->name, wish->pattern) != 0)
             continue;
         ulp_text_add(&text,
-                     "it is the name of a kernel of the engine, not of a layer of the "
-                     "network%s",
+                     "it is the name of a kernel of the engine, not of a layer of the network%s",
                      layer->node_count ? "; name its nodes: " : "");
         for (size_t i = 0; i < layer->node_count && i < 4; i++)
             ulp_text_show(&text, "%s%s", i ? ", " : "",

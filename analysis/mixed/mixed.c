@@ -175,9 +175,7 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
             return ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", folder);
         if (ulp_model_is_read_from(job->model, paths[f]))
             return ulp_fail(error, ULP_ERROR_USAGE,
-                            "%s is the model, or its weights: give another "
-                            "folder",
-                            paths[f]);
+                            "%s is the model, or its weights: give another folder", paths[f]);
     }
     const bool begun = ulp_files_hold();
     enum ulp_status status = write_and_check(job, path, out, error);

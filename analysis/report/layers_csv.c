@@ -15,8 +15,7 @@ static void add_metrics(struct ulp_text *out, const struct ulp_metrics *m)
 static void add_header(struct ulp_text *out)
 {
     ulp_text_add(out, "arithmetic,index,name,op,output,shape,ref_rms,ref_max,ref_min_nonzero,"
-                      "headroom_bits,diverged,"
-                      "born,poisoned,worst_sample");
+                      "headroom_bits,diverged,born,poisoned,worst_sample");
     for (int v = 0; v < ULP_VIEW_COUNT; v++) {
         for (int f = 0; f < ULP_FIGURE_COUNT; f++)
             ulp_text_add(out, ",%s_%s", ulp_view_names[v], ulp_figure_rows[f].name);

@@ -379,8 +379,7 @@ enum ulp_status ulp_scales_run(const struct ulp_model *model, const struct ulp_t
         !ulp_model_has_operator(model, "QuantizeLinear"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s has no format with scales, and the graph no QuantizeLinear: give "
-                        "factor= or weights=, as "
-                        "bf16,factor=nvfp4 (doc/scales.md)",
+                        "factor= or weights=, as bf16,factor=nvfp4 (doc/scales.md)",
                         options->arithmetic.asked);
     enum ulp_status status =
         options->allow_nonfinite_inputs ? ULP_OK : ulp_judge_inputs(inputs, NULL, error);

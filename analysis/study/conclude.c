@@ -275,8 +275,7 @@ static void add_trials(const struct concluding *c)
             ulp_text_add(c->out, "equal bits in most elements");
         else
             ulp_text_add(c->out,
-                         "%.1f significant bits (%.1f at least, probability %g, confidence "
-                         "%g)",
+                         "%.1f significant bits (%.1f at least, probability %g, confidence %g)",
                          trials->bits, trials->bits_low, c->study->probability,
                          c->study->confidence);
         ulp_text_add(c->out, "; bias %.1e +- %.1e: %s.\n", trials->bias, trials->bias_width,

@@ -130,8 +130,7 @@ static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan
     enum ulp_status status = ulp_grouping_read(by, &parts, error);
     if (status == ULP_OK && parts == ULP_GROUPING_CAUSE)
         status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "groups by cause are of shares: expected op or "
-                          "prefix:N");
+                          "groups by cause are of shares: expected op or prefix:N");
     if (status == ULP_OK && !(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
         status = ulp_out_of_memory(error);
     return status == ULP_OK ? make_groups(s, plan, parts, groups, count, error) : status;

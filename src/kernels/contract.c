@@ -88,8 +88,7 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
         arithmetic->compute.carrier == ULP_CARRIER_MPFR)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "%s: products of %s in %s need an accumulator in mpfr:P, not %s; give "
-                        "compute= a format of at "
-                        "most 53 bits",
+                        "compute= a format of at most 53 bits",
                         arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
                         arithmetic->accumulator.name);
     return ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);

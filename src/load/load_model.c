@@ -21,8 +21,7 @@ static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__
     if (model->ir_version < ULP_LOAD_IR_MIN && proto->n_opset_import)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "IR version %lld cannot import operator sets, yet the model does: its "
-                        "ir_version field is wrong "
-                        "(IR %d to %d are read)",
+                        "ir_version field is wrong (IR %d to %d are read)",
                         (long long)model->ir_version, ULP_LOAD_IR_MIN, ULP_LOAD_IR_MAX);
     if (model->ir_version < ULP_LOAD_IR_MIN)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,

@@ -98,9 +98,8 @@ static enum ulp_status code_range(void *context, size_t first, size_t last, int 
         const uint32_t bits = get_pattern(coding->patterns, i);
         if (format->storage_bits < PATTERN_BITS_MAX && bits >> format->storage_bits)
             return ulp_fail(error, ULP_ERROR_USAGE,
-                            "element %zu, %#x, is no pattern of the %d "
-                            "bits of %s",
-                            i, bits, format->storage_bits, format->name);
+                            "element %zu, %#x, is no pattern of the %d bits of %s", i, bits,
+                            format->storage_bits, format->name);
         const double x = ulp_format_decode(format, bits);
         if (is_float)
             floats[i] = (float)x;

@@ -27,8 +27,7 @@ enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *t
             char shape[200];
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "input %d, %s, does not broadcast with the inputs before it: dimension "
-                            "%d from the end is "
-                            "%lld there and %lld here",
+                            "%d from the end is %lld there and %lld here",
                             t, ulp_tensor_describe_text(tensors[t], shape, sizeof shape),
                             *rank - shift - d, (long long)*wanted, (long long)size);
         }

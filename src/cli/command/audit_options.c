@@ -53,8 +53,7 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
          "--shard leaves its samples in a folder: give --checkpoint FOLDER"},
         {o->shard, o->out || o->html || is_json_asked(),
          "--shard is a part of an audit: the report is written by ulpscope merge --out, --json and "
-         "--html, "
-         "so leave them out here"},
+         "--html, so leave them out here"},
         {o->checkpoint_count > 1, !o->merge, "--checkpoint takes one folder"},
         {o->checkpoint_count, shapes,
          "--checkpoint is of one audit: give one --shape of each input"},

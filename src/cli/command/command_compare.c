@@ -29,9 +29,8 @@ struct compare_options {
 static const struct argp_option option_list[] = {
     {"arith", 'a', "LIST", 0,
      "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
-     "ulpscope arith explains them); others that come near are ranked beside them, and "
-     "where one of these has all bits or fits far better, a recording is not explained by those asked "
-     "about", 0},
+     "ulpscope arith explains them); others that come near are ranked beside them, and where one of "
+     "these has all bits or fits far better, a recording is not explained by those asked about", 0},
     REFERENCE_ROW(OPTION_REFERENCE),
     {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", OPTION_READS,
      "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "

@@ -33,8 +33,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "From nothing to a page: audit a small trained transformer, which the program carries, in "
-    "FP16, "
-    "and say what to look at. Its outputs are finite in FP16, and wrong."
+    "FP16, and say what to look at. Its outputs are finite in FP16, and wrong."
     "\vExamples:\n"
     "  ulpscope demo\n"
     "      writes " DEFAULT_FOLDER "/report.html, beside the model and its inputs\n"

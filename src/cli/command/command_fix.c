@@ -110,12 +110,10 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Make of MODEL, which comes out wrong where it is to run, one that comes out right, in one "
-    "file: "
-    "edits of its graph, each tried by a run (operators written out, masks and epsilons that the "
-    "format does not hold, scales behind products), and where these are not enough the nodes that "
-    "ulpscope plan keeps in FP32, with types and Casts. Each edit is said with its reason, its "
-    "gain "
-    "and what it changes in exact arithmetic; what gains nothing is not made."
+    "file: edits of its graph, each tried by a run (operators written out, masks and epsilons that "
+    "the format does not hold, scales behind products), and where these are not enough the nodes "
+    "that ulpscope plan keeps in FP32, with types and Casts. Each edit is said with its reason, "
+    "its gain and what it changes in exact arithmetic; what gains nothing is not made."
     "\vdoc/fix.md has the edits. A model that is fine already is left alone: no file is "
     "written.\n\nExit code 1: nothing that was tried meets the tolerance.\n\n"
     "Examples:\n"

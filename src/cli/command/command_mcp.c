@@ -53,17 +53,14 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Serve doctor, audit, plan, overflow, lint, compare, show and explain to agents, by the Model "
-    "Context "
-    "Protocol on standard input and output. Models and inputs lie below --root; every call is a "
-    "process of its own with limits of time and memory, in a sandbox that opens no other files. "
-    "What calls write goes to a folder in TMPDIR that ends with the server; nothing is written "
-    "below "
-    "--root."
+    "Context Protocol on standard input and output. Models and inputs lie below --root; every call "
+    "is a process of its own with limits of time and memory, in a sandbox that opens no other "
+    "files. What calls write goes to a folder in TMPDIR that ends with the server; nothing is "
+    "written below --root."
     "\vExamples:\n"
     "  ulpscope mcp --root models/\n"
     "      {\"mcpServers\": {\"ulpscope\": {\"command\": \"ulpscope\", \"args\": [\"mcp\", "
-    "\"--root\", "
-    "\"/models\"]}}}\n"
+    "\"--root\", \"/models\"]}}}\n"
     "      in the settings of a client";
 
 /* ---- messages ---- */
@@ -111,9 +108,8 @@ static json_t *initialize(const json_t *params)
         "capabilities", "tools", "listChanged", 0, "serverInfo", "name", "ulpscope", "version",
         ulp_version(), "instructions",
         "To find where a model loses accuracy: doctor; or by steps lint (no run), overflow, then "
-        "audit; show looks at "
-        "single nodes of an audit's report; plan finds what to keep in FP32, and audit with that "
-        "plan proves it. Paths are relative to the server's root.");
+        "audit; show looks at single nodes of an audit's report; plan finds what to keep in FP32, "
+        "and audit with that plan proves it. Paths are relative to the server's root.");
 }
 
 static void call_tool(struct mcp_server *server, const json_t *id, const json_t *params)

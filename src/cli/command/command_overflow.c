@@ -101,8 +101,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Say what will overflow in a format, from the values of an exact run alone: for every node how "
     "far its values are below the format's largest number, which node overflows first and why, "
-    "what "
-    "becomes of it, and what to keep in FP32."
+    "what becomes of it, and what to keep in FP32."
     "\vWords of the report:\n"
     "  headroom    log2 of the format's largest number over the largest magnitude\n"
     "  tiny        share of elements below the format's normal numbers, or that become zero\n"

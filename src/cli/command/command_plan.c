@@ -53,10 +53,9 @@ static const struct argp_option option_list[] = {
      "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
      "as frontier.csv and frontier.svg", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES,
-     "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and "
-     "Casts, for TensorRT 11 and other runtimes; and the plan for trtexec and Polygraphy up to "
-     "TensorRT 10, and for AutoCast. Of --formats plan.json, quantised.onnx, the model with QuantizeLinear and DequantizeLinear, "
-     "and modelopt.yaml for ModelOpt", 0},
+     "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and Casts, for TensorRT 11 "
+     "and other runtimes; and the plan for trtexec and Polygraphy up to TensorRT 10, and for AutoCast. Of --formats plan.json, "
+     "quantised.onnx, the model with QuantizeLinear and DequantizeLinear, and modelopt.yaml for ModelOpt", 0},
     {"apply", OPTION_APPLY, "FILE", OPTION_READS,
      "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
      "written by hand) into --out, and check it with the inputs", 0},
@@ -139,8 +138,7 @@ static void check_formats(const struct argp_state *state, const struct plan_opti
                    rows[i].name);
     if (options->bits > 0 && !options->search.formats.count)
         refuse(state,
-               "--budget bits=%g counts the bits of --formats: give these, as "
-               "nvfp4,mxfp8,bf16",
+               "--budget bits=%g counts the bits of --formats: give these, as nvfp4,mxfp8,bf16",
                options->bits);
     if (options->budget > 0 && options->search.formats.count)
         refuse(state, "--budget of --formats is bits=MEAN, as bits=5");
@@ -202,14 +200,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 static const char documentation[] =
     "Find the cheapest set of nodes of MODEL to keep in FP32 so that the others can be computed in "
     "ARITH and every output meets a tolerance, also where roundings fall otherwise. Each node is "
-    "run "
-    "lowered by itself, which says what sets of them leave of the error; what is proposed is run "
-    "in "
-    "50 draws, and the cheapest set that holds in them is the plan."
+    "run lowered by itself, which says what sets of them leave of the error; what is proposed is "
+    "run in 50 draws, and the cheapest set that holds in them is the plan."
     "\vSamples may have any shapes that leave the same nodes to compute.\n\nmixed.onnx is written "
-    "only when `ulpscope run -a model` gives the bits of the plan on it, "
-    "for "
-    "every sample.\n\nExit code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
+    "only when `ulpscope run -a model` gives the bits of the plan on it, for every sample.\n\nExit "
+    "code 1: no plan meets the tolerance, or a held-out sample does not.\n\n"
     "Examples:\n"
     "  ulpscope plan model.onnx -i samples/ --tolerance sqnr_db=60 --out plan/\n"
     "      the nodes to keep so that every output is within 1e-3 of its rms\n"

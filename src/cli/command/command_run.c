@@ -62,8 +62,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Run MODEL in one arithmetic and write its outputs. Values of formats that numpy has no type "
-    "for "
-    "are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
+    "for are written as FP32, which is exact; values of mpfr:P as the nearest FP64."
     "\vExamples:\n"
     "  ulpscope run model.onnx --inputs inputs.npz --outputs out.npz\n"
     "  ulpscope run model.onnx -i inputs.npz --arith fp16@a100 --outputs out.npz --all-values\n"

@@ -116,12 +116,9 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 
 static const char documentation[] =
     "Say what a format with scales (NVFP4, MXFP8, FP8 by rows, ...) does to each factor of a "
-    "model's products: "
-    "what becomes zero, what is clipped, what range blocks have, how much of the error is the "
-    "elements' rounding, "
-    "the scales' or clipping, and which channel or token is to blame. Then what other rules, "
-    "formats and nodes "
-    "left out gain, each by a run."
+    "model's products: what becomes zero, what is clipped, what range blocks have, how much of the "
+    "error is the elements' rounding, the scales' or clipping, and which channel or token is to "
+    "blame. Then what other rules, formats and nodes left out gain, each by a run."
     "\vdoc/scales.md says what each format is.\n\n"
     "Examples:\n"
     "  ulpscope scales model.onnx -i inputs.npz -a bf16,factor=nvfp4\n"

@@ -321,8 +321,7 @@ static void say_machine(void)
 static const char documentation[] =
     "Say which version this is, on which processor and with which instruction sets, and check in "
     "seconds that it computes what it should here: rounding, products, the reference, matrix "
-    "units, "
-    "a model. Exit code 1: a check failed."
+    "units, a model. Exit code 1: a check failed."
     "\vExamples:\n"
     "  ulpscope selftest\n"
     "  ULPSCOPE_DISABLE_CPU=avx512,avx2 ulpscope selftest\n"

@@ -35,10 +35,9 @@ static const struct argp_option option_list[] = {
 
 static const char documentation[] =
     "Run ONNX's own test cases and count, for each operator, how many passed, failed and are out "
-    "of "
-    "scope. DIR is a case (a folder with model.onnx and test_data_set_N), a folder of cases, or a "
-    "folder of such folders. Integers and booleans must be equal, floats within the tolerance. "
-    "A written list (--list) decides what is out of scope, not what fails."
+    "of scope. DIR is a case (a folder with model.onnx and test_data_set_N), a folder of cases, or "
+    "a folder of such folders. Integers and booleans must be equal, floats within the tolerance. A "
+    "written list (--list) decides what is out of scope, not what fails."
     "\vExit codes: 0 every case in scope passed; 1 one failed; 2 usage; 3 DIR cannot be read or "
     "holds no case.\n\n"
     "Examples:\n"

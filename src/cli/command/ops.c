@@ -9,8 +9,7 @@
 static const char documentation[] =
     "List the operators that this version computes: name, opset versions, and the formula that "
     "defines the operator, or the formulas that its computation calls. Then count how many "
-    "operators of each opset are covered, and say why "
-    "the others are not."
+    "operators of each opset are covered, and say why the others are not."
     "\vExamples:\n"
     "  ulpscope ops              every operator, and the coverage of each opset\n"
     "  ulpscope ops --coverage   the coverage alone\n"

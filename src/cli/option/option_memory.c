@@ -13,8 +13,7 @@ enum { OPTION_MEMORY = 0x300 };
 static const struct argp_option option_list[] = {
     {"max-memory", OPTION_MEMORY, "BYTES", 0,
      "Stop with exit code 5 when what is read and made would need more; suffixes K, M and G are understood "
-     "(default 4G, 0: no "
-     "limit)", 0},
+     "(default 4G, 0: no limit)", 0},
     {0},
 };
 /* clang-format on */

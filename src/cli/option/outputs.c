@@ -244,8 +244,7 @@ static const struct {
      "autocast.txt strongly_typed.txt"},
     {"doctor", NULL,
      "doctor.json report.json layers.csv summary.txt lint.json overflow.json compare.json "
-     "plan.json "
-     "frontier.csv frontier.svg trtexec.txt npps.py autocast.txt strongly_typed.txt"},
+     "plan.json frontier.csv frontier.svg trtexec.txt npps.py autocast.txt strongly_typed.txt"},
     {"overflow", NULL, "overflow.json"},
     {"compare", NULL, "compare.json"},
     {"engine", NULL, "engine.json"},

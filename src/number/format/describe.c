@@ -330,10 +330,8 @@ static void describe_sums(struct page *page, const char *title, const char *who,
     else if (order == ULP_ORDER_WARP)
         put_paragraph(page, title,
                       "%s are added in %s as the threads of a GPU's warp do: partial sums of every "
-                      "32nd element (of every "
-                      "128th in rows of 128 or more), then halves onto halves; a mean is the sum "
-                      "times the reciprocal of "
-                      "the count.",
+                      "32nd element (of every 128th in rows of 128 or more), then halves onto "
+                      "halves; a mean is the sum times the reciprocal of the count.",
                       who, accumulator);
     else
         put_paragraph(page, title, "%s are added in %s %s.", who, accumulator,
@@ -398,15 +396,13 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
         put_paragraph(
             page, "Q/DQ",
             "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
-            "INT32 over the quantised "
-            "values and scaled once; with a QuantizeLinear after them (a Relu between is taken "
-            "along), "
-            "round(sum * (x_scale * w_scale / y_scale)) is one step, as an INT8 kernel does.");
+            "INT32 over the quantised values and scaled once; with a QuantizeLinear after them (a "
+            "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
+            "as an INT8 kernel does.");
     if (s->epilogue_rounded)
         put_paragraph(page, "epilogue",
                       "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or "
-                      "add a bias, as a "
-                      "library does that adds the bias in a kernel of its own.",
+                      "add a bias, as a library does that adds the bias in a kernel of its own.",
                       spell(accumulator, &a->storage));
 }
 
@@ -438,9 +434,8 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
                       "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
                       "multiply-adds in FP32, beside the matrix unit; the others add in the order "
                       "of the kernel that cuDNN took for the nearest recorded shape, which in TF32 "
-                      "is often such a chain. With one "
-                      "channel a group the chain begins with the bias; in FP16 with 32 channels or "
-                      "more that is added to the rounded sum.");
+                      "is often such a chain. With one channel a group the chain begins with the "
+                      "bias; in FP16 with 32 channels or more that is added to the rounded sum.");
     if (a->norms_torch)
         put_paragraph(
             page, "norms",
@@ -482,11 +477,10 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
                       "FLOAT16 FP16, and so on.");
         put_paragraph(
             &page, "inside",
-            "A node computes in the arithmetic of its first float input's type (fp32, "
-            "fp16, bf16, fp64: see there), QuantizeLinear from opset 23 on in that of its "
-            "scale, or of its precision, rounded after each step; Cast rounds "
-            "once to the type it names. Other arithmetics lower (or widen) all float "
-            "types of a model to their own storage.");
+            "A node computes in the arithmetic of its first float input's type (fp32, fp16, bf16, "
+            "fp64: see there), QuantizeLinear from opset 23 on in that of its scale, or of its "
+            "precision, rounded after each step; Cast rounds once to the type it names. Other "
+            "arithmetics lower (or widen) all float types of a model to their own storage.");
     } else {
         describe_storage(&page, arithmetic);
         describe_steps(&page, arithmetic);

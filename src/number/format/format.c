@@ -152,8 +152,7 @@ enum ulp_status ulp_format_find(const char *name, struct ulp_format *out, struct
             *rest)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "number format \"%.40s\": eXmY needs X of 2 to 11 exponent bits and Y "
-                            "of 1 to 52 stored "
-                            "significand bits",
+                            "of 1 to 52 stored significand bits",
                             name);
         *out = make_custom(exponent_bits, fraction_bits);
         return ULP_OK;

@@ -176,8 +176,7 @@ static const struct part_row {
                                       "storage, or in that format"},
     [ULP_PART_INNER_CASTS] = {"fuse-casts=", inner_names,
                               .meaning = "whether a Cast to a kept node's format, and from it, "
-                                         "ends such a "
-                                         "kernel, or rounds nothing within it"},
+                                         "ends such a kernel, or rounds nothing within it"},
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */

@@ -41,8 +41,7 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
         if (differs)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "each-step rounds every step to the storage format %s, so compute=%s "
-                            "contradicts it; "
-                            "leave out one of the two",
+                            "contradicts it; leave out one of the two",
                             out->storage.name, request->compute.name);
         out->compute = out->storage;
         return ULP_OK;
@@ -50,8 +49,7 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
     if (request->given[ULP_PART_COMPUTE] && !differs)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "result-only with compute=%s, the storage format, is each-step; say "
-                        "each-step, or name a "
-                        "wider compute format",
+                        "each-step, or name a wider compute format",
                         out->storage.name);
     if (request->given[ULP_PART_COMPUTE]) {
         out->compute = request->compute;
@@ -66,8 +64,7 @@ static enum ulp_status resolve_steps(struct ulp_arithmetic *out, const struct ul
     if (!ulp_format_holds(&out->compute, &out->storage))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "compute=%s cannot hold every value of the storage format %s; take a "
-                        "format with at least its "
-                        "precision and its exponents, as fp32 or fp64",
+                        "format with at least its precision and its exponents, as fp32 or fp64",
                         out->compute.name, out->storage.name);
     return ULP_OK;
 }
@@ -372,8 +369,7 @@ static enum ulp_status resolve_functions(struct ulp_arithmetic *out,
     if (out->cuda_functions && !possible)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "functions=cuda: those of CUDA compute in FP32, to nearest even, with "
-                        "subnormals; this arithmetic "
-                        "does not; take functions=rounded");
+                        "subnormals; this arithmetic does not; take functions=rounded");
     return ULP_OK;
 }
 
