@@ -140,6 +140,46 @@ START_TEST(kept_blocks_serve_smaller_requests_at_the_peak)
 }
 END_TEST
 
+/* Blocks handed over serve another budget of the same root though its peak is 0, stay charged to
+ * the root, and are given up before a request fails; between roots nothing goes over. */
+START_TEST(kept_blocks_are_handed_over)
+{
+    struct ulp_budget root = {.limit_bytes = 3 << 20}, stranger = {0},
+                      first = {.keeps_blocks = true}, store = {0}, second = {.keeps_blocks = true},
+                      other = {.keeps_blocks = true};
+    struct ulp_error error;
+    void *block, *again, *large;
+    ulp_budget_open(&first, &root);
+    ulp_budget_open(&store, &root);
+    ulp_budget_open(&second, &root);
+    ulp_budget_open(&other, &stranger);
+    ck_ulp_ok(ulp_allocate(&block, 1 << 20, 1, &first, "block", &error), error);
+    void *const place = block;
+    const size_t bytes = root.used_bytes;
+    ulp_free(block);
+    ulp_budget_hand_over(&first, &other);
+    ck_assert_uint_eq(ulp_budget_spare(&first), bytes);
+    ulp_budget_hand_over(&first, &store);
+    ck_assert_uint_eq(ulp_budget_spare(&first), 0);
+    ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
+    ck_assert_uint_eq(root.used_bytes, bytes);
+    ulp_budget_hand_over(&store, &second);
+    ck_ulp_ok(ulp_allocate(&again, 1 << 20, 1, &second, "again", &error), error);
+    ck_assert_ptr_eq(again, place);
+    ck_assert_uint_eq(second.peak_bytes, bytes);
+    ulp_free(again);
+    ulp_budget_hand_over(&second, &store);
+    ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
+    ck_ulp_ok(ulp_allocate(&large, (5 << 20) / 2, 1, &second, "large", &error), error);
+    ck_assert_uint_eq(ulp_budget_spare(&store), 0);
+    ulp_free(large);
+    struct ulp_budget *const all[] = {&first, &store, &second, &other};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        ulp_budget_close(all[i]);
+    ck_assert_uint_eq(root.used_bytes, 0);
+}
+END_TEST
+
 /* A large block is the system's again once it is freed and not kept: mincore knows no such page. */
 START_TEST(large_blocks_are_given_back)
 {
@@ -414,6 +454,7 @@ int main(void)
     tcase_add_test(tests, available_memory_is_the_least_of_all_limits);
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, kept_blocks_serve_smaller_requests_at_the_peak);
+    tcase_add_test(tests, kept_blocks_are_handed_over);
     tcase_add_test(tests, large_blocks_are_given_back);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
