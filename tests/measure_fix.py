@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """What `ulpscope fix` makes of networks, against what `ulpscope plan` makes of them: the table of doc/fix.md.
 
-    measure_fix.py PROGRAM CAUSES [DATA] [--for trt --for torch] [--only NAME...] [--update doc/fix.md]
+    measure_fix.py PROGRAM CAUSES [DATA] [--for trt --for torch] [--only NAME...] [--minutes N] [--update doc/fix.md]
 
 CAUSES is the folder that examples/causes/causes.py has written: each cause at its own target, to be fine. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}: each
-network in each target, to 60 dB. Plans are searched by the same tolerance, 40 dB for a cause. The seconds are those of the commands; an audit with shares is measured beside
-them. A command is ended after 60 seconds. --update writes the table between the lines that begin with <!--."""
+network in each target, to 60 dB. Plans are searched by the same tolerance, 40 dB for a cause. The seconds are the processor's, of each command; an audit with shares is
+measured beside them. A command is ended after 60 of them, and after N minutes no more networks are begun. --update writes the table between the lines that begin with <!--."""
 import argparse
 import json
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -17,7 +18,7 @@ import time
 
 NETWORKS = [
     "models/mnist_8", "models/self_attention_ezkl", "models/micro_kws_fp32", "models/tinybert_1l", "models/fsanet_1x1", "models/nanogpt_4l",
-    "models/t5_random_encoder", "models/vit_pgd_2_3_16", "generated/torch_mha_op14", "generated/torch_encoder_layer_op17", "generated/vit_tiny_op14", "generated/vit_tiny_op17",
+    "models/t5_random_encoder", "models/residual_block", "models/vit_pgd_2_3_16", "generated/torch_mha_op14", "generated/torch_encoder_layer_op17", "generated/vit_tiny_op14", "generated/vit_tiny_op17",
     "generated/clip_text_tiny_op14", "generated/clip_text_tiny_op17", "pretrained/mtcnn_onet", "pretrained/ppocr2_cls", "pretrained/crepe_tiny", "pretrained/resemblyzer",
     "pretrained/silero_vad_sequence", "pretrained/rxnmapper", "pretrained/swift_f0",
 ]  # fmt: skip
@@ -26,13 +27,15 @@ BEGIN, END = "<!-- made by tests/measure_fix.py -->\n", "<!-- end -->"
 
 
 def run(command):
-    """Its exit code and seconds; -1: it was ended."""
-    begun = time.monotonic()
-    try:
-        code = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=SECONDS, check=False).returncode
-    except subprocess.TimeoutExpired:
-        code = -1
-    return code, time.monotonic() - begun
+    """Its exit code and processor seconds; below 0: it was ended."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    code = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False, preexec_fn=limit).returncode
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return code, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def read(path):
@@ -87,6 +90,9 @@ def rows_of(arguments, work):
         for target in arguments.targets or ["trt", "torch"]:
             if arguments.only and name not in arguments.only:
                 continue
+            if time.monotonic() > arguments.end:
+                yield [name, target, "not run", *["–"] * 7]
+                continue
             yield measure(arguments.program, name, folder / "model.onnx", inputs, target, "sqnr_db=60", work)
 
 
@@ -98,7 +104,9 @@ def main():
     parser.add_argument("--for", dest="targets", action="append")
     parser.add_argument("--only", action="append")
     parser.add_argument("--update", type=pathlib.Path)
+    parser.add_argument("--minutes", type=float, default=1e9)
     arguments = parser.parse_args()
+    arguments.end = time.monotonic() + 60 * arguments.minutes
     titles = ["network", "target", "before, dB", "after, dB", "edits", "nodes in FP32", "multiply-adds", "nodes, plan alone", "multiply-adds", "s: fix, plan, audit"]
     lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
     print("\n".join(lines), flush=True)

@@ -62,6 +62,9 @@ void ulp_build_propose(struct ulp_building *b, struct ulp_lint_place place, cons
 
 /* lint_attention.c: what is written out as products and a Softmax. */
 void ulp_lint_join_attention(struct ulp_lint_proposals *proposals);
+/* lint_norm.c: normalisations that go into the weights of the product before them. */
+#define ULP_LINT_NORM_APART "batchnorm-apart"
+void ulp_lint_fold_norms(struct ulp_lint_proposals *proposals);
 /* integers.c: what is computed in floats and is a whole number. */
 void ulp_lint_whole_numbers(struct ulp_lint_proposals *proposals);
 /* rewrite.c: those of rewrite.def, of nodes that nothing replaces yet. */

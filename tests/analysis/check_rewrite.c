@@ -20,6 +20,8 @@ struct rewrite_case {
     const char *op;            /* one of the edited model's, which the found one has not */
 };
 
+#define NORM \
+    "float[2] s = {3, 0.5}, float[2] t = {-1, 7}, float[2] m = {2, 5}, float[2] v = {4, 16}"
 #define XY(shape) "(float[" shape "] x) => (float[" shape "] y) "
 static const struct rewrite_case cases[] = {
     {"log-of-softmax", 13, NULL, XY("2,5") "{ s = Softmax <axis = 0> (x) y = Log(s) }",
@@ -87,6 +89,30 @@ static const struct rewrite_case cases[] = {
                "y = Div(x, i) }",
      XY("2,5") "<float k = {127}, int64[1] o = {1}> { a = Abs(x) m = ReduceMax(a, o) i = Div(m, k) "
                "y = Div(x, i) }",
+     NULL},
+    /* numbers that FP32 holds after the division, too */
+    {"batchnorm-apart", 17, "torch",
+     XY("1,2,3,3") "<float[2,1,2,2] w = {1, -2, 3, 0.5, 4, 0.25, -1, 2}, float[2] b = {1, "
+                   "-2}, " NORM
+                   "> { c = Conv <group = 2, pads = [0, 0, 1, 1]> (x, w, b) y = BatchNormalization "
+                   "<epsilon = 0.0> (c, s, t, m, v) }",
+     XY("1,2,3,3") "<float[2,1,2,2] w = {1, -2, 3, 0.5, 4, 0.25, -1, 2}, float[2] b = {1, "
+                   "-2}, " NORM
+                   "> { c = Conv <group = 2, pads = [0, 0, 1, 1]> (x, w, b) n = BatchNormalization "
+                   "<epsilon = 0.0> (c, s, t, m, v) y = Add(n, c) }",
+     NULL},
+    {"batchnorm-apart", 17, "torch",
+     XY("2,2") "<float[2,2] w = {1, -2, 3, 0.5}, " NORM "> { c = Gemm <alpha = 0.5> (x, w) y = "
+               "BatchNormalization <epsilon = 0.0> (c, s, t, m, v) }",
+     XY("2,2") "<float[2,2] w = {1, -2, 3, 0.5}, " NORM "> { c = Gemm <alpha = 0.5> (w, x) y = "
+               "BatchNormalization <epsilon = 0.0> (c, s, t, m, v) }",
+     NULL},
+    {"batchnorm-apart", 17, "torch",
+     XY("2,2") "<float[2,2] w = {1, -2, 3, 0.5}, float[2] b = {1, -2}, " NORM "> { c = Gemm "
+               "<transB = 1> (x, w, b) y = BatchNormalization <epsilon = 0.0> (c, s, t, m, v) }",
+     XY("2,2") "<float[2,2] w = {1, -2, 3, 0.5}, float[2] b = {1, -2}, " NORM "> { c = Gemm "
+               "<transB = 1, beta = 0.5> (x, w, b) y = BatchNormalization <epsilon = 0.0> (c, s, "
+               "t, m, v) }",
      NULL},
     {"variance-cancels", 13, NULL,
      "(float[2,5] x) => (float[2,1] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "

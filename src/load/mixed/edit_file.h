@@ -6,7 +6,7 @@
 #include "graph/graph.h"
 
 #define ULP_EDIT_INPUTS_MAX 4
-#define ULP_EDIT_ATTRIBUTES_MAX 4
+#define ULP_EDIT_ATTRIBUTES_MAX 8 /* a Conv has 6 */
 
 /* What a new node reads. */
 struct ulp_edit_input {
