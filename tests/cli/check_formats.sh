@@ -48,7 +48,9 @@ expect 2 "a limit of another output" "$program" report one --to junit --fail-abo
 # ---- show --json, diff --to
 expect 0 "a node as JSON" "$program" show several 'op:MatMul' --json
 cp out node.json
-expect 0 "the whole as JSON" "$program" show several --json
+expect 0 "a node as JSON, as of other commands" "$program" show several 'op:MatMul' --json -
+cmp -s out node.json || fail "show NODE --json - is not show NODE --json"
+expect 0 "the whole as JSON" "$program" show several --json -
 cp out whole.json
 expect 2 "no such node as JSON" "$program" show several nobody --json
 expect 0 "differences as JSON" "$program" diff one several --to json

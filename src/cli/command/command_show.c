@@ -1,6 +1,7 @@
 /* ulpscope show: the report of an audit, read again. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/command.h"
@@ -29,6 +30,8 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         options->json = true;
     if (key == ARGP_KEY_INIT || key == OPTION_JSON)
         return 0;
+    if (key == ARGP_KEY_ARG && options->json && strcmp(argument, "-") == 0)
+        return 0; /* --json -, as other commands have it */
     if (key == ARGP_KEY_ARG && state->arg_num < 2) {
         *(state->arg_num ? &options->pattern : &options->report) = argument;
         return 0;
