@@ -4,9 +4,10 @@
 #include "run/idiom/idiom.h"
 #include "tensor/tensor.h"
 
-/* ONNX Runtime has it on CPU from 1.23 (microsoft/onnxruntime#25156), in CUDA with PR #27542; QNN
- * has none (onnxruntime/onnxruntime-qnn#646), and of others nothing public was found. */
-#define TAKE_IT (ULP_TARGET_ORT | ULP_TARGET_ORT_CUDA)
+/* ONNX Runtime has it on CPU from 1.23 (microsoft/onnxruntime#25156), in CUDA with PR #27542;
+ * TensorRT's parser from 10.14 (its changelog, 2025-11-7), which not every TensorRT 10 is; QNN has
+ * none (onnxruntime/onnxruntime-qnn#646), and of others nothing public was found. */
+#define TAKE_IT (ULP_TARGET_ORT | ULP_TARGET_ORT_CUDA | ULP_TARGET_TRT11)
 #define OPSET 23
 
 enum { Q, K, V, MASK, VALUES };

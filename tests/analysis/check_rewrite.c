@@ -230,6 +230,12 @@ static const struct rewrite_case cases[] = {
      "ReduceMax"},
     {"square-in-half", 18, NULL, "(float[2,5] x) => (float[1,1] y) { y = ReduceL2(x) }",
      "(float[2,5] x) => (float[1,1] y) { y = ReduceL1(x) }", "ReduceMax"},
+    {"decomposed-attention", 23, "trt11",
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {0.5}> { s = MatMul(q, k) a = Mul(s, c) p = Softmax(a) y = MatMul(p, v) }",
+     "(float[2,2,3,4] q, float[2,2,4,5] k, float[2,2,5,6] v) => (float[2,2,3,6] y) "
+     "<float c = {0.5}> { s = MatMul(q, k) a = Mul(s, c) p = Relu(a) y = MatMul(p, v) }",
+     "Attention"},
     {"decomposed-attention", 23, "ort-cuda",
      "(float[1,2,3,4] q, float[1,5,2,4] k, float[1,2,5,6] v, float[3,5] m) => (float[1,2,3,6] y) "
      "<float c = {0.5}> { t = Transpose <perm = [0, 2, 3, 1]> (k) s = MatMul(q, t) a = Mul(s, c) "

@@ -5,8 +5,7 @@
 #include "base/error.h"
 #include "load/mixed/writer.h"
 
-/* AttributeProto.AttributeType */
-enum { EDIT_FLOAT = 1, EDIT_INT = 2, EDIT_STRING = 3, EDIT_TENSOR = 4, EDIT_INTS = 7 };
+#define EDIT_TENSOR 4 /* AttributeProto.AttributeType */
 
 /* The main graph, or a body of a node. */
 struct edit_scope {
@@ -193,42 +192,6 @@ static void drop_declarations(struct editing *e, const struct edit_scope *scope)
 
 /* ---- edits ---- */
 
-static enum ulp_status set_ints(struct mixed *mixed, Ulp__AttributeProto *proto,
-                                const struct ulp_attribute *attribute, struct ulp_error *error)
-{
-    void *ints = NULL;
-    const enum ulp_status status = ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t),
-                                                     mixed->budget, "an attribute", error);
-    if (status != ULP_OK)
-        return status;
-    memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
-    proto->ints = ints;
-    proto->n_ints = attribute->count;
-    return ULP_OK;
-}
-
-static enum ulp_status set_attribute(struct mixed *mixed, Ulp__NodeProto *node,
-                                     const struct ulp_attribute *attribute, struct ulp_error *error)
-{
-    const int32_t type = attribute->kind == ULP_ATTRIBUTE_INT     ? EDIT_INT
-                         : attribute->kind == ULP_ATTRIBUTE_FLOAT ? EDIT_FLOAT
-                         : attribute->kind == ULP_ATTRIBUTE_INTS  ? EDIT_INTS
-                                                                  : EDIT_STRING;
-    Ulp__AttributeProto *proto;
-    const enum ulp_status status =
-        mixed_attribute(mixed, node, attribute->name, type, &proto, error);
-    if (status != ULP_OK)
-        return status;
-    proto->has_i = type == EDIT_INT;
-    proto->i = attribute->i;
-    proto->has_f = type == EDIT_FLOAT;
-    proto->f = attribute->f;
-    proto->has_s = type == EDIT_STRING;
-    if (type == EDIT_INTS)
-        return set_ints(mixed, proto, attribute, error);
-    return type == EDIT_STRING ? mixed_set_text(mixed, &proto->s, attribute->s, error) : ULP_OK;
-}
-
 /* Before the node at that position, which the edit replaces; *out: its message, the list's. */
 static enum ulp_status insert(struct mixed *mixed, struct edit_scope *scope, size_t position,
                               const char *name, const char *op, Ulp__NodeProto **out,
@@ -296,7 +259,7 @@ static enum ulp_status set_part(struct mixed *mixed, struct edit_scope *scope, s
             status = mixed_set_text(mixed, &proto->input[i], name, error);
     }
     for (size_t a = 0; a < from->attribute_count && status == ULP_OK; a++)
-        status = set_attribute(mixed, proto, &from->attributes[a], error);
+        status = mixed_copy_attribute(mixed, proto, &from->attributes[a], error);
     return status;
 }
 

@@ -141,3 +141,42 @@ enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const
     (*out)->has_ref_attr_name = false;
     return ULP_OK;
 }
+
+/* AttributeProto.AttributeType */
+enum { COPIED_FLOAT = 1, COPIED_INT = 2, COPIED_STRING = 3, COPIED_INTS = 7 };
+
+static enum ulp_status set_ints(struct mixed *mixed, Ulp__AttributeProto *proto,
+                                const struct ulp_attribute *attribute, struct ulp_error *error)
+{
+    void *ints = NULL;
+    const enum ulp_status status = ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t),
+                                                     mixed->budget, "an attribute", error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
+    proto->ints = ints;
+    proto->n_ints = attribute->count;
+    return ULP_OK;
+}
+
+enum ulp_status mixed_copy_attribute(struct mixed *mixed, Ulp__NodeProto *node,
+                                     const struct ulp_attribute *attribute, struct ulp_error *error)
+{
+    const int32_t type = attribute->kind == ULP_ATTRIBUTE_INT     ? COPIED_INT
+                         : attribute->kind == ULP_ATTRIBUTE_FLOAT ? COPIED_FLOAT
+                         : attribute->kind == ULP_ATTRIBUTE_INTS  ? COPIED_INTS
+                                                                  : COPIED_STRING;
+    Ulp__AttributeProto *proto;
+    const enum ulp_status status =
+        mixed_attribute(mixed, node, attribute->name, type, &proto, error);
+    if (status != ULP_OK)
+        return status;
+    proto->has_i = type == COPIED_INT;
+    proto->i = attribute->i;
+    proto->has_f = type == COPIED_FLOAT;
+    proto->f = attribute->f;
+    proto->has_s = type == COPIED_STRING;
+    if (type == COPIED_INTS)
+        return set_ints(mixed, proto, attribute, error);
+    return type == COPIED_STRING ? mixed_set_text(mixed, &proto->s, attribute->s, error) : ULP_OK;
+}

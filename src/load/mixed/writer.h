@@ -131,6 +131,10 @@ enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *e
 /* The node's attribute of that name, which is made when missing, without a value. */
 enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
                                 int32_t type, Ulp__AttributeProto **out, struct ulp_error *error);
+/* The same, with a number, a text or integers. */
+enum ulp_status mixed_copy_attribute(struct mixed *mixed, Ulp__NodeProto *node,
+                                     const struct ulp_attribute *attribute,
+                                     struct ulp_error *error);
 
 /* mixed_tensor.c: *proto with the elements in that type; its name and dims are set. */
 enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
