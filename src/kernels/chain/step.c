@@ -10,6 +10,7 @@
 #include <math.h>
 #include <mpfr.h>
 
+#include "base/machine/cpu.h"
 #include "number/round/odd.h"
 #include "number/round/round.h"
 
@@ -133,11 +134,29 @@ static void multiply_rounded(const struct ulp_step_rule *rule, void *out, const 
         round_strip(rule, &rule->product, out, n, draw);
 }
 
+/* The same steps for every instruction set, none of them fused. */
+#define ADD_ODD(name, attributes)                                                        \
+    attributes static void name(double *out, const double *x, const double *y, size_t n) \
+    {                                                                                    \
+        for (size_t i = 0; i < n; i++)                                                   \
+            out[i] = ulp_odd_add(x[i], y[i]);                                            \
+    }
+ADD_ODD(add_odd, )
+#if defined(__x86_64__) && defined(__GNUC__)
+ADD_ODD(add_odd_avx2, __attribute__((target("avx2"))))
+ADD_ODD(add_odd_avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
+#else
+#define add_odd_avx2 add_odd
+#define add_odd_avx512 add_odd
+#endif
+
 static void add_rounded(const struct ulp_step_rule *rule, void *out, const void *x, const void *y,
                         size_t n, struct ulp_draw draw)
 {
-    for (size_t i = 0; i < n; i++)
-        ((double *)out)[i] = ulp_odd_add(((const double *)x)[i], ((const double *)y)[i]);
+    const unsigned features = ulp_cpu_features();
+    (features & ULP_CPU_AVX512 ? add_odd_avx512
+     : features & ULP_CPU_AVX2 ? add_odd_avx2
+                               : add_odd)(out, x, y, n);
     round_strip(rule, &rule->sum, out, n, draw);
 }
 
