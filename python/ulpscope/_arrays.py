@@ -116,7 +116,7 @@ def _check_memory(array: Array, written: bool) -> None:
 _DIMS = [ctypes.c_int64 * max(rank, 1) for rank in range(65)]
 
 
-def _address(memory: Array) -> int:
+def _address(memory: Any) -> int:
     """Of its first element, by the buffer that it is (numpy makes an object for .ctypes, in four times as long)."""
     try:
         return ctypes.addressof(ctypes.c_char.from_buffer(memory))
