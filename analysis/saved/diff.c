@@ -44,11 +44,25 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_changed_lane
                       grown->node->op);
     }
     if (lane->grown_count > NODES_SHOWN)
-        ulp_text_add(page->out, "  ... and %zu more nodes that introduce more\n",
-                     lane->grown_count - NODES_SHOWN);
+        ulp_text_add(page->out, "  ... and %zu more node%s more\n", lane->grown_count - NODES_SHOWN,
+                     lane->grown_count == NODES_SHOWN + 1 ? " that introduces"
+                                                          : "s that introduce");
     if (lane->unpaired_count)
-        ulp_text_add(page->out, "  %zu nodes of the second report have no name in the first\n",
-                     lane->unpaired_count);
+        ulp_text_add(page->out, "  not in the first report: %zu node%s of the second, by name\n",
+                     lane->unpaired_count, lane->unpaired_count == 1 ? "" : "s");
+}
+
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
+                         struct ulp_text *out)
+{
+    const size_t count = changes->worse + changes->better + changes->equal;
+    if (changes->worse)
+        ulp_text_add(out, "%sworse%s at %zu of %zu outputs%s", red, off, changes->worse, count,
+                     changes->better ? ", better at others" : "");
+    else if (changes->better)
+        ulp_text_add(out, "better at %zu of %zu outputs, worse at none", changes->better, count);
+    else
+        ulp_text_add(out, "no change at %zu output%s", count, count == 1 ? "" : "s");
 }
 
 static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane *lane)
@@ -62,15 +76,8 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
     }
     ulp_text_show(page->out, "%s%s%s%s%s: ", page->bold, same ? "" : lane->before,
                   same ? "" : " -> ", lane->after, page->off);
-    if (lane->changes.worse)
-        ulp_text_add(page->out, "%sworse%s at %zu of %zu outputs%s\n", page->red, page->off,
-                     lane->changes.worse, lane->output_count,
-                     lane->changes.better ? ", better at others" : "");
-    else if (lane->changes.better)
-        ulp_text_add(page->out, "better at %zu of %zu outputs, worse at none\n",
-                     lane->changes.better, lane->output_count);
-    else
-        ulp_text_add(page->out, "no change at %zu outputs\n", lane->output_count);
+    ulp_changed_verdict(&lane->changes, page->red, page->off, page->out);
+    ulp_text_add(page->out, "\n");
     ulp_text_add(page->out, "  %s%16s%16s%10s  %-7soutput%s\n", page->dim, "before", "after",
                  "error x", "", page->off);
     for (size_t o = 0; o < lane->output_count; o++)
@@ -119,6 +126,8 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
     enum ulp_status status = ulp_saved_find_changes(before, after, how->factor, &changed, error);
     *out = NULL;
     *changes = changed.changes;
+    if (status == ULP_OK && how->page)
+        status = ulp_changed_html(&changed, after, how->page, error);
     if (status == ULP_OK) {
         switch (how->form) {
         case ULP_FORM_TEXT: ulp_changed_text(&changed, how->width, how->colour, &text); break;

@@ -1,10 +1,14 @@
-/* What changed between two saved reports, as JSON and as Markdown; doc/report.md describes both. */
+/* What changed between two saved reports, as JSON, as a page and as Markdown; doc/report.md
+ * describes them. */
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "analysis/audit/audit_json.h"
+#include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
+#include "base/error.h"
 #include "base/text/shown.h"
 
 /* ---- JSON ---- */
@@ -76,9 +80,12 @@ static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
 
 static json_t *make_lane(const struct ulp_changed_lane *lane)
 {
+    struct ulp_text verdict = {0};
     json_t *object = json_object();
     ulp_json_set(&object, "before", make_name(lane->before));
     ulp_json_set(&object, "after", make_name(lane->after));
+    ulp_changed_verdict(&lane->changes, "", "", &verdict);
+    ulp_json_set(&object, "verdict", ulp_json_lines(&verdict));
     set_counts(&object, &lane->changes);
     ulp_json_set(&object, "outputs", make_outputs(lane));
     ulp_json_set(&object, "introduce_more", make_nodes(lane->grown, lane->grown_count));
@@ -87,7 +94,7 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
     return object;
 }
 
-void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
+static json_t *make_document(const struct ulp_changed *changed)
 {
     json_t *root = json_object(), *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
@@ -97,7 +104,55 @@ void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
     ulp_json_set(&root, "factor", ulp_json_number(changed->factor));
     set_counts(&root, &changed->changes);
     ulp_json_set(&root, "arithmetics", lanes);
-    out->failed |= ulp_json_put_document(root, out, "the comparison", NULL) != ULP_OK;
+    return root;
+}
+
+void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
+{
+    out->failed |=
+        ulp_json_put_document(make_document(changed), out, "the comparison", NULL) != ULP_OK;
+}
+
+/* ---- the page ---- */
+
+/* What the nodes of both reports were: lists, since there may be many. */
+static json_t *make_were(const struct ulp_changed_lane *lane)
+{
+    json_t *list = json_array();
+    for (size_t n = 0; n < lane->node_count; n++) {
+        const struct ulp_changed_node *node = &lane->nodes[n];
+        json_t *row = json_array();
+        ulp_json_append(&row, make_count(node->node->index));
+        ulp_json_append(&row, json_integer(node->change));
+        ulp_json_append(&row, ulp_json_number(node->before));
+        ulp_json_append(&row, ulp_json_number(node->after));
+        ulp_json_append(&row, ulp_json_number(node->was->share));
+        ulp_json_append(&list, row);
+    }
+    return list;
+}
+
+enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
+                                 const char *path, struct ulp_error *error)
+{
+    json_t *root = make_document(changed), *were = json_array();
+    struct ulp_text verdict = {0};
+    struct stat info = {0};
+    for (size_t l = 0; l < changed->lane_count; l++)
+        ulp_json_append(&were, make_were(&changed->lanes[l]));
+    ulp_changed_verdict(&changed->changes, "", "", &verdict);
+    ulp_json_set(&root, "verdict", ulp_json_lines(&verdict));
+    ulp_json_set(&root, "model_path", ulp_json_text(ulp_saved_text(after->root, "model_path")));
+    ulp_json_set(&root, "were", were);
+    stat(after->path, &info);
+    const struct ulp_html_report reports[] = {{.kind = "diff",
+                                               .saved = info.st_mtime ? info.st_mtime : 1,
+                                               .root = root},
+                                              {.kind = "audit", .root = after->root}};
+    const enum ulp_status status =
+        root ? ulp_html_write(reports, 2, path, error) : ulp_out_of_memory(error);
+    json_decref(root);
+    return status;
 }
 
 /* ---- Markdown ---- */
@@ -169,17 +224,10 @@ static void add_nodes(struct ulp_text *out, const struct ulp_changed_lane *lane)
 
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out)
 {
-    const struct ulp_saved_changes *all = &changed->changes;
-    const size_t count = all->worse + all->better + all->equal;
     bool nodes = false;
-    if (all->worse)
-        ulp_text_add(out, "**Accuracy: worse at %zu of %zu outputs%s**\n\n", all->worse, count,
-                     all->better ? ", better at others" : "");
-    else if (all->better)
-        ulp_text_add(out, "**Accuracy: better at %zu of %zu outputs, worse at none**\n\n",
-                     all->better, count);
-    else
-        ulp_text_add(out, "**Accuracy: no change at %zu outputs**\n\n", count);
+    ulp_text_add(out, "**Accuracy: ");
+    ulp_changed_verdict(&changed->changes, "", "", out);
+    ulp_text_add(out, "**\n\n");
     ulp_text_add(out, "| arithmetic | output | before | after | error × | |\n"
                       "|---|---|--:|--:|--:|---|\n");
     for (size_t l = 0; l < changed->lane_count; l++) {

@@ -196,9 +196,10 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
                       const struct ulp_audit_lane *old, const struct ulp_audit_lane *now)
 {
     struct named_node *named = ulp_arena_take(all->memory, old->node_count + 1, sizeof *named);
+    lane->nodes = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->nodes);
     lane->grown = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->grown);
     lane->born = ulp_arena_take(all->memory, now->node_count + 1, sizeof *lane->born);
-    if (!named || !lane->grown || !lane->born)
+    if (!named || !lane->nodes || !lane->grown || !lane->born)
         return false;
     for (size_t n = 0; n < old->node_count; n++)
         named[n] = (struct named_node){old->nodes[n].name, &old->nodes[n], n};
@@ -212,11 +213,14 @@ static bool add_nodes(struct ulp_changed *all, struct ulp_changed_lane *lane,
             lane->unpaired_count++;
             continue;
         }
-        const struct ulp_changed_node both = {node, introduces(paired->node), introduces(node)};
+        const double before = introduces(paired->node), after = introduces(node);
+        const struct ulp_changed_node both = {node, paired->node,
+                                              compare_figures(before, after, all->factor), before,
+                                              after};
+        lane->nodes[lane->node_count++] = both;
         if (node->born && !paired->node->born)
             lane->born[lane->born_count++] = both;
-        if (compare_figures(both.before, both.after, all->factor) == ULP_WORSE &&
-            !isnan(both.after))
+        if (both.change == ULP_WORSE && !isnan(after))
             lane->grown[lane->grown_count++] = both;
     }
     qsort(lane->grown, lane->grown_count, sizeof *lane->grown, by_growth);

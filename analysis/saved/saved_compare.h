@@ -16,19 +16,20 @@ struct ulp_changed_output {
     const char *reason;
 };
 
-/* A node that introduces more than before, relative to the reference's rms, or newly makes Inf or
- * NaN. */
+/* A node of both reports. */
 struct ulp_changed_node {
-    const struct ulp_audit_node *node; /* in the later report */
-    double before, after;
+    const struct ulp_audit_node *node, *was; /* in the later report and the earlier */
+    enum ulp_change change;
+    double before, after; /* what it introduces, relative to the reference's rms; NaN: not known */
 };
 
 struct ulp_changed_lane {
     const char *before, *after; /* names; NULL: it is in the other report only */
     struct ulp_saved_changes changes;
-    size_t output_count, grown_count, born_count, unpaired_count;
+    size_t output_count, node_count, grown_count, born_count, unpaired_count;
     struct ulp_changed_output *outputs;
-    struct ulp_changed_node *grown, *born; /* the most grown first */
+    struct ulp_changed_node *nodes, /* all that both have */
+        *grown, *born; /* those that introduce more, most first; that newly make Inf or NaN */
 };
 
 struct ulp_changed {
@@ -48,10 +49,15 @@ enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_save
 /* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
 const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
-/* diff.c, diff_forms.c */
+/* diff.c, diff_forms.c; red, off: around what is worse */
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
+                         struct ulp_text *out);
 void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
                       struct ulp_text *out);
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
 void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out);
+/* Of the whole later report, with what its nodes were. */
+enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
+                                 const char *path, struct ulp_error *error);
 
 #endif

@@ -45,6 +45,7 @@ struct ulp_saved_comparison {
     enum ulp_saved_form form;
     int width; /* of text: both as in ulp_report_text */
     bool colour;
+    const char *page; /* also as one HTML file of this name, of the later report; NULL: none */
 };
 /* What became better or worse from `before` to `after`, the verdict on each arithmetic first.
  * Arithmetics are paired by name, or where each report has one, those. Free *out with free(). */

@@ -36,7 +36,7 @@ shows err "has schema 1, which ulpscope 0.1.0 reads" "a plan without a schema"
 echo '{"schema": 2, "lanes": []}' >empty.json
 expect 3 "show an empty report" "$program" show empty.json
 expect 0 "the same report" "$program" diff before before --fail-if-worse
-shows out "tf32: no change at 1 outputs" "the same report"
+shows out "tf32: no change at 1 output" "the same report"
 expect 1 "a worse report" "$program" diff narrow wide --fail-if-worse
 shows out "tf32 -> bf16: worse at 1 of 1 outputs" "a worse report"
 shows out "FAIL --fail-if-worse: 1 output" "a worse report"

@@ -12,6 +12,14 @@ expect 0 "of a comparison" "$program" compare "$model" -i "$inputs" "$source/exa
 expect 0 "of findings" "$program" lint "$model" --html lint.html
 expect 0 "of a proof" "$program" prove "$model" -q -o proof
 expect 0 "of a mended model" "$program" fix "$model" -i "$inputs" -o mended.onnx --tolerance sqnr_db=50 -q --html fix.html
+expect 0 "with more in FP32" "$program" audit "$model" -i "$inputs" -a fp16,tf32 --keep '#0-20=fp32' -q -o after
+python3 -c '
+import json
+report = json.load(open("after/report.json"))
+report["lanes"][0]["name"] = "fp16"
+report["lanes"][1]["name"] = "tf32"
+json.dump(report, open("after/report.json", "w"))'
+expect 0 "before and after" "$program" diff report after --html diff.html
 expect 0 "of a proof afterwards" "$program" report proof --html proof.html
 [ $failed = 0 ] || exit 1
 PYTHONPATH=$source/tests/html python3 -c '
@@ -20,5 +28,5 @@ from page import make_hostile
 json.dump(make_hostile(json.load(open("report/report.json"))), open("hostile.json", "w"))'
 expect 0 "hostile names" "$program" report hostile.json --html hostile.html
 PYTHONPATH=$source/tests/html PYTHONDONTWRITEBYTECODE=1 python3 "$source/tests/html/drive.py" "$browser" "$program" \
-    overflow.html plan.html compare.html lint.html proof.html fix.html || fail "the page in a browser"
+    overflow.html plan.html compare.html lint.html proof.html fix.html diff.html || fail "the page in a browser"
 exit $failed

@@ -124,7 +124,7 @@ def check_sight(browser):
 
 def check_others(browser, axe):
     """Every command's page: its graph, legend and first screen; and axe's rules, in light and dark."""
-    graphs = {'overflow.html': 'headroom', 'plan.html': 'format', 'compare.html': 'explained', 'lint.html': 'severity', 'proof.html': 'proven', 'page.html': 'share'}
+    graphs = {'overflow.html': 'headroom', 'plan.html': 'format', 'compare.html': 'explained', 'lint.html': 'severity', 'proof.html': 'proven', 'page.html': 'share', 'diff.html': 'change'}
     for path in [*sys.argv[3:], 'page.html']:
         for width, scheme in ((390, 'light'), (1400, 'dark'), (1920, 'light')):
             browser.open(path, width, scheme=scheme)
@@ -147,9 +147,31 @@ def check_others(browser, axe):
     assert len(colour) == 1 and [node for node, fill in fills if fill in colour] == [k['index'] for k in kept], fills
     browser.click("document.querySelector('#plan td a')")
     assert browser.wait("document.querySelector('.detail h3').textContent") == kept[0]['name']
+    check_diff(browser)
     browser.open('lint.html', 1400)
     headings = browser.run("[...document.querySelectorAll('#findings h3')].map(h => h.textContent.split(':')[0])")
     assert headings == sorted(headings, key=['error', 'warning', 'note'].index) and len(headings) > 2, headings
+
+
+def check_diff(browser):
+    """Nodes that introduce 1.1 times as much as before are worse, of which the other arithmetic knows nothing; those that moved most stand first."""
+    with open('after/report.json') as file:
+        lanes = json.load(file)['lanes']
+    for lane, now in enumerate(lanes):
+        browser.open('diff.html', 1400)
+        browser.choose("document.querySelector('#verdict select')", lane)
+        was = {node['name']: relative(node, 'introduced') for node in report['lanes'][lane]['nodes']}
+        pairs = [(node['index'], was[node['name']], relative(node, 'introduced')) for node in now['nodes']]
+        words = {i: 'worse' if after > 1.1 * before else 'better' if before > 1.1 * after else 'equal' for i, before, after in pairs}
+        assert lane or {'better', 'equal'} <= set(words.values()), words
+        moved = sorted((pair for pair in pairs if words[pair[0]] != 'equal'), key=lambda pair: (-abs(pair[2] - pair[1]), pair[0]))
+        table = f"document.querySelectorAll('#what-moved table')[{lane}]"
+        assert browser.run(f"[...{table}.querySelectorAll('tbody tr')].map(r => [+r.cells[0].textContent, r.cells[3].textContent])") == [[i, words[i]] for i, _, _ in moved]
+        marks = browser.run(f"{ROWS}.map(r => [r.node, [...r.cells].map(c => c.textContent)])")
+        column = browser.run("[...document.querySelectorAll('#nodes thead th')].findIndex(t => t.textContent === 'change')")
+        assert marks and all(cells[column] == words[node] for node, cells in marks), marks
+        counts = browser.run("[...document.querySelectorAll('.tile')].find(t => t.textContent.includes('Nodes that add more')).querySelector('strong').lastChild.textContent")
+        assert counts == f"{list(words.values()).count('worse')} of {len(words)}", counts
 
 
 def check_details(browser, where):

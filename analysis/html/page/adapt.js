@@ -1,6 +1,7 @@
 // What the sections show, whatever command a report is of. A view has
 //   hero (hero.js), title, model, verdicts [{name, text, level}], lanes [{name, range, meaning}],
-//   curves (curves.js), outputs and tables [{title, note, columns, rows}], nodes (a NodeList; null: the report has none), how [[term, text or texts]]
+//   marks (of another report's nodes), leading (the key of the measure that colours the graph first), first (the node that is looked
+//   at first, by number), curves (curves.js), outputs and tables [{title, note, columns, rows}], nodes (a NodeList; null: the report has none), how [[term, text or texts]]
 
 const emptyView = () => ({ title: "", model: "", verdicts: [], lanes: [], outputs: [], tables: [], curves: [], nodes: null, how: [] });
 
@@ -44,9 +45,10 @@ class NodeList {
     this.linked = this.sources.some((from) => from.length);
     for (const { measure, at } of marks ?? []) this.mark(measure, at);
   }
+  // at: a Map of figures by number, or one for each arithmetic
   mark(measure, at) {
     this.measures.push(measure);
-    this.marks.set(measure.key, Float64Array.from(this.numbers, (number) => at.get(number) ?? NaN));
+    this.marks.set(measure.key, { measure, at, figures: [at].flat().map((map) => Float64Array.from(this.numbers, (number) => map.get(number) ?? NaN)) });
   }
   node(lane, i) {
     return this.lists[lane][i] || {};
@@ -59,7 +61,8 @@ class NodeList {
   }
   // Float64Array of the measure in the lane; NaN: not known
   values(lane, key) {
-    if (this.marks.has(key)) return this.marks.get(key);
+    const mark = this.marks.get(key);
+    if (mark) return mark.figures[lane] ?? mark.figures[0];
     if (!this.figures[lane]) {
       const columns = Object.fromEntries(this.measures.map((m) => [m.key, new Float64Array(this.count).fill(NaN)]));
       for (let i = 0; i < this.count && i < this.lists[lane].length; i++) {
@@ -123,11 +126,12 @@ function viewOf(data) {
     if (view === all) continue;
     for (const verdict of view.verdicts) verdict.name ||= view.title;
     all.verdicts.push(...view.verdicts);
-    all.outputs.push(...view.outputs);
+    all.outputs[view === views[0] ? "unshift" : "push"](...view.outputs);
     all.tables.push(...view.tables);
     all.curves.push(...view.curves);
-    for (const [key, m] of view.nodes && all.nodes ? [...view.nodes.marks.keys()].map((key) => [key, view.nodes.measures.find((m) => m.key === key)]) : [])
-      if (!all.nodes.marks.has(key)) all.nodes.mark(m, new Map(view.nodes.numbers.map((number, i) => [number, view.nodes.values(0, key)[i]])));
+    for (const { measure, at } of all.nodes ? (view.marks ?? view.nodes?.marks.values() ?? []) : []) if (!all.nodes.marks.has(measure.key)) all.nodes.mark(measure, at);
+    all.leading ??= view.leading;
+    all.first ??= view.first;
     all.how.push(...view.how);
   }
   all.how.push(["Written by", `ulpscope ${data.version}`]);

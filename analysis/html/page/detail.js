@@ -44,8 +44,8 @@ class Detail {
     this.show();
   }
   marks(i) {
-    const { nodes } = this.app.view, rows = nodes.measures.filter((m) => nodes.marks.has(m.key) && !Number.isNaN(nodes.values(0, m.key)[i]));
-    return rows.length ? element("dl", { class: "how" }, rows.map((m) => [element("dt", { text: m.title, title: m.hint }), element("dd", { text: m.text(nodes.values(0, m.key)[i]) })])) : null;
+    const { nodes } = this.app.view, value = (m) => nodes.values(this.app.lane, m.key)[i], rows = nodes.measures.filter((m) => nodes.marks.has(m.key) && !Number.isNaN(value(m)));
+    return rows.length ? element("dl", { class: "how" }, rows.map((m) => [element("dt", { text: m.title, title: m.hint }), element("dd", { text: m.text(value(m)) })])) : null;
   }
   link(i, name) {
     return button(cut(this.app.view.nodes.title(i), 46), { class: "link", title: cut(name ?? this.app.view.nodes.names[i], 400) }, () => this.app.choose(i, true));

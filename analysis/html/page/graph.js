@@ -18,9 +18,10 @@ class Graph {
     openSome(this.tree.root, host.clientWidth < 600 ? 30 : 60);
     const { nodes } = app.view;
     this.measures = nodes.measures.filter((m) => (["share", "introduced", "carried", "entire", "headroom"].includes(m.key) || nodes.marks.has(m.key)) && nodes.has(m.key));
-    this.measure = this.measures[0];
+    this.first = this.measures.find((m) => m.key === app.view.leading) ?? this.measures[0];
+    this.measure = this.first;
     this.build();
-    app.state.keep("colour", () => (this.measure !== this.measures[0] ? this.measure.key : ""), (key) => this.colourBy(this.measures.findIndex((m) => m.key === key)));
+    app.state.keep("colour", () => (this.measure !== this.first ? this.measure.key : ""), (key) => this.colourBy(this.measures.findIndex((m) => m.key === key)));
     app.listen((change) => {
       if (change.lane) this.paint();
       if (change.selected) this.reveal(app.selected, change.scroll);
@@ -38,7 +39,7 @@ class Graph {
 
   build() {
     const { view } = this.app;
-    this.colours = this.measures.length ? chooser("Colour", this.measures.map((m) => m.title), 0, (i) => this.colourBy(i)) : null;
+    this.colours = this.measures.length ? chooser("Colour", this.measures.map((m) => m.title), this.measures.indexOf(this.measure), (i) => this.colourBy(i)) : null;
     this.status = element("p", { class: "hidden", role: "status" });
     this.legend = element("div", { class: "legend" });
     this.svg = drawn("svg", { class: "graph", role: "tree", "aria-label": "Graph of the model. Arrow keys go from node to node, Enter opens a group or chooses a node." });

@@ -7,10 +7,10 @@
 
 #include "cli/command.h"
 
-enum { OPTION_FAIL = 512, OPTION_FACTOR, OPTION_TO };
+enum { OPTION_FAIL = 512, OPTION_FACTOR, OPTION_TO, OPTION_HTML };
 
 struct diff_options {
-    const char *reports[2];
+    const char *reports[2], *html;
     double factor;
     enum ulp_saved_form form;
     size_t max_memory_bytes;
@@ -22,6 +22,7 @@ static const struct argp_option option_list[] = {
     {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
     {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
     {"to", OPTION_TO, "text|json|markdown", 0, "text (default), json, or markdown, a table for a comment on a pull request", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */
@@ -47,6 +48,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[1] = &options->allow_nonfinite_inputs;
         return 0;
     case OPTION_TO: options->form = read_form(state, argument); return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_FAIL: options->fail_if_worse = true; return 0;
     case OPTION_FACTOR:
         options->factor = strtod(argument, &end);
@@ -84,11 +86,13 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     char *text;
     const struct ulp_saved_comparison how = {options->factor, options->form,
                                              terminal_width(STDOUT_FILENO),
-                                             use_colour(STDOUT_FILENO)};
+                                             use_colour(STDOUT_FILENO), options->html};
     if (ulp_saved_compare(saved[0], saved[1], &how, &changes, &text, &error) != ULP_OK)
         return fail(&error);
     fputs(text, stdout);
     free(text);
+    if (options->html && options->form == ULP_FORM_TEXT)
+        say(stdout, "page: %s\n", options->html);
     const size_t inputs = options->allow_nonfinite_inputs ? 0 : changes.nonfinite_inputs;
     const bool empty = !(changes.worse + changes.better + changes.equal);
     FILE *stream = options->form == ULP_FORM_TEXT ? stdout : stderr;
