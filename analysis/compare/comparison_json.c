@@ -1,4 +1,5 @@
 /* compare.json, schema in doc/compare.md. */
+#include <math.h>
 
 #include <ulpscope.h>
 
@@ -6,6 +7,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
+#include "analysis/writing/tiles.h"
 #include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -76,11 +78,49 @@ static const struct ulp_compared_file *find_first(const struct ulp_comparison *c
     return found;
 }
 
+static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t first)
+{
+    const struct ulp_compared_tensor *tensor = first >= 0 ? &comparison->tensors[first] : NULL;
+    const struct ulp_compared_tensor *worst = NULL;
+    const struct ulp_judged *judged = NULL;
+    size_t count = 0, explained = 0;
+    json_t *tiles = json_array();
+    for (size_t t = 0; t < comparison->tensor_count; t++)
+        for (size_t f = 0; f < comparison->file_count; f++) {
+            const struct ulp_compared_value *value = &comparison->tensors[t].values[f];
+            count += value->recorded;
+            explained += value->recorded && value->explained;
+            if (value->recorded && value->judged.task != ULP_TASK_UNKNOWN &&
+                isfinite(value->judged.sqnr_db) &&
+                (!judged || value->judged.sqnr_db < judged->sqnr_db)) {
+                worst = &comparison->tensors[t];
+                judged = &value->judged;
+            }
+        }
+    ulp_tile_add(&tiles, explained == count ? ULP_TILE_GOOD : ULP_TILE_BAD, "Tensors explained",
+                 "%zu of %zu", explained, count);
+    if (comparison->file_count == 1 && comparison->files[0].by >= 0)
+        ulp_tile_note(&tiles, -1, "by %s", comparison->arithmetics[comparison->files[0].by]);
+    ulp_tile_add(&tiles, tensor ? ULP_TILE_BAD : ULP_TILE_GOOD, "First that is not", "%s",
+                 !tensor        ? "none"
+                 : tensor->node ? tensor->node
+                                : tensor->name);
+    if (tensor && tensor->node)
+        ulp_tile_note(&tiles, tensor->index, "node %td", tensor->index);
+    if (judged) {
+        ulp_tile_grade(&tiles, judged->grade, ulp_grade_name(judged->grade), judged->text);
+        ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, judged->sqnr_db);
+        ulp_tile_note(&tiles, -1, "of %s", worst->name);
+    }
+    return tiles;
+}
+
 static void add_first(struct ulp_json_writer *writer, const void *compared, const void *context)
 {
     const struct ulp_comparison *comparison = compared;
     const struct ulp_compared_file *first = find_first(comparison);
     (void)context;
+    ulp_tiles_put(writer, NULL, make_tiles(comparison, first->first_unexplained));
     ulp_json_put(writer, "first_unexplained",
                  first->first_unexplained < 0
                      ? json_null()
@@ -95,7 +135,7 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, comparison, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_comparison_text(comparison, 10000, false, &text, &ignored);
+    ulp_comparison_text(comparison, ULP_PAGE_PROSE, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_paragraph(text));
 }
 

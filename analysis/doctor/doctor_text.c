@@ -18,13 +18,6 @@ static const char *colour_of(const struct ulp_page *page, enum ulp_grade grade)
     return grade == ULP_GRADE_FINE ? "" : grade == ULP_GRADE_BORDERLINE ? page->yellow : page->red;
 }
 
-void ulp_doctor_verdict(struct ulp_text *out, const struct ulp_doctor *doctor)
-{
-    const bool caused = doctor->cause_count && doctor->grade != ULP_GRADE_FINE;
-    ulp_text_show(out, "%s in %s: %s", ulp_grade_name(doctor->grade), doctor->arithmetic,
-                  caused ? doctor->causes[0].text : doctor->reason);
-}
-
 /* "broken in fp16: output logits (classify): 1 of 4 first choices change"; where that is too long
  * for a line, what happened to the output before its name. */
 static void add_what(struct ulp_text *out, const struct ulp_doctor *doctor)
@@ -42,7 +35,7 @@ static void add_what(struct ulp_text *out, const struct ulp_doctor *doctor)
 }
 
 /* What the outputs are, the most probable cause, what to do about it. */
-static void conclude(struct ulp_headline *head, const struct ulp_doctor *doctor)
+void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head)
 {
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
@@ -63,7 +56,7 @@ static void conclude(struct ulp_headline *head, const struct ulp_doctor *doctor)
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)
 {
     struct ulp_headline head = {0};
-    conclude(&head, doctor);
+    ulp_doctor_headline(doctor, &head);
     ulp_page_headline(page, colour_of(page, doctor->grade), &head);
     ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);

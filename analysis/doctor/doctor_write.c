@@ -10,14 +10,34 @@
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 
+static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+{
+    const struct ulp_doctor *doctor = result;
+    struct ulp_headline headline = {0};
+    json_t *tiles = json_array();
+    (void)context;
+    ulp_doctor_headline(doctor, &headline);
+    ulp_tile_grade(&tiles, doctor->grade, ulp_grade_name(doctor->grade), doctor->reason);
+    if (doctor->cause_count) {
+        const struct ulp_doctor_cause *cause = &doctor->causes[0];
+        ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Cause", "%s", ulp_doctor_reason_name(cause->reason));
+        ulp_tile_note(&tiles, cause->index, "%s", cause->node ? cause->node : "");
+    }
+    ulp_tiles_put(writer, &headline, tiles);
+}
+
 static json_t *make_document(const struct ulp_doctor *doctor)
 {
-    static const struct ulp_json_how how = {0};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_doctor, add_tiles, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
+    struct ulp_headline headline = {0};
     struct ulp_text verdict = {0};
-    ulp_doctor_verdict(&verdict, doctor);
+    ulp_doctor_headline(doctor, &headline);
+    ulp_headline_join(&verdict, &headline);
     return ulp_json_document(&ulp_struct_doctor, doctor, &how, ulp_json_lines(&verdict));
 }
 

@@ -4,6 +4,7 @@
 
 #include <ulpscope/doctor.h>
 
+#include "analysis/writing/columns.h"
 #include "base/memory/alloc.h"
 #include "base/text/text.h"
 
@@ -38,8 +39,8 @@ enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error
 #define CAUSE(reason, word, function, what) void function(struct ulp_doctoring *x);
 #include "analysis/doctor/reason.def"
 
-/* doctor_text.c: the first line, "broken in trt11:fp16: node 4 ...". */
-void ulp_doctor_verdict(struct ulp_text *out, const struct ulp_doctor *doctor);
+/* doctor_text.c: what the terminal says first. */
+void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head);
 
 /* doctor_lint.c: what the lint says of the causes that were found: its rule, and what to do. */
 void ulp_doctor_match_lint(struct ulp_doctoring *x);

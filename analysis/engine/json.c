@@ -6,6 +6,7 @@
 #include "analysis/html/html.h"
 #include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
+#include "analysis/writing/tiles.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/folder.h"
 #include "base/error.h"
@@ -58,12 +59,32 @@ static void add_first(struct ulp_json_writer *writer, const void *changes, const
                      ((const struct ulp_engine_map_changes *)changes)->good->engine->path));
 }
 
-/* The other two parts of the document, and the graph. */
+static json_t *make_tiles(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
+{
+    const size_t found = built->node_count - built->kinds[ULP_BUILT_LOST];
+    json_t *tiles = json_array();
+    ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Layers", "%zu", built->layer_count);
+    ulp_tile_note(&tiles, -1, "of %zu node%s, %zu found in them", built->node_count,
+                  built->node_count == 1 ? "" : "s", found);
+    ulp_tile_add(&tiles, built->fp16_accumulators ? ULP_TILE_WARN : ULP_TILE_PLAIN,
+                 "Products in FP16", "%zu of %zu", built->fp16_products, built->products);
+    ulp_tile_note(&tiles, -1, "%zu accumulate%s in FP16", built->fp16_accumulators,
+                  built->fp16_accumulators == 1 ? "s" : "");
+    if (wishes && wishes->count) {
+        const size_t obeyed = wishes->counts[ULP_WISH_OBEYED];
+        ulp_tile_add(&tiles, obeyed == wishes->count ? ULP_TILE_GOOD : ULP_TILE_BAD,
+                     "Constraints obeyed", "%zu of %zu", obeyed, wishes->count);
+    }
+    return tiles;
+}
+
+/* The other parts of the document, and the graph. */
 static void add_rest(struct ulp_json_writer *writer, const void *built, const void *context)
 {
     const struct document *d = context;
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map_changes, add_first, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, context, name_node};
+    ulp_tiles_put(writer, NULL, make_tiles(built, d->wishes));
     if (d->wishes)
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
     if (d->changes)

@@ -42,33 +42,6 @@ static const char *open_with(const struct ulp_fix *fix, bool nothing)
                                                                         : "fixed";
 }
 
-void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix)
-{
-    const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
-    const char *was = ulp_grade_name(before->grade);
-    if (fix->met && !fix->edit_count && !fix->plan) {
-        ulp_text_show(out, "%s: %s in %s, %s", open_with(fix, true), was, fix->arithmetic,
-                      before->text);
-        return;
-    }
-    ulp_text_show(out, "%s: it was %s in %s, %s", open_with(fix, false), was, fix->arithmetic,
-                  before->text);
-    add_miss(out, before);
-    if (fix->made_count || fix->plan) {
-        ulp_text_add(out, "; with ");
-        add_done(out, fix);
-        ulp_text_show(out, " it is %s, %s", ulp_grade_name(after->grade), after->text);
-    }
-    if (!fix->met && (fix->made_count || fix->plan))
-        add_miss(out, after);
-    if (fix->plan)
-        ulp_search_say_draws(out, fix->plan);
-    if (fix->path)
-        ulp_text_show(out, ": %s", fix->path);
-    else if (fix->reason)
-        ulp_text_show(out, ". No file: %s", fix->reason);
-}
-
 static void say_gain(struct ulp_text *out, const struct ulp_fix_edit *edit)
 {
     if (isinf(edit->gain))
@@ -182,7 +155,7 @@ static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
 }
 
 /* What of it is short: the grade and the way there; what was, what is; the file. */
-static void conclude(struct ulp_headline *head, const struct ulp_fix *fix)
+void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
 {
     const struct ulp_fix_state *before = &fix->before, *after = &fix->after;
     const bool nothing = fix->met && !fix->edit_count && !fix->plan;
@@ -221,7 +194,7 @@ enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, 
     struct ulp_headline head = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     *out = NULL;
-    conclude(&head, fix);
+    ulp_fix_headline(fix, &head);
     ulp_page_headline(&page, fix->met ? "" : page.red, &head);
     ulp_page_headline_rest(&page, &head, false);
     ulp_headline_free(&page, &head);

@@ -1,15 +1,50 @@
 /* fix.json, and the same as one page. */
+#include <math.h>
+#include <string.h>
+
 #include "analysis/fix/fixing.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/machine/environment.h"
+
+static double decibels_of(const struct ulp_fix_state *state)
+{
+    return state->metric && strcmp(state->metric, "sqnr_db") == 0 ? state->value : (double)NAN;
+}
+
+static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+{
+    const struct ulp_fix *fix = result;
+    const struct ulp_fix_state *after = &fix->after;
+    struct ulp_headline headline = {0};
+    json_t *tiles = json_array();
+    (void)context;
+    ulp_fix_headline(fix, &headline);
+    if (after->text)
+        ulp_tile_grade(&tiles, after->grade, ulp_grade_name(after->grade), after->text);
+    if (isfinite(decibels_of(after))) {
+        ulp_tile_decibels(&tiles, fix->met ? ULP_TILE_GOOD : ULP_TILE_BAD,
+                          decibels_of(&fix->before), decibels_of(after));
+        ulp_tile_note(&tiles, -1, "of %s", after->output);
+    }
+    ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Edits made", "%zu of %zu", fix->made_count,
+                 fix->edit_count);
+    ulp_tile_note(&tiles, -1, "others gain nothing, or are not allowed");
+    if (fix->node_count)
+        ulp_tile_kept(&tiles, fix->kept_count, fix->node_count, fix->kept_macs, fix->macs);
+    ulp_tiles_put(writer, &headline, tiles);
+}
 
 static json_t *make_document(const struct ulp_fix *fix)
 {
-    static const struct ulp_json_how how = {0};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_fix, add_tiles, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
+    struct ulp_headline headline = {0};
     struct ulp_text verdict = {0};
-    ulp_fix_verdict(&verdict, fix);
+    ulp_fix_headline(fix, &headline);
+    ulp_headline_join(&verdict, &headline);
     return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
 }
 

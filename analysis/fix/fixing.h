@@ -7,6 +7,7 @@
 
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"
+#include "analysis/writing/columns.h"
 
 struct ulp_fixing {
     const struct ulp_model *model;
@@ -54,7 +55,7 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                                   struct ulp_fix_judged *out, struct ulp_error *error);
 
-/* fix_text.c: the first sentence. */
-void ulp_fix_verdict(struct ulp_text *out, const struct ulp_fix *fix);
+/* fix_text.c: what the terminal says first. */
+void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head);
 
 #endif

@@ -5,6 +5,7 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
@@ -20,9 +21,17 @@ static json_t *make_targets(unsigned targets)
 
 static void add_targets(struct ulp_json_writer *writer, const void *result, const void *context)
 {
+    const struct ulp_lint_result *lint = result;
+    json_t *tiles = json_array();
     (void)context;
-    ulp_json_put(writer, "targets",
-                 make_targets(((const struct ulp_lint_result *)result)->targets));
+    ulp_tile_count(&tiles, ULP_TILE_BAD, "Errors", lint->counts[ULP_SEVERITY_ERROR]);
+    ulp_tile_count(&tiles, ULP_TILE_WARN, "Warnings", lint->counts[ULP_SEVERITY_WARNING]);
+    ulp_tile_count(&tiles, ULP_TILE_PLAIN, "Notes", lint->counts[ULP_SEVERITY_NOTE]);
+    ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Nodes looked at", "%zu", lint->node_count);
+    if (lint->unplanned)
+        ulp_tile_note(&tiles, -1, "shapes are not known");
+    ulp_tiles_put(writer, NULL, tiles);
+    ulp_json_put(writer, "targets", make_targets(lint->targets));
 }
 
 json_t *ulp_lint_document(const struct ulp_lint_result *result)

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "analysis/writing/columns.h"
 #include "ops/probe.h"
 #include "run/pass/forward.h"
 
@@ -60,6 +61,9 @@ struct ulp_overflow_view {
 };
 
 /* Does the value round to more than the largest number, were there an infinity? */
+/* overflow_text.c: what is concluded of a format. */
+void ulp_overflow_headline(const struct ulp_overflow_lane *lane, struct ulp_headline *head);
+
 static inline bool ulp_overflow_is_beyond(const struct ulp_format *format, double value)
 {
     struct ulp_format open = *format;

@@ -9,6 +9,7 @@
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/report/report.h"
+#include "analysis/overflow/meter.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -251,7 +252,7 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_lane *lane)
         ulp_text_add(out, "compute it otherwise: ulpscope doctor looks for the cause");
 }
 
-static void conclude(struct ulp_headline *head, const struct ulp_overflow_lane *lane)
+void ulp_overflow_headline(const struct ulp_overflow_lane *lane, struct ulp_headline *head)
 {
     const struct ulp_overflow_node *nearest = find_nearest(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
@@ -297,7 +298,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_l
 {
     const size_t masked = count_masked(lane);
     struct ulp_headline head = {0};
-    conclude(&head, lane);
+    ulp_overflow_headline(lane, &head);
     ulp_page_headline(page, lane->harmful_count ? page->red : "", &head);
     ulp_page_headline_rest(page, &head, false);
     add_keeps(page, lane, head.todo.data);

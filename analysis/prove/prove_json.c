@@ -5,6 +5,7 @@
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/machine/environment.h"
 
 static void add_proven(struct ulp_json_writer *writer, const void *output, const void *context)
@@ -14,13 +15,37 @@ static void add_proven(struct ulp_json_writer *writer, const void *output, const
         ulp_json_put(writer, "proven", json_true());
 }
 
+static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+{
+    static const enum ulp_tile_level levels[] = {
+        [ULP_PROOF_PROVEN] = ULP_TILE_GOOD,
+        [ULP_PROOF_CONDITIONAL] = ULP_TILE_WARN,
+        [ULP_PROOF_NOT_PROVEN] = ULP_TILE_BAD,
+    };
+    const struct ulp_proof *proof = result;
+    json_t *tiles = json_array();
+    (void)context;
+    for (int v = 0; v < (int)(sizeof levels / sizeof *levels); v++) {
+        const size_t count = proof->counts[v];
+        char title[64];
+        snprintf(title, sizeof title, "Outputs %s", ulp_proof_verdict_name(v));
+        ulp_tile_add(&tiles,
+                     v == ULP_PROOF_PROVEN && count < proof->output_count ? ULP_TILE_PLAIN
+                     : count                                              ? levels[v]
+                                                                          : ULP_TILE_GOOD,
+                     title, "%zu of %zu", count, proof->output_count);
+    }
+    ulp_tiles_put(writer, NULL, tiles);
+}
+
 static json_t *make_document(const struct ulp_proof *proof)
 {
-    static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL}};
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_proof_output, add_proven, NULL},
+                                                 {&ulp_struct_proof, add_tiles, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_proof_text(proof, 0, false, &text, &ignored);
+    ulp_proof_text(proof, ULP_PAGE_PROSE, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
 }
 

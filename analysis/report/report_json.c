@@ -8,9 +8,11 @@
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/audit/audit_overflow.h"
+#include "analysis/audit/auditor.h"
 #include "analysis/report/report_json.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/error.h"
 #include "data/json_file.h"
 
@@ -125,11 +127,61 @@ static struct ulp_json_how make_how(const struct ulp_audit *audit)
     return (struct ulp_json_how){hooks, sizeof hooks / sizeof *hooks, audit, name_node};
 }
 
+/* The node whose result is nearest to the storage's largest number, or beyond it. */
+static void add_least(json_t **tiles, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_node *least = NULL;
+    double bits = INFINITY;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (lane->nodes[n].outputs[o].range.headroom_bits < bits) {
+                least = &lane->nodes[n];
+                bits = least->outputs[o].range.headroom_bits;
+            }
+    if (least)
+        ulp_tile_headroom(tiles, bits, (ptrdiff_t)least->index, least->name);
+}
+
+static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
+    const struct ulp_audit_remedy *remedy = &lane->remedy;
+    const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
+    const enum ulp_tile_level level = ulp_tile_graded(grade);
+    const bool mended = remedy->tried && remedy->node_count;
+    json_t *tiles = json_array();
+    if (worst)
+        ulp_tile_grade(&tiles, grade, ulp_grade_name(grade), worst->judged.text);
+    if (mended || (worst && isfinite(worst->judged.sqnr_db)))
+        ulp_tile_decibels(&tiles, level, worst ? worst->judged.sqnr_db : (double)NAN,
+                          mended ? remedy->sqnr_db : (double)NAN);
+    if (mended)
+        ulp_tile_note(&tiles, -1, "of %s, with %zu node%s in FP32", remedy->output,
+                      remedy->node_count, remedy->node_count == 1 ? "" : "s");
+    else if (worst && isfinite(worst->judged.sqnr_db))
+        ulp_tile_note(&tiles, -1, "of %s", worst->name);
+    if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0) {
+        ulp_tile_add(&tiles, worst->judged.top1_flips > 0 ? level : ULP_TILE_GOOD,
+                     "First choices changed", "%.0f of %.0f", worst->judged.top1_flips,
+                     worst->judged.rows);
+        ulp_tile_note(&tiles, -1, "in %s", worst->name);
+    }
+    if (mended) {
+        ulp_tile_kept(&tiles, remedy->node_count, lane->node_count, 0, 0);
+        ulp_tile_note(&tiles, -1, "that is the remedy");
+    }
+    add_least(&tiles, lane);
+    return tiles;
+}
+
 static void add_lane(struct ulp_json_writer *writer, const void *object, const void *context)
 {
     const struct ulp_audit_lane *lane = object;
     const struct ulp_json_how how = make_how(context);
+    struct ulp_headline headline = {0};
+    ulp_report_headline(context, lane, &headline);
     ulp_json_put(writer, "verdict", ulp_json_verdict(context, lane));
+    ulp_tiles_put(writer, &headline, make_tiles(context, lane));
     ulp_json_member(writer, &ulp_struct_audit_node, "outputs", &lane->outputs, &how);
     if (!lane->attribution.given && lane->attribution.reason)
         ulp_json_put(writer, "no_attribution", ulp_json_text(lane->attribution.reason));

@@ -52,19 +52,6 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_changed_lane
                      lane->unpaired_count, lane->unpaired_count == 1 ? "" : "s");
 }
 
-void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
-                         struct ulp_text *out)
-{
-    const size_t count = changes->worse + changes->better + changes->equal;
-    if (changes->worse)
-        ulp_text_add(out, "%sworse%s at %zu of %zu outputs%s", red, off, changes->worse, count,
-                     changes->better ? ", better at others" : "");
-    else if (changes->better)
-        ulp_text_add(out, "better at %zu of %zu outputs, worse at none", changes->better, count);
-    else
-        ulp_text_add(out, "no change at %zu output%s", count, count == 1 ? "" : "s");
-}
-
 static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane *lane)
 {
     const bool same = lane->before && lane->after && strcmp(lane->before, lane->after) == 0;

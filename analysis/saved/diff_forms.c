@@ -8,8 +8,10 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
+#include "analysis/writing/tiles.h"
 #include "base/error.h"
 #include "base/text/shown.h"
+#include "number/function/math.h"
 
 /* ---- JSON ---- */
 
@@ -78,6 +80,49 @@ static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
     ulp_json_set(object, "equal", make_count(changes->equal));
 }
 
+static json_t *make_tiles(const struct ulp_changed_lane *lane)
+{
+    const struct ulp_changed_output *most = NULL; /* that became worse, else any, by its error */
+    json_t *tiles = json_array();
+    size_t better = 0, worse = 0;
+    for (size_t o = 0; o < lane->output_count; o++) {
+        const struct ulp_changed_output *output = &lane->outputs[o];
+        const bool bad = output->change == ULP_WORSE,
+                   bad_before = most && most->change == ULP_WORSE;
+        if (output->before && output->after &&
+            (!most || bad > bad_before ||
+             (bad == bad_before &&
+              fabs(ulp_math_log2(output->ratio)) > fabs(ulp_math_log2(most->ratio)))))
+            most = output;
+    }
+    for (size_t n = 0; n < lane->node_count; n++) {
+        better += lane->nodes[n].change == ULP_BETTER;
+        worse += lane->nodes[n].change == ULP_WORSE;
+    }
+    if (most) {
+        ulp_tile_decibels(&tiles,
+                          most->change == ULP_WORSE    ? ULP_TILE_BAD
+                          : most->change == ULP_BETTER ? ULP_TILE_GOOD
+                                                       : ULP_TILE_PLAIN,
+                          most->before->entire.sqnr_db, most->after->entire.sqnr_db);
+        ulp_tile_note(&tiles, -1, "of %s", most->name);
+    }
+    ulp_tile_add(&tiles, lane->changes.worse ? ULP_TILE_BAD : ULP_TILE_GOOD, "Outputs worse",
+                 "%zu of %zu", lane->changes.worse, lane->output_count);
+    if (lane->changes.better)
+        ulp_tile_note(&tiles, -1, "%zu better", lane->changes.better);
+    ulp_tile_add(&tiles, worse ? ULP_TILE_WARN : ULP_TILE_GOOD, "Nodes that add more error",
+                 "%zu of %zu", worse, lane->node_count);
+    ulp_tile_note(&tiles, -1, "%zu add less", better);
+    if (lane->born_count) {
+        const struct ulp_audit_node *first = lane->born[0].node;
+        ulp_tile_add(&tiles, ULP_TILE_BAD, "Newly Inf or NaN", "%zu node%s", lane->born_count,
+                     lane->born_count == 1 ? "" : "s");
+        ulp_tile_note(&tiles, (ptrdiff_t)first->index, "first %s", first->name);
+    }
+    return tiles;
+}
+
 static json_t *make_lane(const struct ulp_changed_lane *lane)
 {
     struct ulp_text verdict = {0};
@@ -86,6 +131,7 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
     ulp_json_set(&object, "after", make_name(lane->after));
     ulp_changed_verdict(&lane->changes, "", "", &verdict);
     ulp_json_set(&object, "verdict", ulp_json_lines(&verdict));
+    ulp_json_set(&object, "tiles", make_tiles(lane));
     set_counts(&object, &lane->changes);
     ulp_json_set(&object, "outputs", make_outputs(lane));
     ulp_json_set(&object, "introduce_more", make_nodes(lane->grown, lane->grown_count));

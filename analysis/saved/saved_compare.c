@@ -53,6 +53,19 @@ const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output
     return text;
 }
 
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
+                         struct ulp_text *out)
+{
+    const size_t count = changes->worse + changes->better + changes->equal;
+    if (changes->worse)
+        ulp_text_add(out, "%sworse%s at %zu of %zu outputs%s", red, off, changes->worse, count,
+                     changes->better ? ", better at others" : "");
+    else if (changes->better)
+        ulp_text_add(out, "better at %zu of %zu outputs, worse at none", changes->better, count);
+    else
+        ulp_text_add(out, "no change at %zu output%s", count, count == 1 ? "" : "s");
+}
+
 /* Two outputs that have diverged: by their errors with the reference's decisions, else by how many
  * integers differ; not known: they have neither. */
 static enum ulp_change compare_diverged(const struct ulp_divergence *old,

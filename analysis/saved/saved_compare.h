@@ -46,12 +46,13 @@ enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_save
                                        double factor, struct ulp_changed *out,
                                        struct ulp_error *error);
 
+/* "worse at 1 of 2 outputs"; red, off: around what is worse */
+void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
+                         struct ulp_text *out);
 /* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
 const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
-/* diff.c, diff_forms.c; red, off: around what is worse */
-void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *red, const char *off,
-                         struct ulp_text *out);
+/* diff.c, diff_forms.c */
 void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
                       struct ulp_text *out);
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);

@@ -8,6 +8,7 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
+#include "analysis/writing/tiles.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -124,13 +125,61 @@ enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool
     return ulp_page_take(&text, out, error);
 }
 
+static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
+{
+    ulp_tile_add(tiles, worst->range_bits > worst->format_bits ? ULP_TILE_WARN : ULP_TILE_GOOD,
+                 "Range inside blocks", "%s bits", ULP_FIGURE("%.1f", worst->range_bits));
+    ulp_tile_note(tiles, -1, "of %s; %s has %.1f", worst->name, worst->format, worst->format_bits);
+    if (!(worst->outlier_gain_db >= 1))
+        return;
+    ulp_tile_add(tiles, ULP_TILE_WARN, "Outlier", "%s %zu",
+                 !worst->outlier_is_line ? "channel"
+                 : worst->weight         ? "output channel"
+                                         : "row",
+                 worst->outlier);
+    ulp_tile_note(tiles, -1, "%.3g times the median; the others gain %.1f dB without it",
+                  worst->outlier_ratio, worst->outlier_gain_db);
+}
+
+static void add_tiles(struct ulp_json_writer *writer, const void *result, const void *context)
+{
+    const struct ulp_scales *scales = result;
+    const struct ulp_scales_choice *best = scales->choice_count ? &scales->choices[0] : NULL;
+    const struct ulp_scaled_tensor *most = NULL;
+    size_t clipped = 0;
+    json_t *tiles = json_array();
+    (void)context;
+    ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, scales->sqnr_db);
+    ulp_tile_note(&tiles, -1, "%s", scales->arithmetic);
+    if (best && best->gain_db > 0.5) {
+        ulp_tile_add(&tiles, ULP_TILE_GOOD, "Best of what was run", "%.1f dB", best->sqnr_db);
+        ulp_tile_note(&tiles, -1, "%s: %.1f dB more", best->words, best->gain_db);
+    }
+    for (size_t t = 0; t < scales->tensor_count; t++) {
+        const struct ulp_scaled_tensor *tensor = &scales->tensors[t];
+        clipped += tensor->clipped > 0;
+        if (tensor->clipped && (!most || (double)tensor->clipped * (double)most->elements >
+                                             (double)most->clipped * (double)tensor->elements))
+            most = tensor;
+    }
+    ulp_tile_add(&tiles, clipped ? ULP_TILE_WARN : ULP_TILE_GOOD, "Tensors that are clipped",
+                 "%zu of %zu", clipped, scales->tensor_count);
+    if (most)
+        ulp_tile_note(&tiles, -1, "most %s", most->name);
+    if (scales->tensor_count)
+        add_blocks(&tiles, &scales->tensors[0]);
+    ulp_tiles_put(writer, NULL, tiles);
+}
+
 /* NULL: no memory. */
 static json_t *make_document(const struct ulp_scales *scales)
 {
     struct ulp_error ignored; /* memory: NULL */
     char *text;
+    static const struct ulp_json_hook hooks[] = {{&ulp_struct_scales, add_tiles, NULL}};
+    const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     ulp_scales_text(scales, 0, false, &text, &ignored);
-    return ulp_json_document(&ulp_struct_scales, scales, &ulp_json_plain, ulp_json_paragraph(text));
+    return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_json_paragraph(text));
 }
 
 enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,

@@ -373,6 +373,14 @@ static void conclude(struct ulp_headline *head, struct ulp_text *notes,
         say_allocation(head, notes, found);
 }
 
+void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head)
+{
+    struct ulp_text notes = {0};
+    conclude(head, &notes, found);
+    head->what.failed |= notes.failed;
+    ulp_text_free(&notes);
+}
+
 void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
 {
     struct ulp_headline head = {0};

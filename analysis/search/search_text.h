@@ -10,6 +10,7 @@
 #include "base/text/text.h"
 
 /* What plan.json and bits.json have as their verdict, too; with_basis: and what it rests on. */
+void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head);
 void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis);
 /* search_write.c: the result as a document; NULL: out of memory. */
 json_t *ulp_search_document(const struct ulp_search *found);

@@ -2,6 +2,8 @@
 #include "analysis/search/search_text.h"
 
 #include <jansson.h>
+#include <math.h>
+#include <string.h>
 
 #include "analysis/html/html.h"
 #include "analysis/search/picture.h"
@@ -9,6 +11,7 @@
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "analysis/writing/tiles.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
@@ -29,12 +32,73 @@ static json_t *keep_json(const struct ulp_search *found)
     return keep;
 }
 
+/* What draws of a plan held. */
+static void add_draws(json_t **tiles, const struct ulp_search *found)
+{
+    size_t drawn = 0, held = 0;
+    for (size_t t = 0; t < found->target_count; t++) {
+        drawn += found->targets[t].draw_count;
+        held += found->targets[t].held_count;
+    }
+    if (!drawn)
+        return;
+    ulp_tile_add(tiles, held == drawn ? ULP_TILE_GOOD : ULP_TILE_BAD, "Other roundings",
+                 "%zu of %zu", held, drawn);
+    ulp_tile_note(tiles, -1, "draws in which the plan holds");
+}
+
+static void add_bits(json_t **tiles, const struct ulp_search *found)
+{
+    ulp_tile_add(tiles, ULP_TILE_PLAIN, "Mean bits", "%s", ULP_FIGURE("%.1f", found->bits));
+    ulp_tile_note(tiles, -1, "mantissa %s", ULP_FIGURE("%.1f", found->mantissa));
+    ulp_tile_add(tiles, found->met ? ULP_TILE_GOOD : ULP_TILE_BAD, "Of the error allowed", "%s %%",
+                 ULP_FIGURE("%.3g", 100 * found->ratio));
+    ulp_tile_note(tiles, -1, "in the worst sample");
+    ulp_tile_add(tiles, ULP_TILE_PLAIN, "Layers", "%zu", found->layer_count);
+}
+
+static json_t *make_tiles(const struct ulp_search *found)
+{
+    const struct ulp_search_sample *before =
+                                       ulp_search_worst(found->before_samples, found->before_count),
+                                   *after = ulp_search_worst(found->samples, found->sample_count);
+    const enum ulp_tile_level level = found->met ? ULP_TILE_GOOD : ULP_TILE_BAD;
+    const char *why = found->grade_text ? strchr(found->grade_text, '(') : NULL;
+    json_t *tiles = json_array();
+    if (found->grade_text) {
+        struct ulp_text inside = {0};
+        ulp_text_add(&inside, "%.*s", why ? (int)strlen(why + 1) - 1 : 0, why ? why + 1 : "");
+        ulp_tile_grade(&tiles, found->grade, ulp_grade_name(found->grade), inside.data);
+        ulp_text_free(&inside);
+    }
+    if (after && strcmp(after->metric, "sqnr_db") == 0)
+        ulp_tile_decibels(&tiles, level, before ? before->value : (double)NAN, after->value);
+    else if (after && before)
+        ulp_tile_add(&tiles, level, after->metric, "%.3g → %.3g", before->value, after->value);
+    else if (after)
+        ulp_tile_add(&tiles, level, after->metric, "%.3g", after->value);
+    if (after)
+        ulp_tile_note(&tiles, -1, "of %s", after->output);
+    if (!found->by_node) {
+        add_bits(&tiles, found);
+        return tiles;
+    }
+    ulp_tile_kept(&tiles, found->kept_count, found->node_count, found->kept_macs, found->macs);
+    add_draws(&tiles, found);
+    ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Casts", "%zu", found->cast_count);
+    ulp_tile_note(&tiles, -1, "%zu elements are converted", found->cast_elements);
+    return tiles;
+}
+
 /* Also the plan itself, mixed.onnx, and of layers in any format these: a plan's are its nodes. */
 static void add_search(struct ulp_json_writer *writer, const void *search, const void *context)
 {
     const struct ulp_search *found = search;
     static const struct ulp_json_how how = {NULL, 0, NULL, NULL};
+    struct ulp_headline headline = {0};
     (void)context;
+    ulp_search_headline(found, &headline);
+    ulp_tiles_put(writer, &headline, make_tiles(found));
     ulp_json_put(writer, "arithmetic", ulp_json_text(found->base));
     ulp_json_put(writer, "keep", keep_json(found));
     if (found->mixed.path || found->mixed.reason)

@@ -151,7 +151,7 @@ static json_t *make_document(const struct ulp_tolerance *tolerance)
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, NULL, NULL};
     struct ulp_error ignored; /* memory: NULL */
     char *text;
-    ulp_tolerance_text(tolerance, 0, false, &text, &ignored);
+    ulp_tolerance_text(tolerance, ULP_PAGE_PROSE, false, &text, &ignored);
     return ulp_json_document(&ulp_struct_tolerance, tolerance, &how, ulp_json_paragraph(text));
 }
 

@@ -216,9 +216,24 @@ static const char *line_of(const struct ulp_headline *headline, size_t line)
     return texts[line]->length ? texts[line]->data : "";
 }
 
+static void join(struct ulp_text *out, const struct ulp_headline *headline)
+{
+    const char *last = line_of(headline, headline->why.length ? 1 : 0);
+    ulp_text_add(out, "%s%s%s%s", line_of(headline, 0), headline->why.length ? "; " : "",
+                 headline->why.length ? last : "", ulp_text_ends(last, ".") ? "" : ".");
+}
+
 void ulp_page_headline(const struct ulp_page *page, const char *colour,
                        const struct ulp_headline *headline)
 {
+    if (page->width == ULP_PAGE_PROSE) {
+        join(page->out, headline);
+        if (headline->todo.length && strcmp(headline->todo.data, "nothing") != 0)
+            ulp_text_add(page->out, " To do: %s%s", headline->todo.data,
+                         ulp_text_ends(headline->todo.data, ".") ? "" : ".");
+        ulp_text_add(page->out, "\n");
+        return;
+    }
     for (size_t line = 0; line < LINES; line++) {
         const char *text = line_of(headline, line), *title = line_titles[line];
         if (!*text)
@@ -232,7 +247,7 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
 void ulp_page_headline_rest(const struct ulp_page *page, const struct ulp_headline *headline,
                             bool whole)
 {
-    for (size_t line = 0; line < LINES; line++) {
+    for (size_t line = 0; line < LINES && page->width != ULP_PAGE_PROSE; line++) {
         const char *text = line_of(headline, line), *title = line_titles[line];
         struct ulp_text beginning = {0};
         size_t said = add_beginning(&beginning, text, ULP_HEADLINE_COLUMNS - strlen(title));
@@ -257,8 +272,7 @@ static void free_texts(struct ulp_text *out, struct ulp_headline *headline)
 
 void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline)
 {
-    ulp_text_add(out, "%s%s%s.", line_of(headline, 0), headline->why.length ? "; " : "",
-                 line_of(headline, 1));
+    join(out, headline);
     free_texts(out, headline);
 }
 

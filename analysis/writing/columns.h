@@ -8,6 +8,7 @@
 #include "base/text/text.h"
 
 #define ULP_PAGE_WIDTH 100
+#define ULP_PAGE_PROSE 10000 /* columns of a text for JSON: a headline is a sentence */
 #define ULP_PAGE_RANKED 5
 #define ULP_PAGE_NAME 40 /* columns of names in tables whose last column is no name */
 #define ULP_SHOWN_BYTES (4 * ULP_PAGE_WIDTH + 1) /* of a line: four bytes of UTF-8 a column */
@@ -56,7 +57,8 @@ struct ulp_headline {
     struct ulp_text what, why, todo;
 };
 enum { ULP_HEADLINE_COLUMNS = 80, ULP_HEADLINE_INDENT = 8 };
-/* Its three lines, of each text what fits into 80 columns; an empty text has no line. */
+/* Its three lines, of each text what fits into 80 columns; an empty text has no line. As prose: all
+ * of it in one. */
 void ulp_page_headline(const struct ulp_page *page, const char *colour,
                        const struct ulp_headline *headline);
 /* Of those of its texts that did not fit the rest, or the whole text. */

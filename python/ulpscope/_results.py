@@ -17,7 +17,7 @@ from ._arrays import Array
 from ._errors import UsageError
 from ._library import Owner, call, decode, free, lib, text
 from ._shared import Record, elements, frame_of, output
-from ._tiles import GRADES, Tile, axes, decibels, kept, page
+from ._tiles import axes, page
 
 if TYPE_CHECKING:
     import pandas
@@ -115,11 +115,10 @@ class Result(Record):
         first = self.summary().partition("\n")[0]
         return re.split(r"; |\. (?=[A-Z])", first)[0].rstrip(".;:")
 
-    def _tiles(self) -> list[Tile]:
-        return []
-
     def _repr_html_(self) -> str:
-        return page(self._headline(), self._tiles(), self.summary(100))
+        """The first screen of the program's page: of several arithmetics the one whose tiles are worst."""
+        said = self.report()
+        return page([said] if "tiles" in said else said.get("lanes", []), self.summary(100))
 
 
 class OneFile(Result):
@@ -135,11 +134,6 @@ class OneFile(Result):
 
 _NAME = 72  # of an arithmetic in one line: that of bits has a part for each layer
 _RANK = ["broken", "borderline", "fine", "not judged"]
-
-
-def _worst(lane: records.AuditLane) -> records.AuditOutput:
-    """The output that its verdict is about."""
-    return min(lane.outputs, key=lambda o: (_RANK.index(o.judged.grade), o.judged.sqnr_db if not math.isnan(o.judged.sqnr_db) else math.inf))
 
 
 @dataclass(frozen=True)
@@ -171,30 +165,10 @@ class Audit(records.Audit, Result):
         return sorted((n for n in self[arithmetic].nodes if not math.isnan(n.share)), key=lambda n: -abs(n.share))
 
     def _headline(self) -> str:
-        model = os.path.basename(self.model_path)
         names = [lane.name if len(lane.name) <= _NAME else lane.name[: max(lane.name.rfind(",", 0, _NAME), _NAME // 2)] + ",..." for lane in self.lanes]
-        return f"{model}: {', '.join(f'{name} {_worst(lane).judged.grade}' if lane.outputs else name for name, lane in zip(names, self.lanes))}"
-
-    def _tiles(self) -> list[Tile]:
-        """Of the arithmetic that is judged worst."""
-        lanes = [lane for lane in self.lanes if lane.outputs]
-        if not lanes:
-            return []
-        lane = min(lanes, key=lambda lane: _RANK.index(_worst(lane).judged.grade))
-        output, remedy = _worst(lane), lane.remedy
-        judged, level = output.judged, GRADES.get(output.judged.grade, "plain")
-        tiles = [Tile(lane.name, judged.grade, judged.text or "", level)]
-        if remedy and remedy.nodes:
-            tiles += [decibels(judged.sqnr_db, remedy.sqnr_db, f"{remedy.output}, with {len(remedy.nodes)} nodes in FP32", level), kept(len(remedy.nodes), len(lane.nodes), "that is the remedy")]
-        elif not math.isnan(judged.sqnr_db):
-            tiles.append(decibels(None, judged.sqnr_db, output.name, level))
-        if judged.task == "classify":
-            tiles.append(Tile("first choices changed", f"{judged.top1_flips:.0f} of {judged.rows:.0f}", output.name, level if judged.top1_flips else "good"))
-        rooms = [(o.range.headroom_bits, n.name) for n in lane.nodes for o in n.outputs if not math.isnan(o.range.headroom_bits)]
-        if rooms:
-            least, name = min(rooms)
-            tiles.append(Tile("least headroom", f"{least:.1f} bits", name, "bad" if least < 0 else "warn" if least < 1 else "good"))
-        return tiles
+        grades = [{o.judged.grade for o in lane.outputs} for lane in self.lanes]
+        said = (" ".join([name, *[grade for grade in _RANK if grade in found][:1]]) for name, found in zip(names, grades))
+        return f"{os.path.basename(self.model_path)}: {', '.join(said)}"
 
     def plot(self, arithmetic: str | int = 0, ax: Any = None) -> Any:
         """Error along the depth: what each node introduces and carries, over the rms of its result. Needs matplotlib; returns the axes."""
@@ -215,15 +189,6 @@ class Overflow(records.OverflowForecast, Result):
     """What will overflow, from the reference's values alone."""
 
     _text, _write, _file = "ulp_overflow_text", "ulp_overflow_write", "overflow.json"
-
-    def _tiles(self) -> list[Tile]:
-        tiles = []
-        for lane in self.lanes:
-            level = "bad" if lane.harmful_count else "warn" if lane.born_count else "good"
-            tiles.append(Tile(f"{lane.name}: nodes that overflow", str(lane.born_count), f"{lane.harmful_count} make results wrong", level))
-            if len(lane.remedies) > 1:
-                tiles.append(decibels(lane.remedies[0].sqnr_db, lane.remedies[1].sqnr_db, lane.remedies[1].what))
-        return tiles
 
 
 class Proof(records.Proof, Result):
@@ -246,10 +211,6 @@ class LintResult(records.LintResult, OneFile):
     def _summary(self, width: int) -> str:
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
 
-    def _tiles(self) -> list[Tile]:
-        levels = {"error": "bad", "warning": "warn", "note": "plain"}
-        return [Tile(f"{word}s", str(self.counts.get(word, 0)), "", level if self.counts.get(word) else "good") for word, level in levels.items()]
-
 
 class Doctor(records.Doctor, Result):
     """Whether a model comes out right where it is to run, and if not, why."""
@@ -259,10 +220,6 @@ class Doctor(records.Doctor, Result):
     @property
     def fine(self) -> bool:
         return self.grade == "fine"
-
-    def _tiles(self) -> list[Tile]:
-        causes = [Tile("cause", cause.reason, cause.node or "") for cause in self.causes[:1]]
-        return [Tile(self.arithmetic, self.grade, self.reason, GRADES.get(self.grade, "plain")), *causes]
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """One page of all steps."""
@@ -301,12 +258,6 @@ class Comparison(records.Comparison, Result):
 
     _text, _write, _file = "ulp_comparison_text", "ulp_comparison_write", "compare.json"
 
-    def _tiles(self) -> list[Tile]:
-        return [
-            Tile(os.path.basename(file.name), "explained" if file.explained else "not explained", f"by {file.by}" if file.by else f"first: {file.first_unexplained}" if file.first_unexplained else "", "good" if file.explained else "bad")
-            for file in self.files
-        ]
-
 
 class Search(records.Search, Result):
     """The cheapest allocation that was found with which the outputs meet the tolerances: of a plan, or of bits. The files are those for runtimes, too (doc/plan.md)."""
@@ -332,19 +283,6 @@ class Search(records.Search, Result):
 
     def _headline(self) -> str:
         return re.sub(r" \([^()]*\)", "", super()._headline())
-
-    def _tiles(self) -> list[Tile]:
-        tiles, after = [], max(self.samples, key=lambda s: s.ratio, default=None)
-        before = max(self.before_samples, key=lambda s: s.ratio, default=None)
-        if self.grade_text:
-            tiles.append(Tile("verdict", self.grade, self.grade_text.partition(" ")[2].strip("()"), GRADES.get(self.grade, "plain")))
-        if after and after.metric == "sqnr_db":
-            tiles.append(decibels(before.value if before else None, after.value, after.output, "good" if self.met else "bad"))
-        if self.by_node:
-            tiles.append(kept(len(self.kept), self.node_count, f"{self.kept_macs / self.macs:.2%} of the multiply-adds" if self.macs else ""))
-        else:
-            tiles.append(Tile("mean bits", f"{self.bits:.1f}", f"mantissa {self.mantissa:.1f}"))
-        return tiles
 
     def plot(self, ax: Any = None) -> Any:
         """The least error that was seen for what is paid (frontier=True of a plan); 1 is the tolerance. Needs matplotlib; returns the axes."""

@@ -3,47 +3,30 @@
 from __future__ import annotations
 
 import html
-import math
-from dataclasses import dataclass
-from typing import Any, Iterable
+from typing import Any
 
 from ._errors import MissingPackageError
 
 #: paper and ink, which can be told apart without red and green; words say the same
 _COLOURS = {"bad": ("#fff3ea", "#a83600"), "warn": ("#fdf7e3", "#7a5a00"), "good": ("#eef5fc", "#0b5cad"), "plain": ("#f6f8fa", "#1a2129")}
-GRADES = {"fine": "good", "borderline": "warn", "broken": "bad"}
+_LEVELS = list(_COLOURS)
 
 
-@dataclass(frozen=True)
-class Tile:
-    title: str
-    value: str
-    note: str = ""
-    level: str = "plain"
+def _tile(tile: dict[str, Any]) -> str:
+    paper, ink = _COLOURS[tile["level"]]
+    title, value, note = (html.escape(tile[key]) for key in ("title", "value", "note"))
+    return (
+        f'<div style="background:{paper};color:{ink};border:1px solid {ink}40;border-radius:8px;padding:8px 12px;min-width:9em">'
+        f'<div style="font-size:0.8em">{title}</div><strong style="font-size:1.2em">{value}</strong><div style="font-size:0.8em">{note}</div></div>'
+    )
 
 
-def decibels(before: float | None, after: float, note: str, level: str = "plain") -> Tile:
-    def said(value: float) -> str:
-        return f"{value:.1f}" if math.isfinite(value) else "–"
-
-    return Tile("signal to error", f"{said(before)} → {said(after)} dB" if before is not None else f"{said(after)} dB", note, level)
-
-
-def kept(count: int, all_: int, note: str = "") -> Tile:
-    return Tile("kept in the wider format", f"{count} of {all_} node{'' if all_ == 1 else 's'}", note)
-
-
-def page(headline: str, tiles: Iterable[Tile], text: str) -> str:
-    boxes = []
-    for tile in tiles:
-        paper, ink = _COLOURS[tile.level]
-        boxes.append(
-            f'<div style="background:{paper};color:{ink};border:1px solid {ink}40;border-radius:8px;padding:8px 12px;min-width:9em">'
-            f'<div style="font-size:0.8em">{html.escape(tile.title)}</div><strong style="font-size:1.2em">{html.escape(tile.value)}</strong>'
-            f'<div style="font-size:0.8em">{html.escape(tile.note)}</div></div>'
-        )
-    row = f'<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">{"".join(boxes)}</div>' if boxes else ""
-    return f"<div><strong>{html.escape(headline)}</strong>{row}<details{'' if boxes else ' open'}><summary>in full</summary><pre>{html.escape(text)}</pre></details></div>"
+def page(parts: list[dict[str, Any]], text: str) -> str:
+    """parts: what the report has "tiles" of, itself or its arithmetics, of which the worst is shown."""
+    worst = min(parts, key=lambda part: min((_LEVELS.index(tile["level"]) for tile in part["tiles"]), default=len(_LEVELS)), default={"tiles": []})
+    headline = worst.get("headline") or text.partition("\n")[0]
+    row = f'<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">{"".join(map(_tile, worst["tiles"]))}</div>' if worst["tiles"] else ""
+    return f"<div><strong>{html.escape(headline)}</strong>{row}<details{'' if row else ' open'}><summary>in full</summary><pre>{html.escape(text)}</pre></details></div>"
 
 
 def axes(ax: Any) -> Any:

@@ -279,7 +279,7 @@ class Models(unittest.TestCase):
         self.assertRegex(audit._repr_html_(), r"(?s)<pre>fp16,keep=op:Softmax=fp32: broken \(classify\): .*overflows")
         self.assertEqual(repr(audit), "<ulpscope.Audit: model.onnx: fp16,keep=op:Softmax=fp32 broken, bf16,keep=op:Softmax=fp32 fine>")
         judged = lane.outputs[0].judged
-        for said in (f"{judged.top1_flips:.0f} of {judged.rows:.0f}", f"{judged.sqnr_db:.1f} → ", "least headroom", judged.text):
+        for said in (f"{judged.top1_flips:.0f} of {judged.rows:.0f}", f"{judged.sqnr_db:.1f} → ", "Least headroom", judged.text):
             self.assertIn(said, audit._repr_html_())
         self.assertAlmostEqual(sum(n.share for n in audit.ranking(lane.name)), 1 - lane.attribution.residual, delta=0.2)
 

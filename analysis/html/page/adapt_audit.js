@@ -148,29 +148,9 @@ function auditHow(root, nodes) {
 
 const crossingText = (limit) => (limit.crossings.length ? limit.crossings.map((c) => shown(c.text)).join("; ") : "met");
 
-// The output that a lane's verdict is about: the worst grade, then the least signal to error.
-function judgedOutput(lane) {
-  const rank = (o) => ["broken", "borderline", "fine"].indexOf(o.judged?.grade) >>> 0;
-  return [...(lane.outputs || [])].sort((a, b) => rank(a) - rank(b) || (a.judged?.sqnr_db ?? Infinity) - (b.judged?.sqnr_db ?? Infinity))[0];
-}
-
 function auditHero(root, view, l) {
-  const lane = root.lanes[l] ?? {}, output = judgedOutput(lane), judged = output?.judged, remedy = lane.remedy?.tried && lane.remedy.nodes?.length ? lane.remedy : null, tiles = [];
-  const options = /Try ((?:--keep '[^']*' ?)+)/.exec(lane.verdict)?.[1].trim(), command = commandOf("audit", root);
-  const name = shown(lane.name ?? ""), count = view.nodes.count;
-  if (judged?.grade) tiles.push(gradeTile(judged));
-  if (known(judged?.sqnr_db) || remedy) tiles.push(errorTile(judged?.sqnr_db, remedy?.sqnr_db, remedy ? `of ${shown(remedy.output)}, with ${plural(remedy.nodes.length, "node")} in FP32` : `of ${shown(output?.name)}`, grades[judged?.grade]));
-  if (known(judged?.top1_flips) && judged.rows > 0 && judged.task === "classify") tiles.push(tile("First choices changed", `${whole(judged.top1_flips)} of ${whole(judged.rows)}`, `in ${shown(output.name)}`, judged.top1_flips ? grades[judged.grade] : "good"));
-  if (remedy) tiles.push(keptTile(remedy.nodes.length, count, "that is the remedy"));
-  const rooms = view.nodes.values(l, "headroom");
-  const least = rooms.reduce((best, v, i) => (!Number.isNaN(v) && !(v >= rooms[best]) ? i : best), -1);
-  if (least >= 0) tiles.push(headroomTile(rooms[least], view.nodes.title(least), view.nodes.numbers[least]));
-  return {
-    level: view.verdicts[l]?.level ?? "plain",
-    headline: judged?.grade ? `${name} is ${judged.grade}: ${shown(judged.text || firstClause(lane.verdict))}` : `${name}: ${shown(firstClause(lane.verdict))}`,
-    tiles,
-    command: options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." },
-  };
+  const lane = root.lanes[l] ?? {}, options = /Try ((?:--keep '[^']*' ?)+)/.exec(lane.verdict)?.[1].trim(), command = commandOf("audit", root);
+  return heroOf(lane, view.verdicts[l]?.level ?? "plain", `${lane.name}: ${lane.verdict}`, options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." });
 }
 
 adapters.audit = (report) => {

@@ -80,11 +80,7 @@ adapters.bits = (report) => {
   ];
   const formats = [...new Set((root.layers || []).map((layer) => layer.format))].map((name) => (root.formats || []).find((format) => format.name === name)).filter(Boolean).sort((a, b) => a.bits - b.bits).map((format) => format.name);
   view.nodes = drawnNodes(root, [{ measure: classMeasure("format", "format", formats.map(shown), "the format of the layer's results; nodes that only hand values on are grey"), at: new Map((root.layers || []).map((layer) => [layer.index, formats.indexOf(layer.format)])) }]);
-  view.hero = () => ({
-    level: view.verdicts[0]?.level ?? "plain",
-    headline: shown(firstClause(root.verdict)),
-    tiles: [tile("Mean bits", bits(root.bits), `mantissa ${bits(root.mantissa)}`), tile("Of the error allowed", share(root.ratio), "in the worst sample", root.met ? "good" : "bad"), tile("Layers", whole(root.layers?.length), `in ${plural(formats.length, "format")}`)],
-  });
+  view.hero = () => heroOf(root, view.verdicts[0]?.level ?? "plain", root.verdict);
   view.how = [
     ["Model", shown(root.model_path ?? "")],
     ["Reference", shown(root.reference ?? "")],

@@ -1,24 +1,8 @@
 // Two audits, before and after: the page of the later one, whose nodes also have what they were.
 
 const changeWords = ["equal", "better", "worse"]; // as the C has them
-const ofAll = (count, all) => `${whole(count)} of ${whole(all)}`;
 const said = (figures) => (!figures ? "not there" : figures.diverged ? "diverged" : figures.nonfinite ? `${whole(figures.nonfinite)} not finite` : figures.exact ? "equal" : known(figures.sqnr_db) ? `${decibels(figures.sqnr_db)} dB` : `${figure(figures.rms)} rms`);
 const changeClass = (r) => ({ worse: "bad", better: "good" })[r.change] ?? "";
-
-function diffHero(root, pair, nodes) {
-  const outputs = pair.outputs ?? [], moved = (r) => Math.abs((r.after?.sqnr_db ?? 0) - (r.before?.sqnr_db ?? 0)), most = [...outputs].sort((a, b) => (b.change === "worse") - (a.change === "worse") || moved(b) - moved(a))[0];
-  const level = pair.worse ? "bad" : pair.better ? "good" : "plain", worse = nodes.filter((r) => r.change === "worse").length, better = nodes.filter((r) => r.change === "better").length;
-  return {
-    level,
-    headline: `${shown(pair.after ?? "")}: ${shown(pair.verdict ?? firstClause(root.verdict))}`,
-    tiles: [
-      ...(most ? [errorTile(most.before?.sqnr_db, most.after?.sqnr_db, `of ${shown(most.output)}`, changeClass(most) || "plain")] : []),
-      tile("Outputs worse", ofAll(pair.worse, outputs.length), pair.better ? `${whole(pair.better)} better` : "", pair.worse ? "bad" : "good"),
-      tile("Nodes that add more error", ofAll(worse, nodes.length), `${whole(better)} add less`, worse ? "warn" : "good"),
-      ...(pair.newly_nonfinite?.length ? [tile("Newly Inf or NaN", plural(pair.newly_nonfinite.length, "node"), `first ${shown(pair.newly_nonfinite[0].node)}`, "bad", pair.newly_nonfinite[0].index)] : []),
-    ],
-  };
-}
 
 adapters.diff = (report, data) => {
   const root = report.root, view = emptyView(), lanes = data.reports.find((other) => other.kind === "audit").root.lanes;
@@ -62,7 +46,10 @@ adapters.diff = (report, data) => {
     { measure: measure("was", "introduced before", "error", figure, Math.max, "rms of the error that the node added before, over the rms of the result"), at: marks((r) => r.before) },
   ];
   view.leading = "change";
-  view.hero = (l) => diffHero(root, root.arithmetics[pairs[l]] ?? { outputs: [] }, rows[l] ?? []);
+  view.hero = (l) => {
+    const pair = root.arithmetics[pairs[l]];
+    return heroOf(pair, pair?.worse ? "bad" : pair?.better ? "good" : "plain", `${lanes[l]?.name}: ${pair?.verdict ?? root.verdict}`);
+  };
   view.first = view.tables.find((table) => table.rows.length)?.rows[0].index;
   view.how = [["Before", shown(root.before)], ["After", shown(root.after)], ["Compared", `nodes and outputs by their names; the graph and all other figures are of the later report`]];
   return view;

@@ -32,15 +32,9 @@ const overflowMeasures = [
   measure("nonfinite", "overflowed", "count", whole, sum, "elements beyond the format's largest number"),
 ];
 
-function overflowHero(root, view, l, verdict) {
-  const lane = root.lanes[l] ?? {}, [before, ...tried] = lane.remedies || [], after = tried[0], tiles = [], rooms = view.nodes.values(l, "headroom");
-  tiles.push(tile("Nodes that overflow", whole(lane.born_count ?? 0), lane.harmful_count ? `${whole(lane.harmful_count)} make results wrong` : "none makes a result wrong", lane.harmful_count ? "bad" : lane.born_count ? "warn" : "good"));
-  const least = rooms.reduce((best, v, i) => (!Number.isNaN(v) && !(v >= rooms[best]) ? i : best), -1);
-  if (least >= 0) tiles.push(headroomTile(rooms[least], view.nodes.title(least), view.nodes.numbers[least]));
-  if (known(after?.sqnr_db)) tiles.push(errorTile(before.nonfinite ? NaN : before.sqnr_db, after.sqnr_db, `${shown(after.what)}: ${shown(after.output ?? "")}`));
-  if (lane.keep_count) tiles.push(keptTile(lane.keep_count, view.nodes.count, "enough for the range"));
-  const options = /(?:--keep '[^']*' ?)+/.exec(verdict?.text ?? "")?.[0].trim(), command = commandOf("audit", root);
-  return { level: verdict?.level ?? "plain", headline: shown(firstClause(verdict?.text)), tiles, command: options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." } };
+function overflowHero(root, l, verdict) {
+  const lane = root.lanes[l] ?? {}, options = /(?:--keep '[^']*' ?)+/.exec(verdict?.text ?? "")?.[0].trim(), command = commandOf("audit", root);
+  return heroOf(lane, verdict?.level ?? "plain", verdict?.text, options && { text: command ? `${command} -a ${quoted(lane.name)} ${options}` : options, note: command ? "" : "Add this to the command line." });
 }
 
 adapters.overflow = (report, data) => {
@@ -51,7 +45,7 @@ adapters.overflow = (report, data) => {
   view.verdicts = lineVerdicts(root.verdict, (i) => (i < unjudged ? "bad" : formats[i - unjudged]?.harmful_count > 0 ? "bad" : formats[i - unjudged]?.born_count > 0 ? "warn" : "good"));
   view.lanes = formats.map((f) => ({ name: f.name, storage: data.formats.find((format) => format.name === f.name.split(/[,@]/)[0]) }));
   // nodes that are constants are not computed, and those of a branch only where some format takes it
-  view.hero = (l) => overflowHero(root, view, l, view.verdicts[unjudged + l]);
+  view.hero = (l) => overflowHero(root, l, view.verdicts[unjudged + l]);
   const all = new Map(formats.flatMap((f) => f.nodes.map(({ index, name, op }) => [index, { index, name, op }])));
   const rows = [...all.keys()].sort((a, b) => a - b);
   view.nodes = new NodeList({
@@ -108,16 +102,8 @@ function keptMarks(root) {
 }
 
 function planHero(root) {
-  const tiles = [], grade = /^(\S+) \((.*)\)$/.exec(root.grade_text ?? ""), worst = (rows) => [...(rows || [])].sort((a, b) => b.ratio - a.ratio)[0];
-  const before = worst(root.before_samples), after = worst(root.samples), draws = root.targets || [], held = draws.every((t) => t.held_count === t.draw_count);
-  if (root.grade && grade) tiles.push(gradeTile({ grade: root.grade, text: grade[2] }));
-  if (after?.metric === "sqnr_db") tiles.push(errorTile(before?.value, after.value, `of ${shown(after.output)}`, root.met ? "good" : "bad"));
-  else if (after) tiles.push(tile(after.metric, known(before?.value) ? `${figure(before.value)} → ${figure(after.value)}` : figure(after.value), `of ${shown(after.output)}`, root.met ? "good" : "bad"));
-  tiles.push(keptTile((root.kept || []).length, root.node_count ?? 0, root.macs > 0 ? `${share(root.kept_macs / root.macs)} of the multiply-adds` : ""));
-  if (draws.length) tiles.push(tile("Other roundings", `${whole(draws.reduce((a, t) => a + t.held_count, 0))} of ${whole(draws.reduce((a, t) => a + t.draw_count, 0))}`, "draws in which the plan holds", held ? "good" : "bad"));
-  if (root.casts) tiles.push(tile("Casts", whole(root.casts.length), `${whole(root.cast_elements)} elements are converted`));
-  const command = root.kept?.length && commandOf("audit", root);
-  return { level: root.met ? "good" : "bad", headline: shown(firstClause(root.verdict).replace(/ \([^()]*\)/g, "")), tiles, command: command && { text: `${command} -a ${quoted(root.arithmetic)} ${keepOptions(root.kept)}`, note: "The audit with the plan: what error is left, and where it comes from." } };
+  const command = root.kept?.length && commandOf("audit", root), hero = heroOf(root, root.met ? "good" : "bad", root.verdict, command && { text: `${command} -a ${quoted(root.arithmetic)} ${keepOptions(root.kept)}`, note: "The audit with the plan: what error is left, and where it comes from." });
+  return { ...hero, headline: hero.headline.replace(/ \([^()]*\)/g, "") };
 }
 
 adapters.plan = (report) => {
@@ -157,15 +143,6 @@ adapters.plan = (report) => {
 };
 
 // ---- compare ----
-
-function compareHero(root, rows, verdict) {
-  const good = rows.filter((r) => r.explained).length, first = rows.find((r) => r.name === root.first_unexplained), by = [...new Set((root.files || []).map((f) => f.by).filter(Boolean))];
-  const tiles = [tile("Tensors explained", `${whole(good)} of ${whole(rows.length)}`, by.length ? `by ${by.map(shown).join(", ")}` : "", good === rows.length ? "good" : "bad")];
-  tiles.push(first ? tile("First that is not", shown(first.node ?? first.name), first.node ? `node ${first.index}` : "", "bad", first.index ?? -1) : tile("First that is not", "none", "", "good"));
-  const judged = rows.filter((r) => known(r.judged?.sqnr_db)).sort((a, b) => a.judged.sqnr_db - b.judged.sqnr_db)[0];
-  if (judged) tiles.push(gradeTile(judged.judged), errorTile(NaN, judged.judged.sqnr_db, `of ${shown(judged.name)}`));
-  return { level: verdict?.level ?? "plain", headline: shown(firstClause(verdict?.text).replace(/^\S*\//, "")), tiles };
-}
 
 function compareMarks(rows, excess) {
   const explained = new Map(), near = new Map();
@@ -211,7 +188,7 @@ adapters.compare = (report) => {
     ...(root.files || []).filter((f) => f.ranked?.length).map((f) => longTable(`Arithmetics beside ${cut(String(f.name).split("/").pop(), 60)}`, "From the best fit on. Misfit: how far the errors are from what the arithmetic makes, over all tensors.", [{ title: "arithmetic", text: (r) => shown(r.arithmetic) }, { title: "explains", text: (r) => (r.explains ? "all" : "not all"), class: (r) => (r.explains ? "good" : "") }, { title: "equal bits", number: true, text: (r) => share(r.equal / r.elements) }, { title: "ratio", number: true, text: (r) => figure(r.ratio) }, { title: "misfit", number: true, text: (r) => figure(r.misfit) }], f.ranked, "Comparison")),
   ];
   view.nodes = drawnNodes(root, compareMarks(rows, excess));
-  view.hero = () => compareHero(root, rows, view.verdicts[0]);
+  view.hero = () => heroOf(root, view.verdicts[0]?.level ?? "plain", String(view.verdicts[0]?.text).replace(/^\S*\//, ""));
   view.first = rows.find((r) => r.name === root.first_unexplained)?.index;
   view.how = [...sharedHow(root), ["Arithmetics", (root.arithmetics || []).map(shown).join(", ")], ["Limits", `from ${whole(root.trials)} slightly changed problems that each arithmetic was run on`], ["Recordings", (root.files || []).map((f) => `${shown(f.name)}: ${plural(f.tensor_count, "tensor")}${f.unmatched?.length ? `, not compared: ${f.unmatched.slice(0, 8).map(shown).join(", ")}` : ""}`)]];
   return view;
@@ -247,16 +224,7 @@ adapters.engine = (report) => {
       wordMark("fate", "fate", "what became of the node in the engine", (root.nodes || []).map((node) => shown(node.kind ?? ""))),
     ],
   });
-  const obeyed = wishes.filter((w) => w.verdict === "obeyed").length, kinds = root.kinds || {}, found = (kinds.computed ?? 0) + (kinds.taken ?? 0) + (kinds.inside ?? 0) + (kinds.moved ?? 0) + (kinds.constant ?? 0);
-  view.hero = () => ({
-    level: view.verdicts[0]?.level ?? "plain",
-    headline: shown(firstClause(view.verdicts[0]?.text)),
-    tiles: [
-      tile("Layers", whole(layers.length), `of ${plural((root.nodes || []).length, "node")}, ${whole(found)} found in them`),
-      tile("Products in FP16", `${whole(root.fp16_products ?? 0)} of ${whole(root.products ?? 0)}`, `${whole(root.fp16_accumulators ?? 0)} accumulate in FP16`, root.fp16_accumulators ? "warn" : "plain"),
-      ...(wishes.length ? [tile("Constraints obeyed", `${whole(obeyed)} of ${whole(wishes.length)}`, "", obeyed === wishes.length ? "good" : "bad")] : []),
-    ],
-  });
+  view.hero = () => heroOf(root, view.verdicts[0]?.level ?? "plain", view.verdicts[0]?.text);
   view.nodes.more = (lane, i) => {
     const node = root.nodes[i] || {}, layer = layers[node.layer];
     return [{ title: "In the engine", content: element("dl", { class: "how" }, element("dt", { text: "fate" }), element("dd", { text: shown(node.kind ?? "–") }), layer ? [["layer", layer.layer?.name], ["kernel", layer.layer?.kernel], ["input", told(layer.input)], ["weights", told(layer.weights)], ["output", told(layer.output)], ["accumulates in", layer.accumulator], ["sure", layer.product && layer.certainty]].filter(([, text]) => text).map(([term, text]) => [element("dt", { text: term }), element("dd", { text: cut(text, 300) })]) : null) }];
@@ -288,13 +256,7 @@ adapters.lint = (report) => {
   }
   view.nodes = drawnNodes(root, [{ measure: classMeasure("severity", "severity", ["note", "warning", "error"], "the worst that a rule finds there; grey: nothing", ["plain", "warn", "bad"]), at: worst }]);
   if (view.nodes) view.nodes.more = (lane, i) => (root.findings || []).filter((f) => f.node === view.nodes.names[i]).map((f) => ({ title: `${shown(f.severity)}: ${shown(f.rule)}`, content: element("p", { text: `${shown(f.text)}. ${shown(f.fix ?? "")}` }) }));
-  const count = (severity, level) => tile(`${severity[0].toUpperCase()}${severity.slice(1)}s`, whole(root.counts?.[severity] ?? 0), "", root.counts?.[severity] ? level : "good");
-  view.hero = () => ({
-    level: view.verdicts[0]?.level ?? "plain",
-    headline: shown(firstClause(String(root.verdict ?? "").replace(`${root.model_path}: `, ""))),
-    tiles: [count("error", "bad"), count("warning", "warn"), count("note", "plain"), tile("Nodes looked at", whole(root.node_count ?? 0), root.unplanned ? "shapes are not known" : "")],
-    command: ranked.length ? { text: `ulpscope lint --explain ${quoted(ranked[0][0].rule)}`, note: "What the rule finds, why it matters, and what to do." } : null,
-  });
+  view.hero = () => heroOf(root, view.verdicts[0]?.level ?? "plain", String(root.verdict ?? "").replace(`${root.model_path}: `, ""), ranked.length && { text: `ulpscope lint --explain ${quoted(ranked[0][0].rule)}`, note: "What the rule finds, why it matters, and what to do." });
   view.how = [...sharedHow(root), ["Rules for", (root.targets || []).map(shown).join(", ")], ["Nothing is computed", "findings are about the graph and its constants alone"]];
   return view;
 };
@@ -304,15 +266,9 @@ adapters.lint = (report) => {
 // What makes most of a tensor's error, as the terminal's columns have it.
 const ofError = [["rounding", "elements"], ["scaling", "scales"], ["clipping", "clipping"]];
 
-function scalesHero(root, view) {
-  const tensors = root.tensors || [], worst = tensors[0], best = (root.choices || []).find((c) => c.gain_db > 0.5), clipped = tensors.filter((t) => t.clipped > 0);
-  const tiles = [errorTile(NaN, root.sqnr_db, shown(root.arithmetic))];
-  if (best) tiles.push(tile("Best of what was run", `${decibels(best.sqnr_db)} dB`, `${shown(best.words)}: ${decibels(best.gain_db)} dB more`, "good"));
-  tiles.push(tile("Tensors that are clipped", `${whole(clipped.length)} of ${whole(tensors.length)}`, clipped.length ? `most ${shown([...clipped].sort((a, b) => b.clipped / b.elements - a.clipped / a.elements)[0].name)}` : "", clipped.length ? "warn" : "good"));
-  if (worst) tiles.push(tile("Range inside blocks", `${bits(worst.range_bits)} bits`, `of ${shown(worst.name)}; ${shown(worst.format)} has ${bits(worst.format_bits)}`, worst.range_bits > worst.format_bits ? "warn" : "good"));
-  if (worst?.outlier_gain_db >= 1) tiles.push(tile("Outlier", `${worst.outlier_is_line ? (worst.weight ? "output channel" : "row") : "channel"} ${whole(worst.outlier)}`, `${figure(worst.outlier_ratio)} times the median; the others gain ${decibels(worst.outlier_gain_db)} dB without it`, "warn"));
-  const options = best && ["ulpscope audit", root.model_path && quoted(root.model_path), `-a ${quoted(best.arithmetic ?? root.arithmetic)}`, best.keep && `--keep ${quoted(best.keep)}`].filter(Boolean).join(" ");
-  return { level: view.verdicts[0]?.level ?? "plain", headline: shown(firstClause(root.verdict)), tiles, command: options && { text: options, note: "The audit with the best choice; add the inputs (-i)." } };
+function scalesHero(root, level) {
+  const best = (root.choices || []).find((c) => c.gain_db > 0.5), options = best && ["ulpscope audit", root.model_path && quoted(root.model_path), `-a ${quoted(best.arithmetic ?? root.arithmetic)}`, best.keep && `--keep ${quoted(best.keep)}`].filter(Boolean).join(" ");
+  return heroOf(root, level, root.verdict, options && { text: options, note: "The audit with the best choice; add the inputs (-i)." });
 }
 
 adapters.scales = (report) => {
@@ -342,7 +298,7 @@ adapters.scales = (report) => {
     ),
     ...(root.choices?.length ? [longTable("Other choices", "Each was run: what the worst output is then.", [{ title: "choice", text: (r) => shown(r.words), class: () => "name" }, { title: "arithmetic", text: (r) => shown(r.arithmetic ?? root.arithmetic) }, { title: "SQNR dB", number: true, text: (r) => decibels(r.sqnr_db) }, { title: "gain dB", number: true, text: (r) => decibels(r.gain_db), class: (r) => (r.gain_db > 0.5 ? "good" : "") }], root.choices, "Scales")] : []),
   ];
-  view.hero = () => scalesHero(root, view);
+  view.hero = () => scalesHero(root, view.verdicts[0]?.level ?? "plain");
   view.how = [...sharedHow(root), ["Tensors", "exact values rounded to storage, then to elements with scales as the products do it"], ["Choices", "runs of the whole model against FP64"]];
   return view;
 };
@@ -355,12 +311,7 @@ adapters.doctor = (report) => {
   view.title = "Doctor";
   view.verdicts = lineVerdicts(root.verdict, () => classes[root.grade] ?? "bad");
   view.tables = [longTable("Causes", "The most probable first.", [{ title: "reason", text: (r) => shown(r.reason) }, { title: "node", text: (r) => nodeLink(r.node, r.index), class: () => "name" }, operatorColumn, { title: "cause", text: (r) => shown(r.text), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule ?? "–") }, { title: "what to do", text: (r) => shown(r.fix ?? "–"), class: () => "name" }], root.causes || [], "Causes")];
-  view.hero = () => ({
-    level: classes[root.grade] ?? "bad",
-    headline: shown(firstClause(root.verdict)),
-    tiles: root.grade ? [gradeTile({ grade: root.grade, text: root.reason })] : [],
-    command: root.next && { text: root.next, note: root.remedy ? firstClause(root.remedy) + "." : "" },
-  });
+  view.hero = () => heroOf(root, classes[root.grade] ?? "bad", root.verdict, root.next && { text: root.next, note: root.remedy ? firstClause(root.remedy) + "." : "" });
   view.first = root.causes?.[0]?.index;
   view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Result", shown(root.reason ?? "")], ["Remedy", shown(root.remedy ?? "none was searched, or none found")], ["To go on with", shown(root.next ?? "")]];
   return view;
@@ -374,19 +325,11 @@ adapters.fix = (report) => {
   view.title = "Fix";
   view.verdicts = lineVerdicts(root.verdict, () => (root.met ? "good" : "bad"));
   view.tables = [longTable("Edits", "gain: dB of the worst output that are lost without the edit; change: what it changes in exact arithmetic, of an output's rms.", [{ title: "done", text: (r) => shown(r.done) }, { title: "node", text: (r) => shown(r.node), class: () => "name" }, { title: "rule", text: (r) => shown(r.rule) }, { title: "edit", text: (r) => shown(r.text), class: () => "name" }, { title: "gain", number: true, text: (r) => figure(r.gain) }, { title: "change", number: true, text: (r) => figure(r.change ?? 0) }], root.edits || [], "Edits")];
-  const { before, after } = root, made = root.made_count ?? 0, signal = (state) => (state?.metric === "sqnr_db" ? state.value : NaN);
-  view.hero = () => ({
-    level: view.verdicts[0]?.level ?? "plain",
-    headline: shown(String(root.verdict ?? "").split("\n")[0].replace(/: \S+$/, "").replace(/^fixed: i/, "I")),
-    tiles: [
-      ...(after?.grade ? [gradeTile(after)] : []),
-      ...(known(signal(after)) ? [errorTile(signal(before), signal(after), `of ${shown(after.output)}`, root.met ? "good" : "bad")] : []),
-      tile("Edits made", `${whole(made)} of ${whole(root.edits?.length ?? 0)}`, "others gain nothing, or are not allowed"),
-      ...(root.node_count ? [keptTile(root.kept_count ?? root.kept?.length ?? 0, root.node_count, root.macs > 0 ? `${share((root.kept_macs ?? 0) / root.macs)} of the multiply-adds` : "")] : []),
-    ],
-    command: root.path ? { text: `ulpscope doctor ${quoted(root.path)}${sampleNames(root).filter((s) => /\.\w+$/.test(s)).map((s) => ` -i ${quoted(s)}`).join("")}`, note: "Whether the new file is fine, from the beginning." } : null,
-  });
-  view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Before", shown(root.before?.text ?? "")], ["With the edits", shown(root.edited?.text ?? "")], ["After", shown(root.after?.text ?? "")], ["Nodes in FP32", (root.kept || []).map(shown).join(", ") || "none"], ["File", shown(root.path ?? root.reason ?? "none")]];
+  const samples = sampleNames(root).filter((s) => /\.\w+$/.test(s)).map((s) => ` -i ${quoted(s)}`).join("");
+  view.hero = () => heroOf(root, root.met ? "good" : "bad", root.verdict, root.path && { text: `ulpscope doctor ${quoted(root.path)}${samples}`, note: "Whether the new file is fine, from the beginning." });
+  const states = [["as it was", root.before], ["with the edits alone", root.edited], ["as it is now", root.after]].filter(([, state], i) => state?.text && (!i || root.made_count || root.kept_count)).map(([name, state]) => ({ ...state, name }));
+  view.outputs = [{ title: "Before and after", note: "The worst output. Of the error allowed: 1 is the limit.", columns: [{ title: "model", text: (r) => r.name }, { title: "output", text: (r) => shown(r.output ?? ""), class: () => "name" }, { title: "grade", text: (r) => shown(r.grade ?? ""), class: (r) => ({ fine: "good", broken: "bad" })[r.grade] ?? "" }, { title: "figure", text: (r) => shown(r.metric ?? "") }, { title: "value", number: true, text: (r) => figure(r.value) }, { title: "of the error allowed", number: true, text: (r) => figure(r.ratio), class: (r) => (r.ratio > 1 ? "bad" : "") }, { title: "what it is for", text: (r) => shown(r.text), class: () => "name" }], rows: states }];
+  view.how = [...sharedHow(root), ["Judged in", shown(root.arithmetic ?? "")], ["Nodes in FP32", (root.kept || []).map(shown).join(", ") || "none"], ["File", shown(root.path ?? root.reason ?? "none")]];
   return view;
 };
 
@@ -405,7 +348,7 @@ adapters.proof = (report) => {
   const proven = new Map(rows.map((r) => [r.index, 0])), verdicts = ["proven", "conditional", "not proven"];
   for (const r of rows) proven.set(r.index, Math.max(proven.get(r.index), verdicts.indexOf(r.output.verdict)));
   view.nodes = drawnNodes(root, [{ measure: classMeasure("proven", "proven", verdicts, "whether the result is shown to stay in the range for every input; grey: it depends on no input", ["good", "warn", "bad"]), at: proven }]);
-  view.hero = () => ({ level: view.verdicts[0]?.level ?? "plain", headline: shown(firstClause(view.verdicts[0]?.text)), tiles: verdicts.map((word, v) => tile(`Outputs ${word}`, `${whole(root.counts?.[word] ?? 0)} of ${whole(root.output_count ?? rows.length)}`, "", v === 0 ? (root.counts?.proven === root.output_count ? "good" : "plain") : root.counts?.[word] ? ["", "warn", "bad"][v] : "good")) });
+  view.hero = () => heroOf(root, view.verdicts[0]?.level ?? "plain", view.verdicts[0]?.text);
   view.how = [...sharedHow(root), ["Proof", `bounds for all inputs in the ranges, by enclosures; ${figure(root.seconds)} s`]];
   return view;
 };

@@ -18,7 +18,7 @@ function describeShape(output) {
 }
 
 function nodeRemark(node) {
-  return node.born ? "Makes Inf or NaN from finite inputs." : node.poisoned ? "Passes Inf or NaN on." : node.absorbed ? "Bears an overflow that is absorbed later: its figures say nothing of the model." : "";
+  return node.born ? "Makes Inf or NaN from finite inputs." : node.poisoned ? "Passes Inf or NaN on." : node.absorbed === true ? "Bears an overflow that is absorbed later: its figures say nothing of the model." : "";
 }
 
 function causesBlock(node) {

@@ -1,16 +1,11 @@
-// The first screen: one sentence, tiles of figures, and the command to go on with. A view's hero(lane) is
+// The first screen: one sentence, tiles of figures (analysis/writing/tiles.h), and the command to go on with. A view's hero(lane) is
 //   {level, headline, tiles [{title, value, note, level, node}], command {text, note}}
-
-const grades = { fine: "good", borderline: "warn", broken: "bad" };
 
 // A verdict up to where it goes on with more.
 const firstClause = (text) => String(text ?? "").split("\n")[0].split(/; |\. (?=[A-Z])/)[0].replace(/[.;:]$/, "");
 
-const tile = (title, value, note = "", level = "plain", node = -1) => ({ title, value, note, level, node });
-const gradeTile = (judged) => tile("Verdict", judged.grade === "not judged" ? "not judged" : judged.grade, shown(judged.text ?? ""), grades[judged.grade] ?? "plain");
-const errorTile = (before, after, note, level) => tile("Signal to error", known(before) && known(after) ? `${decibels(before)} → ${decibels(after)} dB` : `${decibels(known(after) ? after : before)} dB`, note, level);
-const headroomTile = (value, name, node) => tile("Least headroom", `${bits(value)} bits`, value < 0 ? `overflows at ${shown(name)}` : `at ${shown(name)}`, value < 0 ? "bad" : value < 1 ? "warn" : "good", node);
-const keptTile = (kept, all, note) => tile("Kept in the wider format", `${whole(kept)} of ${plural(all, "node")}`, note);
+// part: the report, or what it has of one arithmetic; text: where it has no headline
+const heroOf = (part, level, text, command) => ({ level, headline: shown(firstClause(part?.headline ?? text)), tiles: Array.isArray(part?.tiles) ? part.tiles : [], command });
 
 // As a shell takes it.
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
@@ -48,8 +43,8 @@ function copyBox(command) {
 
 function tileElement(app, t) {
   const level = levels[t.level] || levels.plain;
-  const note = t.node >= 0 ? nodeLink(t.note, t.node) : t.note;
-  return element("li", { class: `tile ${t.level}` }, element("span", { class: "title", text: t.title }), element("strong", {}, t.level === "plain" ? null : element("span", { class: "mark", "aria-hidden": "true", text: level.mark }), breakable(cut(t.value, 80))), note ? element("span", { class: "note" }, note) : null);
+  const note = t.node >= 0 ? nodeLink(t.note, t.node) : breakable(shown(t.note ?? ""));
+  return element("li", { class: `tile ${t.level}` }, element("span", { class: "title", text: t.title }), element("strong", {}, t.level === "plain" ? null : element("span", { class: "mark", "aria-hidden": "true", text: level.mark }), breakable(cut(String(t.value ?? ""), 80))), t.note ? element("span", { class: "note" }, note) : null);
 }
 
 class Hero {

@@ -1,0 +1,104 @@
+/* Tiles of figures: see tiles.h. */
+#include "analysis/writing/tiles.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+#include "analysis/writing/json_value.h"
+
+static json_t *make_text(const char *format, va_list arguments)
+{
+    struct ulp_text text = {0};
+    ulp_text_show_list(&text, format, arguments);
+    return ulp_json_lines(&text);
+}
+
+enum ulp_tile_level ulp_tile_graded(enum ulp_grade grade)
+{
+    return grade == ULP_GRADE_FINE         ? ULP_TILE_GOOD
+           : grade == ULP_GRADE_BORDERLINE ? ULP_TILE_WARN
+           : grade == ULP_GRADE_BROKEN     ? ULP_TILE_BAD
+                                           : ULP_TILE_PLAIN;
+}
+
+void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, const char *value,
+                  ...)
+{
+    static const char *const levels[] = {"plain", "good", "warn", "bad"};
+    json_t *tile = json_object();
+    va_list arguments;
+    va_start(arguments, value);
+    ulp_json_set(&tile, "title", json_string(title));
+    ulp_json_set(&tile, "value", make_text(value, arguments));
+    ulp_json_set(&tile, "note", json_string(""));
+    ulp_json_set(&tile, "level", json_string(levels[level]));
+    va_end(arguments);
+    ulp_json_append(tiles, tile);
+}
+
+void ulp_tile_note(json_t **tiles, ptrdiff_t node, const char *note, ...)
+{
+    json_t *tile = json_incref(json_array_get(*tiles, json_array_size(*tiles) - 1));
+    va_list arguments;
+    va_start(arguments, note);
+    ulp_json_set(&tile, "note", make_text(note, arguments));
+    if (node >= 0)
+        ulp_json_set(&tile, "node", json_integer(node));
+    va_end(arguments);
+    if (!tile) { /* no memory */
+        json_decref(*tiles);
+        *tiles = NULL;
+    }
+    json_decref(tile);
+}
+
+void ulp_tile_decibels(json_t **tiles, enum ulp_tile_level level, double before, double after)
+{
+    if (isfinite(before) && isfinite(after) && before != after)
+        ulp_tile_add(tiles, level, "Signal to error", "%.1f → %.1f dB", before, after);
+    else
+        ulp_tile_add(tiles, level, "Signal to error", "%s dB",
+                     ULP_FIGURE("%.1f", isfinite(after)    ? after
+                                        : isfinite(before) ? before
+                                                           : (double)NAN));
+}
+
+void ulp_tile_grade(json_t **tiles, enum ulp_grade grade, const char *name, const char *text)
+{
+    ulp_tile_add(tiles, ulp_tile_graded(grade), "Verdict", "%s", name);
+    ulp_tile_note(tiles, -1, "%s", text ? text : "");
+}
+
+void ulp_tile_kept(json_t **tiles, size_t kept, size_t all, double kept_macs, double macs)
+{
+    ulp_tile_add(tiles, ULP_TILE_PLAIN, "Kept in the wider format", "%zu of %zu node%s", kept, all,
+                 all == 1 ? "" : "s");
+    if (macs > 0)
+        ulp_tile_note(tiles, -1, "%.3g %% of the multiply-adds", 100 * kept_macs / macs);
+}
+
+void ulp_tile_headroom(json_t **tiles, double bits, ptrdiff_t node, const char *name)
+{
+    ulp_tile_add(tiles,
+                 bits < 0   ? ULP_TILE_BAD
+                 : bits < 1 ? ULP_TILE_WARN
+                            : ULP_TILE_GOOD,
+                 "Least headroom", "%s bits", ULP_FIGURE("%.1f", bits));
+    ulp_tile_note(tiles, node, bits < 0 ? "overflows at %s" : "at %s", name);
+}
+
+void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title, size_t count)
+{
+    ulp_tile_add(tiles, count ? level : ULP_TILE_GOOD, title, "%zu", count);
+}
+
+void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles)
+{
+    if (headline) {
+        writer->failed |= headline->why.failed || headline->todo.failed;
+        ulp_json_put(writer, "headline", ulp_json_lines(&headline->what));
+        ulp_text_free(&headline->why);
+        ulp_text_free(&headline->todo);
+    }
+    ulp_json_put(writer, "tiles", tiles);
+}
