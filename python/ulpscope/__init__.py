@@ -11,7 +11,8 @@ from . import records
 from ._errors import CancelledError, Error, InputError, LimitError, MissingPackageError, NotFoundError, OutOfMemoryError, UnsupportedError, UsageError
 from ._fit import fit
 from ._library import decode as _decode, lib as _lib
-from ._model import Model, Value
+from ._loaded import Value
+from ._model import Model
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
 from ._results import Audit, Comparison, Doctor, Fit, Fix, LintResult, Overflow, Probe, Proof, Scales, Search, Study, StudyRows, Tolerance
 

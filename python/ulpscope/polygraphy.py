@@ -16,7 +16,8 @@ from polygraphy.datatype import DataType
 
 from ._arrays import dtype_of
 from ._library import decode, lib
-from ._model import Model, _value
+from ._loaded import _value
+from ._model import Model
 from ._numbers import ArithmeticName
 
 

@@ -1,0 +1,295 @@
+"""What is concluded about a model: where its errors come from, what overflows, what a recording or a runtime makes of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref
+from typing import Any, Mapping, Sequence
+
+from . import _declarations as d
+from ._arrays import TensorSet
+from ._errors import UsageError
+from ._library import Owner, Watch, call, lib
+from ._loaded import Inputs, Keep, Keeps, Loaded, Samples, begins, find_task, list_of, sample_items, strings
+from ._numbers import ArithmeticName, find_arithmetic
+from ._progress import ProgressOption, make_progress
+from ._results import Audit, Comparison, Overflow, Proof, Search, Study, StudyRows, Tolerance
+from ._shared import output
+
+
+class Judging(Loaded):
+    """Commands that say how a model does."""
+
+    def audit(
+        self,
+        samples: Samples,
+        arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
+        *,
+        reference: ArithmeticName | None = None,
+        keep: Keep | None = None,
+        plan: Search | None = None,
+        attribute: bool = True,
+        certify: bool = False,
+        quick: bool = False,
+        timings: bool = False,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Audit:
+        """Every node in every arithmetic against the reference (mpfr:128 unless given): what it introduces, what it carries, its
+        share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
+        have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
+
+        quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings).
+        task: what the outputs are for ("classify"; None: recognised)."""
+        if quick and reference not in (None, "fp64"):
+            raise UsageError("quick=True takes the FP64 reference: leave out reference")
+        if plan is not None and keep is not None:
+            raise UsageError("plan and keep both say which nodes are kept: give one")
+        keep = plan if plan is not None else keep
+        names, sets = self._samples(samples)
+        lanes = [find_arithmetic("fp64" if quick else reference or "mpfr:128"), *map(find_arithmetic, list_of(arithmetics))]
+        structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
+        kept, none = Keeps(keep), Keeps(None)
+        keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
+        planning = d.ulp_plan_options(keeps=keeps)
+        shown, timer, times = make_progress(progress), None, None
+        if timings:
+            address = ctypes.c_void_p()
+            call("ulp_timer_create", byref(address))
+            timer = Owner(address, "ulp_timer_free")
+        audit = Owner(d.ulp_audit(), "ulp_audit_free")
+        with Watch(shown) as watch:
+            options = d.ulp_audit_options(
+                plan=ctypes.pointer(planning),
+                shares=attribute,
+                certify=certify,
+                quick=quick,
+                thread_count=threads,
+                timer=timer.value if timer is not None else None,
+                progress=ctypes.pointer(watch.observer),
+                begins=begins(d.ulp_audit_options, shown),
+                task=find_task(task),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+            )
+            given = d.ulp_samples(len(sets), sample_items(names, sets))
+            call("ulp_audit_run", self._model, structs, len(lanes), byref(given), byref(options), byref(audit.value))
+        if timer is not None:
+            times = Owner(d.ulp_timings(), "ulp_timings_free")
+            call("ulp_timings_read", timer.value, byref(times.value))
+            audit.value.timings = ctypes.pointer(times.value)
+        return Audit.take(audit, times)
+
+    def overflow(
+        self,
+        samples: Samples,
+        formats: ArithmeticName | Sequence[ArithmeticName] = "fp16",
+        *,
+        reference: ArithmeticName | None = None,
+        keep: Keep | None = None,
+        remedies: bool = True,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Overflow:
+        """What will overflow in the formats, from an exact run alone (in fp64, and once more in mpfr:128 where a value may be
+        beyond fp64 itself); samples may have any shapes that leave the same nodes to compute. What it says nothing of is in
+        Overflow.unjudged."""
+        names, sets = self._samples(samples)
+        lanes = [find_arithmetic(reference or "fp64"), *map(find_arithmetic, list_of(formats))]
+        plans: dict[Any, Owner] = {}
+
+        def plan_of(sample: TensorSet) -> Owner:
+            if sample.shapes not in plans:
+                plans[sample.shapes] = self._plan(lanes, sample, keep, 1)
+            return plans[sample.shapes]
+
+        plan = plan_of(sets[0])
+        meter = ctypes.c_void_p()
+        call("ulp_overflow_meter_create", plan.value, threads, byref(meter))
+        owner = Owner(meter, "ulp_overflow_meter_free")
+        forecast = Owner(d.ulp_overflow_forecast(), "ulp_overflow_free")
+        shown = make_progress(progress, len(sets))
+        with Watch(shown) as watch:
+            for i, (name, sample) in enumerate(zip(names, sets)):
+                if shown is not None:
+                    shown.run = i
+                if plan_of(sample) is not plan:
+                    plan = plan_of(sample)
+                    call("ulp_overflow_meter_reshape", owner.value, plan.value)
+                call("ulp_overflow_meter_sample", owner.value, name.encode(), byref(sample.value), byref(watch.observer))
+            call("ulp_overflow_meter_finish", owner.value, byref(forecast.value))
+            del owner  # before the plans
+            if reference is None and forecast.value.beyond_reference:
+                again = {"keep": keep, "remedies": remedies, "threads": threads, "progress": progress}
+                return self.overflow(samples, formats, reference="mpfr:128", **again)  # type: ignore[arg-type]
+            options = d.ulp_run_options(thread_count=threads)
+            for lane in range(len(lanes) - 1):
+                struct = forecast.value.lanes[lane]
+                if not remedies or not struct.harmful_count:
+                    continue
+                sample = sets[lib.ulp_overflow_sample(byref(struct))]
+                parts = (byref(sample.value), byref(options), byref(watch.observer))
+                call("ulp_overflow_remedies", byref(forecast.value), plan_of(sample).value, lane, *parts)
+        return Overflow.take(forecast)
+
+    def prove(
+        self,
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        inputs: Inputs | None = None,
+        widen: float = 2.0,
+        dims: Mapping[str, int] | None = None,
+        threads: int = 0,
+    ) -> Proof:
+        """That nothing overflows, for every input whose elements lie in the ranges (by input; indexes: any valid one). An input
+        without one gets the range of its values in `inputs`, each end moved outward by the factor `widen` but never across 0;
+        without `inputs` [0, 1] is assumed. Shapes are those of `inputs`, else the model's with `dims`."""
+        sample = self._set(inputs if inputs is not None else self.random_inputs(dims=dims))
+        plan = self._plan([find_arithmetic(arithmetic)], sample, None, 0)
+        proof = Owner(d.ulp_proof(), "ulp_proof_free")
+        box = d.ulp_prove_box(ranges=self._ranges(ranges), range_count=len(ranges or {}), widen=widen)
+        if inputs is not None:
+            box.samples, box.sample_count = ctypes.pointer(sample.value), 1
+        call("ulp_proof_run", self._model, plan.value, byref(box), threads, byref(proof.value))
+        return Proof.take(proof)
+
+    def tolerance(
+        self,
+        samples: Samples,
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        reference: ArithmeticName = "mpfr:128",
+        keep: Keep | None = None,
+        trials: int = 0,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Tolerance:
+        """What tolerance the arithmetic can meet at each output, measured and bounded; of several samples, of any shapes, what
+        is enough for each: an output's figures are those of its worst sample."""
+        (names, sets), kept = self._samples(samples), Keeps(keep)
+        results: list[Owner] = []
+        shown = make_progress(progress, len(sets))
+        with Watch(shown) as watch:
+            options = d.ulp_tolerance_options(
+                reference=find_arithmetic(reference).struct,
+                arithmetic=find_arithmetic(arithmetic).struct,
+                keeps=ctypes.pointer(kept.value) if keep else None,
+                trials=trials,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            for i, (name, sample) in enumerate(zip(names, sets)):
+                if shown is not None:
+                    shown.run = i
+                options.sample = name.encode()
+                one = Owner(d.ulp_tolerance(), "ulp_tolerance_free")
+                call("ulp_tolerance_run", self._model, byref(sample.value), byref(options), byref(one.value))
+                if i:
+                    call("ulp_tolerance_join", byref(results[0].value), byref(one.value))
+                else:
+                    results.append(one)
+        return Tolerance.take(results[0])
+
+    def study(
+        self,
+        samples: Samples,
+        sweeps: str | Sequence[str],
+        *,
+        nodes: Sequence[str] = (),
+        group: str | None = None,
+        trials: int = 0,
+        seed: int = 0,
+        probability: float = 0.95,
+        confidence: float = 0.95,
+        tolerance: float = 0.0,
+        reference: ArithmeticName = "mpfr:128",
+        checkpoint: str | os.PathLike[str] | None = None,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Study:
+        """How the error follows what is swept ("e5m{4..12}", "fp16,round={rne,rz,sr}"), at the outputs, at nodes and in layer
+        groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings.
+        task: what the outputs are for ("classify"; None: recognised)."""
+        names, sets = self._samples(samples)
+        swept = list_of(sweeps)
+        shown = make_progress(progress)
+        result = Owner(d.ulp_study(), "ulp_study_free")
+        with Watch(shown) as watch:
+            options = d.ulp_study_options(
+                reference=find_arithmetic(reference).struct,
+                sweeps=strings(swept),
+                sweep_count=len(swept),
+                nodes=strings(nodes),
+                node_count=len(nodes),
+                group=group.encode() if group else None,
+                trials=trials,
+                seed=seed,
+                probability=probability,
+                confidence=confidence,
+                tolerance=tolerance,
+                checkpoint=os.fsencode(checkpoint) if checkpoint is not None else None,
+                task=find_task(task),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+                begins=begins(d.ulp_study_options, shown),
+            )
+            call("ulp_study_run", self._model, sample_items(names, sets), len(sets), byref(options), byref(result.value))
+        return Study.take(result)
+
+    def study_rows(
+        self, samples: Samples, rows: str | Sequence[int] = "1..512", arithmetic: ArithmeticName = "fp16@h100", *, threads: int = 0, progress: ProgressOption = None
+    ) -> StudyRows:
+        """Which outputs change with the number of rows beside them ("1..512", or each as a number), since the library of products
+        cuts sums by the shape, and at which products that begins. doc/study.md has the meanings."""
+        names, sets = self._samples(samples)
+        numbers, count = (ctypes.c_size_t * d.ULP_STUDY_ROWS_MAX)(), ctypes.c_size_t()
+        said = rows if isinstance(rows, str) else ",".join(str(int(row)) for row in rows)
+        call("ulp_study_rows_read", said.encode(), numbers, byref(count))
+        result = Owner(d.ulp_study_rows(), "ulp_study_rows_free")
+        with Watch(make_progress(progress)) as watch:
+            call("ulp_study_rows_run", self._model, sample_items(names, sets), len(sets), byref(find_arithmetic(arithmetic).struct), numbers, count.value, threads,
+                 ctypes.pointer(watch.observer), byref(result.value))
+        return StudyRows.take(result)
+
+    def compare(
+        self,
+        recordings: Mapping[str, Inputs],
+        inputs: Inputs,
+        arithmetics: ArithmeticName | Sequence[ArithmeticName] = ("fp16", "tf32"),
+        *,
+        reference: ArithmeticName = "mpfr:128",
+        trials: int = 0,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Comparison:
+        """Whether tensors that other frameworks recorded (by recording, then by the graph's names) differ from the reference as an
+        arithmetic does, and if not, which is the first that does not, and why. task: what the outputs are for ("classify"; None: recognised)."""
+        sample, sets = self._set(inputs), [self._set(arrays) for arrays in recordings.values()]
+        names = [name.encode() for name in recordings]
+        items = (d.ulp_recording * max(len(sets), 1))()
+        for item, name, tensors in zip(items, names, sets):
+            item.name, item.tensors = name, tensors.value
+        lanes = [find_arithmetic(arithmetic).struct for arithmetic in list_of(arithmetics)]
+        result = Owner(d.ulp_comparison(), "ulp_comparison_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_compare_options(
+                reference=find_arithmetic(reference).struct,
+                arithmetics=(d.ulp_arithmetic * len(lanes))(*lanes),
+                arithmetic_count=len(lanes),
+                task=find_task(task),
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                trials=trials,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            parts = (byref(sample.value), items, len(sets), byref(options), byref(result.value))
+            call("ulp_comparison_run", self._model, *parts)
+        return Comparison.take(result)

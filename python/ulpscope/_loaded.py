@@ -1,0 +1,203 @@
+"""A model that is loaded: its values, its inputs, and what all that is asked of it is handed to the library with."""
+
+from __future__ import annotations
+
+import ctypes
+import html
+import os
+from ctypes import byref
+from dataclasses import dataclass
+from typing import Any, Iterable, Mapping, Sequence, Union
+
+import numpy as np
+
+from . import _declarations as d
+from ._arrays import Array, TensorSet, as_array, dtype_of, take_set, type_name
+from ._errors import InputError, UsageError
+from ._library import Owner, call, decode, lib
+from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
+from ._progress import Progress
+from ._results import Search
+from ._shared import models, output
+
+Inputs = Mapping[str, Any]
+Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
+# nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep; or what `plan` found
+Keep = Union[Mapping[str, ArithmeticName], Search]
+
+
+@dataclass(frozen=True)
+class Value:
+    """An input or an output of a model."""
+
+    name: str
+    type: str
+    shape: tuple[int | str | None, ...] | None  #: names for symbolic dimensions, None for unknown ones
+
+
+def _value(info: Any) -> Value:
+    shape = None
+    if info.rank >= 0:
+        names = [info.dim_names[i] for i in range(info.rank)]
+        shape = tuple(info.dims[i] if info.dims[i] >= 0 else decode(names[i]) or None for i in range(info.rank))
+    return Value(decode(info.name), type_name(info.type), shape)
+
+
+class Keeps:
+    """Kept nodes for the library, with what they point to."""
+
+    def __init__(self, keep: Keep | None) -> None:
+        keep = keep.keep if isinstance(keep, Search) else keep or {}
+        if not isinstance(keep, Mapping):
+            raise UsageError(f"keep: expected {{'op:Softmax': 'fp32'}}, or a result of plan or bits, not {keep!r}")
+        entries = list(keep.items())
+        self._patterns = [pattern.encode() for pattern, _ in entries]
+        self.items = (d.ulp_keep * max(len(entries), 1))()
+        for item, pattern, (_, arithmetic) in zip(self.items, self._patterns, entries):
+            item.pattern = pattern
+            item.arithmetic = find_arithmetic(arithmetic).struct
+        self.value = d.ulp_keeps(len(entries), self.items, None)
+
+
+def strings(values: Iterable[str]) -> Any:
+    encoded = [value.encode() for value in values]
+    return (ctypes.c_char_p * max(len(encoded), 1))(*encoded)
+
+
+class Loaded:
+    """The model, and how its inputs are given."""
+
+    def __init__(self, source: str | os.PathLike[str] | bytes | Any) -> None:
+        model = ctypes.c_void_p()
+        if not isinstance(source, (str, bytes, os.PathLike)) and not hasattr(source, "SerializeToString"):
+            raise UsageError(f"a model: expected a path, the bytes of a file or an onnx.ModelProto, not a {type(source).__name__}")
+        if hasattr(source, "SerializeToString"):
+            source = source.SerializeToString()
+        self._file = None if isinstance(source, bytes) else os.path.abspath(os.fsdecode(source))
+        if isinstance(source, bytes):
+            call("ulp_model_load_bytes", b"(bytes)", source, len(source), None, byref(model))
+        else:
+            call("ulp_model_load", os.fsencode(source), None, byref(model))
+        self._owner = Owner(model, "ulp_model_free")
+        models.add(self)
+
+    def __reduce__(self) -> Any:
+        """For pickle and joblib: read again where it is needed."""
+        if self._file is None:
+            raise UsageError("a Model of bytes is not pickled: pickle the bytes, and make the Model of them there")
+        return type(self), (self._file,)
+
+    @property
+    def _model(self) -> Any:
+        return self._owner.value
+
+    @property
+    def path(self) -> str:
+        return decode(lib.ulp_model_path(self._model))
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [_value(lib.ulp_model_input(self._model, i)) for i in range(lib.ulp_model_input_count(self._model))]
+
+    @property
+    def outputs(self) -> list[Value]:
+        return [_value(lib.ulp_model_output(self._model, i)) for i in range(lib.ulp_model_output_count(self._model))]
+
+    @property
+    def nodes(self) -> list[tuple[str, str]]:
+        """Names and operators of the main graph's nodes."""
+        count = lib.ulp_model_node_count(self._model)
+        name, op = lib.ulp_model_node_name, lib.ulp_model_node_op
+        return [(decode(name(self._model, i)), decode(op(self._model, i))) for i in range(count)]
+
+    def __repr__(self) -> str:
+        return f"Model({self.path!r}, {len(self.nodes)} nodes)"
+
+    def _repr_html_(self) -> str:
+        lines = [repr(self), *(f"input {v}" for v in self.inputs), *(f"output {v}" for v in self.outputs)]
+        return f"<pre>{html.escape(chr(10).join(lines))}</pre>"
+
+    def random_inputs(
+        self, seed: int = 0, *, dims: Mapping[str, int] | None = None, ranges: Mapping[str, tuple[float, float]] | None = None
+    ) -> dict[str, Array]:
+        """Random inputs, equal on every machine. dims: of symbolic dimensions; ranges: by input, "" for all others."""
+        given = [d.ulp_dim_value(name.encode(), size) for name, size in (dims or {}).items()]
+        sizes = (d.ulp_dim_value * max(len(given), 1))(*given)
+        limits = self._ranges(ranges)
+        options = d.ulp_random_options(seed=seed, dims=sizes, dim_count=len(given), ranges=limits, range_count=len(ranges or {}))
+        out = d.ulp_tensor_set()
+        call("ulp_model_random_inputs", self._model, byref(options), byref(out))
+        return take_set(out)
+
+    @staticmethod
+    def _ranges(ranges: Mapping[str, tuple[float, float]] | None) -> Any:
+        given = [d.ulp_input_range(name.encode() or None, low, high) for name, (low, high) in (ranges or {}).items()]
+        return (d.ulp_input_range * max(len(given), 1))(*given)
+
+    def _set(self, inputs: Inputs) -> TensorSet:
+        """By name, in the types that _fitting gives."""
+        types = {}
+        for i in range(lib.ulp_model_input_count(self._model)):
+            info = lib.ulp_model_input(self._model, i)
+            types[decode(info.name)] = dtype_of(info.type)
+        if not isinstance(inputs, Mapping):
+            raise UsageError(f"inputs: expected arrays by name, as {{{', '.join(f'{name!r}: ...' for name in types)}}}, not a {type(inputs).__name__}")
+        return TensorSet({name: _fitting(x, types.get(name)) for name, x in inputs.items()})
+
+    def _samples(self, samples: Samples) -> tuple[list[str], list[TensorSet]]:
+        if isinstance(samples, Mapping) and not all(isinstance(v, Mapping) for v in samples.values()):
+            samples = [samples]
+        if not isinstance(samples, (Mapping, Sequence)) or isinstance(samples, (str, bytes)):
+            raise UsageError(f"samples: expected arrays by name, or several such, not a {type(samples).__name__}")
+        if not samples and lib.ulp_model_input_count(self._model):
+            raise InputError("there is no sample")
+        named = samples if isinstance(samples, Mapping) else {str(i): s for i, s in enumerate(samples)}
+        return list(named), [self._set(inputs) for inputs in named.values()]
+
+    def _plan(self, lanes: Sequence[Arithmetic], sample: TensorSet, keep: Keep | None, first_kept: int) -> Owner:
+        structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
+        kept, none = Keeps(keep), Keeps(None)
+        keeps = (d.ulp_keeps * len(lanes))(*[kept.value if i >= first_kept else none.value for i in range(len(lanes))])
+        options = d.ulp_plan_options(inputs=ctypes.pointer(sample.value), keeps=keeps)
+        plan = ctypes.c_void_p()
+        call("ulp_plan_create", self._model, structs, len(lanes), byref(options), byref(plan))
+        return Owner(plan, "ulp_plan_free")
+
+
+_SHORT = ("int8", "uint8", "int16", "uint16")
+
+
+def _fitting(x: Any, declared: Any) -> Any:
+    """Lists and numbers get the declared type, as do integers that every float of it holds; other arrays keep theirs."""
+    if not hasattr(x, "dtype"):
+        return as_array(x, declared)
+    return as_array(x).astype(declared) if declared in (np.float32, np.float64) and str(x.dtype).rpartition(".")[2] in _SHORT else x
+
+
+def list_of(values: Any) -> list[Any]:
+    if not isinstance(values, Iterable) and not isinstance(values, Arithmetic):
+        raise UsageError(f"{values!r}: expected a text, as 'fp16' or 'sqnr_db=60', or several")
+    return [values] if isinstance(values, (str, Arithmetic)) else list(values)
+
+
+def find_task(task: str | None) -> int:
+    tasks = {decode(lib.ulp_task_name(t)): t for t in range(1, d.ULP_TASK_COUNT)}
+    if task is not None and task not in tasks:
+        raise UsageError(f"task {task!r}: expected one of {', '.join(tasks)}")
+    return tasks[task] if task is not None else 0
+
+
+def begins(options: Any, shown: Progress | None) -> Any:
+    """The callback `begins` of these options: its last two numbers are a run and their count."""
+
+    def begin(*numbers: Any) -> None:
+        if shown is not None:
+            shown.run, shown.runs = numbers[-2], max(numbers[-1], 1)
+
+    kind: Any = {f[0]: f[1] for f in options._fields_}["begins"]
+    return kind(begin)
+
+
+def sample_items(names: Sequence[str], sets: Sequence[TensorSet]) -> Any:
+    items = [d.ulp_sample(name.encode(), ctypes.pointer(s.value)) for name, s in zip(names, sets)]
+    return (d.ulp_sample * max(len(items), 1))(*items)

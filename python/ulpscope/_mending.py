@@ -1,0 +1,219 @@
+"""What is to be done about a model: which nodes stay in FP32, how few bits do, which edits help."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from ctypes import byref
+from typing import Any, Mapping, Sequence
+
+from . import _declarations as d
+from ._library import Owner, Watch, call
+from ._loaded import Inputs, Loaded, Samples, find_task, list_of, sample_items, strings
+from ._numbers import ArithmeticName, find_arithmetic
+from ._progress import ProgressOption, make_progress
+from ._results import Doctor, Fix, LintResult, Scales, Search
+from ._shared import output
+
+
+class Mending(Loaded):
+    """Commands that say what to do."""
+
+    def plan(
+        self,
+        samples: Samples,
+        tolerance: str | Sequence[str] = (),
+        arithmetic: ArithmeticName = "fp16",
+        *,
+        keep_in: ArithmeticName = "fp32",
+        targets: Sequence[str] = (),
+        confidence: float = 0.99,
+        cost: str | os.PathLike[str] = "nodes",
+        reference: ArithmeticName = "mpfr:128",
+        held_out: Samples = (),
+        always: Sequence[str] = (),
+        never: Sequence[str] = (),
+        budget: float = 0,
+        frontier: bool = False,
+        seconds: float = 0,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Search:
+        """The cheapest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
+        runs. cost: what is to be least: "nodes", "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
+        held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
+        best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
+        confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
+        alone. task: what the outputs are for ("classify"; None: recognised). LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
+        empty, or has no finite element."""
+        formats = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
+        return self._search(
+            samples, held_out, progress, formats=formats, by_node=True, targets=targets, confidence=confidence, tolerances=list_of(tolerance), cost=cost, reference=reference, always=always,
+            never=never, budget=budget, frontier=frontier, seconds=seconds, task=find_task(task), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+        )  # fmt: skip
+
+    def bits(
+        self,
+        samples: Samples,
+        tolerance: str | Sequence[str],
+        *,
+        formats: Sequence[str] = (),
+        parts: str | None = None,
+        cost: str | os.PathLike[str] = "bits",
+        headroom: float = 1,
+        expected: float = 1,
+        reference: ArithmeticName = "mpfr:128",
+        held_out: Samples = (),
+        always: Sequence[str] = (),
+        never: Sequence[str] = (),
+        budget: float = 0,
+        seconds: float = 0,
+        task: str | None = None,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Search:
+        """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
+        the tolerances ("sqnr_db=40"), proven by emulation. cost: as of `plan`. held_out: samples that are judged with the result
+        and were not used to find it. Formats with scales among `formats` ("nvfp4") are those of products' factors; budget: the mean
+        of their bits that is allowed, for the least error, and the tolerance may be () (doc/scales.md). expected: the model's error is also at most so many times what is allowed (0: not limited).
+        seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
+        return self._search(
+            samples, held_out, progress, formats=formats, parts=None if parts is None else parts.encode(), tolerances=list_of(tolerance), cost=cost,
+            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, budget=budget, seconds=seconds, task=find_task(task),
+            allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+        )  # fmt: skip
+
+    def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:
+        names, sets = self._samples(samples)
+        held_names, held = self._samples(held_out) if held_out else ([], [])
+        lists_of = {"formats": "format", "tolerances": "tolerance", "targets": "target", "always": "always", "never": "never"}
+        for many, one in lists_of.items():
+            items = given.pop(many, ())
+            given |= {many: strings(items), one + "_count": len(items)}
+        given["reference"] = find_arithmetic(given["reference"]).struct
+        given["cost"] = os.fsencode(given["cost"])
+        found = Owner(d.ulp_search(), "ulp_search_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_search_options(progress=ctypes.pointer(watch.observer), **given)
+            lists = (sample_items(names, sets), len(sets), sample_items(held_names, held), len(held))
+            call("ulp_search_run", self._model, byref(options), *lists, byref(found.value))
+        return Search.take(found)
+
+    def lint(self) -> LintResult:
+        """What in the graph is known to cost accuracy or to be ignored in a low-precision engine."""
+        result = Owner(d.ulp_lint_result(), "ulp_lint_free")
+        call("ulp_lint_run", self._model, byref(d.ulp_lint_options()), byref(result.value))
+        return LintResult.take(result)
+
+    def doctor(
+        self,
+        samples: Samples,
+        target: str | None = None,
+        *,
+        arithmetic: str | None = None,
+        recordings: Mapping[str, Inputs] | None = None,
+        reference: ArithmeticName = "mpfr:128",
+        task: str | None = None,
+        tolerance: float = 0.0,
+        plan: bool = True,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Doctor:
+        """Lint, audit, overflow, comparison and plan in one walk: whether the model is fine where it is to run ("trt"), else the most
+        probable cause first. arithmetic: judged instead of the target's. recordings: what a runtime computed, by the graph's names.
+        task: what the outputs are for ("classify"; None: recognised). tolerance: sqnr_db of the plan (0: the default, 40)."""
+        names, sets = self._samples(samples)
+        recorded = [self._set(arrays) for arrays in (recordings or {}).values()]
+        items = (d.ulp_recording * max(len(recorded), 1))()
+        for item, name, tensors in zip(items, recordings or {}, recorded):
+            item.name, item.tensors = name.encode(), tensors.value
+        result = Owner(d.ulp_doctor(), "ulp_doctor_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_doctor_options(
+                target=target.encode() if target is not None else None,
+                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
+                reference=find_arithmetic(reference).struct,
+                recordings=items,
+                recording_count=len(recorded),
+                task=find_task(task),
+                tolerance=tolerance,
+                no_plan=not plan,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+            )
+            call("ulp_doctor_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))
+        return Doctor.take(result)
+
+    def fix(
+        self,
+        samples: Samples,
+        target: str | None = None,
+        *,
+        path: str | os.PathLike[str],
+        arithmetic: str | None = None,
+        tolerance: str | Sequence[str] = (),
+        only: Sequence[str] = (),
+        without: Sequence[str] = (),
+        allow_value_change: bool = False,
+        best: bool = False,
+        confidence: float = 0.99,
+        seconds: float = 0,
+        reference: ArithmeticName = "mpfr:128",
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+        progress: ProgressOption = None,
+    ) -> Fix:
+        """A model that comes out right where it is to run ("trt"), written to path: edits of the graph, each tried by a run, and what a plan keeps in
+        FP32 where these are not enough. tolerance: what it must meet ("sqnr_db=60"; none: the verdict is fine). only, without: rules of the lint.
+        allow_value_change: also edits that change more than 1e-6 of an output's rms. best: write what came nearest where nothing meets it.
+        seconds: the search of the plan ends then, with the best so far.
+        Nothing to fix: no file, and result.path is None."""
+        names, sets = self._samples(samples)
+        given: dict[str, Any] = {}
+        for many, one, items in (("tolerances", "tolerance", list_of(tolerance)), ("only", "only", only), ("without", "without", without)):
+            given |= {many: strings(items), one + "_count": len(items)}
+        result = Owner(d.ulp_fix(), "ulp_fix_free")
+        with Watch(make_progress(progress)) as watch:
+            options = d.ulp_fix_options(
+                path=output(path),
+                target=target.encode() if target is not None else None,
+                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
+                reference=find_arithmetic(reference).struct,
+                allow_value_change=allow_value_change,
+                best=best,
+                confidence=confidence,
+                seconds=seconds,
+                allow_nonfinite_inputs=allow_nonfinite_inputs,
+                thread_count=threads,
+                progress=ctypes.pointer(watch.observer),
+                **given,
+            )
+            call("ulp_fix_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))
+        return Fix.take(result)
+
+    def scales(
+        self,
+        inputs: Inputs,
+        arithmetic: ArithmeticName = "bf16,factor=nvfp4",
+        *,
+        nodes: int = 0,
+        choices: bool = True,
+        allow_nonfinite_inputs: bool = False,
+        threads: int = 0,
+    ) -> Scales:
+        """What the arithmetic's formats with scales do to each factor of products, and what other choices gain, each by a run."""
+        sample, result = self._set(inputs), Owner(d.ulp_scales(), "ulp_scales_free")
+        options = d.ulp_scales_options(
+            arithmetic=find_arithmetic(arithmetic).struct,
+            nodes=nodes,
+            no_choices=not choices,
+            allow_nonfinite_inputs=allow_nonfinite_inputs,
+            thread_count=threads,
+        )
+        call("ulp_scales_run", self._model, byref(sample.value), byref(options), byref(result.value))
+        return Scales.take(result)
