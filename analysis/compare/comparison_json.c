@@ -7,7 +7,7 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
 #include "base/error.h"

@@ -231,27 +231,15 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
     return x->doctor->remedy ? ULP_OK : ulp_out_of_memory(error);
 }
 
-static void add_word(struct ulp_text *out, const char *word)
-{
-    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                   "_./,:@%+=-")] == '\0') {
-        ulp_text_add(out, " %s", word);
-        return;
-    }
-    ulp_text_add(out, " '");
-    ulp_quoted_add(out, word);
-    ulp_text_add(out, "'");
-}
-
 static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
 {
     if (x->options->target && !x->options->arithmetic &&
         strncmp(x->doctor->arithmetic, "model", 5) != 0) {
         ulp_text_add(out, " --for");
-        add_word(out, x->options->target);
+        ulp_word_add(out, x->options->target);
     } else {
         ulp_text_add(out, " -a");
-        add_word(out, x->doctor->arithmetic);
+        ulp_word_add(out, x->doctor->arithmetic);
     }
 }
 
@@ -260,7 +248,7 @@ static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *o
 {
     if (strcmp(options->reference.name, "mpfr:128") != 0) {
         ulp_text_add(out, " --reference");
-        add_word(out, options->reference.name);
+        ulp_word_add(out, options->reference.name);
     }
     if (options->allow_nonfinite_inputs)
         ulp_text_add(out, " --allow-nonfinite-inputs");
@@ -270,14 +258,14 @@ static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *o
 static void add_audit(struct ulp_text *out, const struct ulp_doctoring *x, const char *arguments)
 {
     ulp_text_add(out, "ulpscope audit");
-    add_word(out, x->doctor->model_path);
+    ulp_word_add(out, x->doctor->model_path);
     ulp_text_add(out, "%s", arguments);
     if (x->options->engine)
         ulp_text_add(out, "%s",
                      x->options->engine_arguments ? x->options->engine_arguments
                                                   : " --engine LAYERS");
     ulp_text_add(out, " -a");
-    add_word(out, x->options->engine ? "fp32" : x->doctor->arithmetic);
+    ulp_word_add(out, x->options->engine ? "fp32" : x->doctor->arithmetic);
     add_judging(out, x->options);
     if (x->options->task != ULP_TASK_UNKNOWN)
         ulp_text_add(out, " --task %s", ulp_task_name(x->options->task));
@@ -312,7 +300,7 @@ static void say_next(struct ulp_doctoring *x)
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
     } else if (doctor->plan && mends(doctor->plan)) {
         ulp_text_add(&text, x->typed ? "ulpscope fix" : "ulpscope plan");
-        add_word(&text, doctor->model_path);
+        ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
         add_lane(&text, x);
         add_judging(&text, x->options);
@@ -323,8 +311,8 @@ static void say_next(struct ulp_doctoring *x)
         ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
     } else if (first && first->node) {
         ulp_text_add(&text, "ulpscope extract");
-        add_word(&text, doctor->model_path);
-        add_word(&text, first->node);
+        ulp_word_add(&text, doctor->model_path);
+        ulp_word_add(&text, first->node);
         ulp_text_add(&text, "%s --out part/", arguments);
     } else {
         add_audit(&text, x, arguments);

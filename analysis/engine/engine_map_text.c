@@ -277,6 +277,20 @@ static void add_assumed(const struct ulp_page *page, const struct ulp_engine_map
     }
 }
 
+/* On one line, to be copied. */
+static void add_next(const struct ulp_page *page, const struct ulp_engine_map *built,
+                     const struct ulp_wishes *wishes)
+{
+    const bool disobeyed = wishes && wishes->counts[ULP_WISH_OBEYED] < wishes->count;
+    ulp_text_add(page->out, "\nnext      ulpscope audit");
+    ulp_word_add(page->out, built->model_path);
+    ulp_text_add(page->out, " --engine");
+    ulp_word_add(page->out, built->engine->path);
+    ulp_text_add(page->out, " -i INPUTS\n          %s\n",
+                 disobeyed ? "computes what runs instead, and what that costs at the outputs"
+                           : "computes just that, and says what it costs at the outputs");
+}
+
 enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
                                     const struct ulp_wishes *wishes, size_t shown, int width,
                                     bool colour, char **out, struct ulp_error *error)
@@ -298,6 +312,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     add_roundings(&page, built, shown);
     add_nodes(&page, built, shown);
     add_assumed(&page, built);
+    add_next(&page, built, wishes);
     if (!text.failed) {
         *out = text.data;
         return ULP_OK;

@@ -6,7 +6,7 @@
 #include "analysis/html/html.h"
 #include "analysis/audit/audit_json.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/folder.h"
 #include "base/error.h"

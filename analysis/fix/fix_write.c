@@ -6,7 +6,7 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
 
 static double decibels_of(const struct ulp_fix_state *state)

@@ -9,7 +9,7 @@
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
 
 /* A node of the plan, of which a lane has those that were computed. */

@@ -5,7 +5,7 @@
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
 
 static void add_proven(struct ulp_json_writer *writer, const void *output, const void *context)

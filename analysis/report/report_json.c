@@ -12,7 +12,7 @@
 #include "analysis/report/report_json.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "base/error.h"
 #include "data/json_file.h"
 

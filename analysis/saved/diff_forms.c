@@ -8,7 +8,7 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "base/error.h"
 #include "base/text/shown.h"
 #include "number/function/math.h"

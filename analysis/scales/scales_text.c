@@ -8,7 +8,7 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
-#include "analysis/writing/tiles.h"
+#include "analysis/writing/first_screen.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

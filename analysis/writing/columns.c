@@ -48,6 +48,18 @@ void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, 
     ulp_text_add(page->out, " (%s)", op);
 }
 
+void ulp_word_add(struct ulp_text *out, const char *word)
+{
+    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                   "_./,:@%+=-")] == '\0') {
+        ulp_text_add(out, " %s", word);
+        return;
+    }
+    ulp_text_add(out, " '");
+    ulp_quoted_add(out, word);
+    ulp_text_add(out, "'");
+}
+
 size_t ulp_page_columns(const char *text, size_t length)
 {
     size_t columns = 0;

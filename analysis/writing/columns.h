@@ -32,6 +32,8 @@ void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, 
                    int used);
 /* What stands between single quotes of a shell: there it changes nothing but a quote. */
 void ulp_quoted_add(struct ulp_text *out, const char *text);
+/* " word" of a command line, in quotes where a shell needs them. */
+void ulp_word_add(struct ulp_text *out, const char *word);
 /* The columns of a text of so many bytes. */
 size_t ulp_page_columns(const char *text, size_t length);
 /* A figure as printf writes it, and "-" where there is none (NaN). ULP_FIGURE is for one use in the

@@ -151,7 +151,7 @@ found, log = (json.load(open(name)) for name in sys.argv[1:])
 def only(thing, needed, allowed=''):
     keys = set(thing)
     assert set(needed.split()) <= keys <= set((needed + ' ' + allowed).split()), (keys, needed)
-only(found, 'schema ulpscope verdict model_path targets node_count counts places findings seconds', 'assumed unplanned')
+only(found, 'schema ulpscope verdict tiles model_path targets node_count counts places findings seconds', 'assumed unplanned')
 only(log, 'version runs', '$schema')
 assert log['version'] == '2.1.0' and len(log['runs']) == 1
 run = log['runs'][0]

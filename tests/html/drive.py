@@ -67,17 +67,17 @@ def check_hero(browser, where):
     head = browser.run("document.querySelector('header p').textContent")
     assert f"{len(nodes)} nodes" in head and re.search(r'\d{4}-\d\d-\d\d · SHA-256 [0-9a-f]{12}', head), head
     lane, judged = report['lanes'][0], report['lanes'][0]['outputs'][0]['judged']
-    assert browser.run("document.querySelector('.headline').textContent") == f"{lane['name']} is {judged['grade']}: {judged['text']}.", where
+    said = f"{lane['name']}: {judged['grade']} ({judged['task']}): {lane['outputs'][0]['name']} is not finite" if lane['outputs'][0]['entire']['nonfinite'] else f"{lane['name']}: {judged['grade']} ({judged['task']}): {lane['outputs'][0]['name']} is at {judged['sqnr_db']:.1f} dB, {judged['text']}"
+    assert browser.run("document.querySelector('.headline').textContent") == f'{said}.' == f"{lane['headline']}.", (where, said, lane['headline'])
     tiles = dict(browser.run("[...document.querySelectorAll('.tile')].map(t => [t.querySelector('.title').textContent, [...t.querySelectorAll('strong, .note')].map(e => e.textContent).join('|')])"))
     remedy = lane['remedy']
     least = min((o['range']['headroom_bits'], node['index'], node['name']) for node in lane['nodes'] for o in node['outputs'] if o['range']['headroom_bits'] is not None)
-    minus = lambda text: text.replace('-', '\u2212')
     assert tiles == {
         'Verdict': f"✕{judged['grade']}|{judged['text']}",
         'Signal to error': f"✕{judged['sqnr_db']:.1f} → {remedy['sqnr_db']:.1f} dB|of {remedy['output']}, with {len(remedy['nodes'])} nodes in FP32",
         'First choices changed': f"✕{judged['top1_flips']:.0f} of {judged['rows']:.0f}|in {lane['outputs'][0]['name']}",
         'Kept in the wider format': f"{len(remedy['nodes'])} of {len(nodes)} nodes|that is the remedy",
-        'Least headroom': f"✕{minus(f'{least[0]:.1f}')} bits|overflows at {least[2]}",
+        'Least headroom': f"✕{least[0]:.1f} bits|overflows at {least[2]}",
     }, tiles
     command = browser.run("document.querySelector('.command code').textContent")
     options = re.search(r"Try ((?:--keep '[^']*' ?)+)", lane['verdict'])[1].strip()
@@ -98,7 +98,7 @@ def check_state(browser):
     assert browser.run("document.querySelector('#nodes th[aria-sort]').textContent") == 'carried'
     values = {i: relative(node, 'carried') for i, node in enumerate(report['lanes'][1]['nodes']) if 'block' in node['name']}
     assert browser.run(f'{ROWS}[0].node') == max((i for i in values if not math.isnan(values[i])), key=lambda i: (values[i], -i))
-    assert browser.run("document.querySelector('.headline').textContent").startswith('tf32 is')
+    assert browser.run("document.querySelector('.headline').textContent").startswith('tf32: ')
     assert abs(browser.run("document.querySelector('#nodes').getBoundingClientRect().top")) < 600
     browser.choose(f'{SELECT}.at(-1)', 0)
     assert 'colour' not in browser.run('location.hash') and 'node=7' in browser.run('location.hash')

@@ -1,4 +1,4 @@
-// The first screen: one sentence, tiles of figures (analysis/writing/tiles.h), and the command to go on with. A view's hero(lane) is
+// The first screen: one sentence, tiles of figures (analysis/writing/first_screen.h), and the command to go on with. A view's hero(lane) is
 //   {level, headline, tiles [{title, value, note, level, node}], command {text, note}}
 
 // A verdict up to where it goes on with more.

@@ -1,10 +1,12 @@
 /* `audit --for` and `--fuse-compare`: which arithmetics they audit, and what is said of them. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/text/shown.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 
@@ -98,6 +100,83 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
     const bool failed = list.failed || (list.length && !out->list);
     ulp_text_free(&list);
     return status == ULP_OK && failed ? out_of_memory(error) : status;
+}
+
+/* Broken before borderline, what is not judged and fine. */
+static int weigh(enum ulp_grade grade)
+{
+    return grade == ULP_GRADE_BROKEN       ? 3
+           : grade == ULP_GRADE_BORDERLINE ? 2
+           : grade == ULP_GRADE_FINE       ? 0
+                                           : 1;
+}
+
+/* The output that is judged worst; NULL: there is none. */
+static const struct ulp_audit_output *find_worst(const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = NULL;
+    for (size_t o = 0; o < lane->outputs.output_count; o++) {
+        const struct ulp_audit_output *output = &lane->outputs.outputs[o];
+        const int more = worst ? weigh(output->judged.grade) - weigh(worst->judged.grade) : 1;
+        if (more > 0 || (more == 0 && output->judged.sqnr_db < worst->judged.sqnr_db))
+            worst = output;
+    }
+    return worst;
+}
+
+static void print_worst(const struct audit_options *options, const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *output = find_worst(lane);
+    char name[64];
+    if (output && isfinite(output->judged.sqnr_db))
+        say(stdout, "  why   the worst, %s, has %s at %.1f dB\n", lane->name,
+            ulp_show_end(name, sizeof name, output->name, 24), output->judged.sqnr_db);
+    else
+        say(stdout, "  why   the worst is %s\n", lane->name);
+    if (output && output->judged.grade == ULP_GRADE_FINE)
+        say(stdout, "  do    nothing\n\n");
+    else
+        say(stdout, "  do    try ulpscope fix --for %s; ulpscope doctor says why\n\n",
+            options->target);
+}
+
+void print_target(const struct audit_options *options, const struct ulp_audit *audit, size_t *worst)
+{
+    size_t counts[4] = {0}, *broken = &counts[3], *fine = &counts[0];
+    const struct ulp_audit_output *most = NULL;
+    *worst = 0;
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_audit_output *output = find_worst(&audit->lanes[l]);
+        const int weight = output ? weigh(output->judged.grade) : 1,
+                  more = weight - (most ? weigh(most->judged.grade) : -1);
+        counts[weight]++;
+        if (output && (more > 0 || (more == 0 && output->judged.sqnr_db < most->judged.sqnr_db - 0.05))) {
+            most = output;
+            *worst = l;
+        }
+    }
+    if (*fine == audit->lane_count)
+        say(stdout, "%s: fine in each of its %zu arithmetics\n", options->target,
+            audit->lane_count);
+    else
+        say(stdout, "%s: %s in %zu of its %zu arithmetics\n", options->target,
+            *broken     ? "broken"
+            : counts[2] ? "borderline"
+                        : "not judged",
+            *broken     ? *broken
+            : counts[2] ? counts[2]
+                        : counts[1],
+            audit->lane_count);
+    print_worst(options, &audit->lanes[*worst]);
+    say(stdout, "%8s  %-10s  arithmetic\n", "sqnr dB", "verdict");
+    for (size_t l = 0; l < audit->lane_count; l++) {
+        const struct ulp_audit_output *output = find_worst(&audit->lanes[l]);
+        char decibels[16] = "-";
+        if (output && isfinite(output->judged.sqnr_db))
+            snprintf(decibels, sizeof decibels, "%.1f", output->judged.sqnr_db);
+        say(stdout, "%8s  %-10s  %s\n", decibels,
+            output ? ulp_grade_name(output->judged.grade) : "-", audit->lanes[l].name);
+    }
 }
 
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,

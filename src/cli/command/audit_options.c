@@ -59,6 +59,7 @@ static void check_combinations(struct argp_state *state, const struct audit_opti
          "--checkpoint is of one audit: give one --shape of each input"},
         {o->target, o->arithmetics || o->fuse_compare,
          "--for chooses the arithmetics: leave out --arith and --fuse-compare"},
+        {o->all, !o->target, "--all is of --for: without it every arithmetic is reported"},
         {o->junit, !o->limit_count, "--junit writes the limits of --fail-above: give at least one"},
         {o->junit, shapes, "--junit is of one audit: give one --shape of each input"},
         {is_json_asked(), shapes, "--json is of one audit: give one --shape of each input"},

@@ -34,17 +34,30 @@ static int write_report(const struct audit_options *options, const struct audit_
         return fail(&error);
     if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
         return fail(&error);
-    if (ulp_report_text(audit, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
+    struct ulp_audit shown = *audit;
+    if (options->target && !options->all) {
+        size_t worst;
+        print_target(options, audit, &worst);
+        if (print_choices(choices, audit, &error) != ULP_OK)
+            return fail(&error);
+        say(stdout, "\n");
+        shown.lanes += worst;
+        shown.lane_count = 1;
+    }
+    if (ulp_report_text(&shown, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
                         &error) != ULP_OK)
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
+    if (shown.lane_count < audit->lane_count)
+        say(stdout, "\n--all shows the other %zu arithmetic%s like this\n", audit->lane_count - 1,
+            audit->lane_count == 2 ? "" : "s");
     if (options->engine && print_engine_costs(engine, audit, &error) != ULP_OK)
         return fail(&error);
     if (folder && options->engine &&
         ulp_engine_map_write(&engine->built, NULL, NULL, folder, &error) != ULP_OK)
         return fail(&error);
-    if (print_choices(choices, audit, &error) != ULP_OK)
+    if ((!options->target || options->all) && print_choices(choices, audit, &error) != ULP_OK)
         return fail(&error);
     watch_done("all samples were finished, and the report was being written");
     if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)

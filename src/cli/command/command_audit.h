@@ -21,7 +21,7 @@ struct audit_options {
     const char *engine; /* description of an engine, which is computed, too; NULL: none */
     struct ulp_engine_map_options built;
     const char *target; /* --for; NULL: not given */
-    bool fuse_compare;
+    bool fuse_compare, all;
     enum ulp_task task; /* UNKNOWN: recognised */
     /* many samples: folders of finished ones, the first of which takes new ones */
     char **checkpoints;
@@ -50,6 +50,10 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
                                    struct ulp_error *error);
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
                               struct ulp_error *error);
+
+/* The verdict over the arithmetics of --for; *worst: the one whose outputs are worst. */
+void print_target(const struct audit_options *options, const struct ulp_audit *audit,
+                  size_t *worst);
 
 /* audit_options.c. Returns an exit code; usage errors do not return. */
 int parse_audit_options(int argc, char **argv, struct audit_options *out);

@@ -1,7 +1,7 @@
 /* The first screen of a result, once for page, notebook and JSON: its headline, the same as the
  * terminal's first line, and tiles of figures, a list of {title, value, note, level, node}. */
-#ifndef ULP_ANALYSIS_TILES_H
-#define ULP_ANALYSIS_TILES_H
+#ifndef ULP_ANALYSIS_FIRST_SCREEN_H
+#define ULP_ANALYSIS_FIRST_SCREEN_H
 
 #include <stddef.h>
 #include <ulpscope/audit.h>

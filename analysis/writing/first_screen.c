@@ -1,5 +1,5 @@
-/* Tiles of figures: see tiles.h. */
-#include "analysis/writing/tiles.h"
+/* Tiles of figures: see first_screen.h. */
+#include "analysis/writing/first_screen.h"
 
 #include <math.h>
 #include <stdarg.h>
