@@ -92,8 +92,8 @@ static void add_inputs(const struct ulp_page *page, const struct ulp_audit *audi
     }
 }
 
-void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
-                      struct ulp_text *out)
+static void add_text(const struct ulp_changed *changed, int width, bool colour,
+                     struct ulp_text *out)
 {
     const struct ulp_page page = ulp_page_make(out, width, colour);
     add_inputs(&page, changed->before);
@@ -117,7 +117,7 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
         status = ulp_changed_html(&changed, after, how->page, error);
     if (status == ULP_OK) {
         switch (how->form) {
-        case ULP_FORM_TEXT: ulp_changed_text(&changed, how->width, how->colour, &text); break;
+        case ULP_FORM_TEXT: add_text(&changed, how->width, how->colour, &text); break;
         case ULP_FORM_JSON: ulp_changed_json(&changed, &text); break;
         case ULP_FORM_MARKDOWN: ulp_changed_markdown(&changed, &text); break;
         }

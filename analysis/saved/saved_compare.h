@@ -52,9 +52,7 @@ void ulp_changed_verdict(const struct ulp_saved_changes *changes, const char *re
 /* "38.1 dB", "equal", "3 not finite", "diverged", "not there" */
 const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output);
 
-/* diff.c, diff_forms.c */
-void ulp_changed_text(const struct ulp_changed *changed, int width, bool colour,
-                      struct ulp_text *out);
+/* diff_forms.c */
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
 void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out);
 /* Of the whole later report, with what its nodes were. */

@@ -248,11 +248,9 @@ double ulp_search_spread_factor(double freedom, double z);
 /* The ratio that no more draws exceed than may fail, of those given; freedom: in how many
  * directions they vary. Those that are not finite are left out. */
 double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
-/* The kept nodes in everything that a plan is judged in; and of each target the worse judgement. */
+/* The kept nodes in everything that a plan is judged in. */
 void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps *keeps,
                       struct ulp_beside *out);
-void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
-                     struct ulp_judgement *out);
 /* A draw in each of the lanes; where something is decided otherwise in it even with the widest
  * format everywhere, all runs take the reference's decisions from then on. */
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,

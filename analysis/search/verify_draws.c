@@ -47,8 +47,9 @@ void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps 
         out[l] = (struct ulp_beside){*search->judged_in[l].arithmetic, *keeps};
 }
 
-void ulp_search_fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
-                     struct ulp_judgement *out)
+/* Of each target the worse judgement. */
+static void fold(const struct ulp_searcher *search, const struct ulp_judgement *judged,
+                 struct ulp_judgement *out)
 {
     for (size_t l = 0; l < search->judged_in_count; l++) {
         const size_t t = search->judged_in[l].target;
@@ -113,7 +114,7 @@ static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp
         status = ulp_emulation_beside(&search->emulation, s, lanes, search->judged_in_count, each,
                                       error);
         if (status == ULP_OK)
-            ulp_search_fold(search, each, judged);
+            fold(search, each, judged);
         for (size_t t = 0; t < search->target_count && status == ULP_OK; t++)
             search->verified[t].own = ulp_math_max(search->verified[t].own, judged[t].ratio);
     }
@@ -174,7 +175,7 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
         bool failed = false;
         status = ulp_search_draw(search, d, lanes, search->judged_in_count, each, error);
         if (status == ULP_OK)
-            ulp_search_fold(search, each, judged);
+            fold(search, each, judged);
         for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {
             note(&search->verified[t], &judged[t]);
             failed |= !(judged[t].ratio <= 1);

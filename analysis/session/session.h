@@ -43,8 +43,6 @@ void ulp_session_close(const struct ulp_session *session, size_t index);
 /* Tell of run `run` of the sample, or with SIZE_MAX samples of what comes after all. */
 void ulp_session_begin_run(const struct ulp_session *session, size_t sample, size_t run,
                            size_t run_count);
-/* How many runs a sample takes. */
-size_t ulp_session_runs(const struct ulp_session *session);
 
 /* overflowing.c: the lanes of the audit that have no shares because they overflow get those of the
  * same arithmetic with what overflows, and what reads it, kept in FP32 (attribution.kept), in runs

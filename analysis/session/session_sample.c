@@ -52,7 +52,8 @@ void ulp_session_close(const struct ulp_session *session, size_t index)
     ulp_environment_resume(paused);
 }
 
-size_t ulp_session_runs(const struct ulp_session *session)
+/* That a sample takes. */
+static size_t count_runs(const struct ulp_session *session)
 {
     const struct ulp_audit_options *options = session->options;
     return 1 + options->certify + (options->original ? 1 + options->shares : 0);
@@ -71,7 +72,7 @@ void ulp_session_begin_run(const struct ulp_session *session, size_t sample, siz
 
 static void begin_run(struct one *one)
 {
-    const size_t runs = ulp_session_runs(one->session);
+    const size_t runs = count_runs(one->session);
     ulp_session_begin_run(one->session, one->index, one->index * runs + one->run++,
                           one->session->samples->count * runs);
 }

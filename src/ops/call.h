@@ -142,9 +142,6 @@ enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,
 
 /* ---- formulas other than the row's own ---- */
 
-/* A stochastic stream of its own, for each contraction and formula that the operator runs. */
-uint64_t ulp_call_stream(struct ulp_call *call);
-
 struct ulp_named_operand {
     const char *name;
     struct ulp_operand operand;

@@ -127,7 +127,7 @@ struct ulp_call {
     const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while planning */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
-    uint64_t draws; /* stochastic streams taken so far: ulp_call_stream */
+    uint64_t draws; /* stochastic streams taken so far (call/formula.c) */
     /* of an operator with a table, or with a weight in blocks: a constant as the model has it, to
      * be lowered as this arithmetic does. NULL: it is as the lane holds it */
     const struct ulp_arithmetic *lowering;

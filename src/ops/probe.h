@@ -52,8 +52,6 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
 enum ulp_status ulp_probe_contract(const struct ulp_call *call,
                                    const struct ulp_contraction *problem, struct ulp_error *error);
 
-/* Add a magnitude to the range of *hidden; whether it is the new largest. */
-bool ulp_hidden_add(struct ulp_hidden *hidden, const struct ulp_format *format, double size);
 /* Does `format` round big + small to the larger of the two? */
 bool ulp_hidden_is_absorbed(const struct ulp_format *format, double a, double b);
 

@@ -12,9 +12,6 @@ struct ulp_chains_scratch {
     char *rows, *columns, *sums, *stack;
     bool nan; /* a sum of the block is NaN */
 };
-enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
-                                          const struct ulp_chains_job *job,
-                                          struct ulp_error *error);
 
 /* segments.c. Go on with one tile through k in [first, last), whose panels begin at k = first. */
 void ulp_chains_run_tile(const struct ulp_chains_job *job, char *sums, size_t row_count,

@@ -14,8 +14,8 @@
 #include "kernels/operand/packed.h"
 #include "base/tuning.h"
 
-enum ulp_status ulp_chains_scratch_create(struct ulp_chains_scratch *out,
-                                          const struct ulp_chains_job *job, struct ulp_error *error)
+static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
+                                      const struct ulp_chains_job *job, struct ulp_error *error)
 {
     size_t row_panels = ulp_size_divide_up(job->row_block, job->tile_rows);
     size_t column_panels = ulp_size_divide_up(job->column_block, job->tile_columns);
@@ -135,7 +135,7 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     (void)worker;
     const struct ulp_chains_job *job = context;
     struct ulp_chains_scratch scratch;
-    enum ulp_status status = ulp_chains_scratch_create(&scratch, job, error);
+    enum ulp_status status = create_scratch(&scratch, job, error);
     if (status != ULP_OK)
         return status;
     for (size_t item = first; item < last && status == ULP_OK; item++) {

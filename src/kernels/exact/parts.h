@@ -57,7 +57,6 @@ struct ulp_wide_view {
     mpfr_t value;
     mp_limb_t limb;
 };
-int ulp_wide_factor_precision(const struct ulp_tensor *tensor);
 void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *tensor,
                            int64_t element);
 

@@ -13,7 +13,7 @@ struct ulp_wide_sum {
     mpfr_t sum;
 };
 
-int ulp_wide_factor_precision(const struct ulp_tensor *tensor)
+static int factor_precision(const struct ulp_tensor *tensor)
 {
     return tensor->element == ULP_ELEMENT_WIDE  ? tensor->precision
            : tensor->element == ULP_ELEMENT_F64 ? 53
@@ -29,8 +29,7 @@ void ulp_wide_view_element(struct ulp_wide_view *view, const struct ulp_tensor *
                               tensor->precision);
         return;
     }
-    mpfr_custom_init_set(view->value, MPFR_ZERO_KIND, 0, ulp_wide_factor_precision(tensor),
-                         &view->limb);
+    mpfr_custom_init_set(view->value, MPFR_ZERO_KIND, 0, factor_precision(tensor), &view->limb);
     if (tensor->element == ULP_ELEMENT_F64)
         mpfr_set_d(view->value, ((const double *)tensor->data)[element], MPFR_RNDN);
     else
@@ -41,8 +40,7 @@ enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_
                                     struct ulp_error *error)
 {
     const struct ulp_contraction *problem = &call->problem;
-    int precision =
-        ulp_wide_factor_precision(problem->a.tensor) + ulp_wide_factor_precision(problem->b.tensor);
+    int precision = factor_precision(problem->a.tensor) + factor_precision(problem->b.tensor);
     size_t limbs_each = ((size_t)precision + GMP_NUMB_BITS - 1) / GMP_NUMB_BITS;
     struct ulp_budget *budget = ulp_pool_scratch(call->pool);
     void *memory;

@@ -41,8 +41,8 @@ enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *o
     return ULP_OK;
 }
 
-enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out,
-                                             const void *raw, size_t count, struct ulp_error *error)
+static enum ulp_status decode_accumulators(const struct ulp_unit *unit, double *out,
+                                           const void *raw, size_t count, struct ulp_error *error)
 {
     if (unit->output == ULP_UNIT_RNE_FP64) {
         memcpy(out, raw, count * sizeof *out);
@@ -93,8 +93,9 @@ static uint16_t encode_half(double x)
     return (uint16_t)(magnitude | (signbit(x) ? 0x8000 : 0));
 }
 
-void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
-                                  size_t count)
+/* NaN is written as 0x7FFFFFFF, 0x7FFF. */
+static void encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
+                                size_t count)
 {
     const int bits = ulp_unit_accumulator_bits(unit);
     for (size_t i = 0; i < count; i++)
@@ -173,7 +174,7 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
     if (status == ULP_OK)
         status = ulp_unit_decode(unit, 1, run->b, p->b, b_count, error);
     if (status == ULP_OK)
-        status = ulp_unit_decode_accumulators(unit, run->c, p->c, c_count, error);
+        status = decode_accumulators(unit, run->c, p->c, c_count, error);
     if (status == ULP_OK && unit->scale_block) {
         status = ulp_unit_decode_scales(unit, run->scale_a, p->scale_a, scale_a_count, error);
         if (status == ULP_OK)
@@ -182,7 +183,7 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
     if (status == ULP_OK)
         status = ulp_parallel_for(pool, p->t * p->m, 1, run_rows, run, error);
     if (status == ULP_OK)
-        ulp_unit_encode_accumulators(unit, p->d, run->c, c_count);
+        encode_accumulators(unit, p->d, run->c, c_count);
     return status;
 }
 

@@ -112,18 +112,12 @@ struct ulp_unit_factor {
 double ulp_unit_sum_factors(const struct ulp_unit *unit, const struct ulp_unit_factor *a,
                             const struct ulp_unit_factor *b, size_t count, double c);
 
-/* Raw patterns to values and back, exactly as the unit reads and writes them (TF32 drops its low 13
- * bits; NaN is written as 0x7FFFFFFF, 0x7FFF). count elements of the operand's, or the
- * accumulator's, bits; scales are bytes. */
+/* Raw patterns to values, exactly as the unit reads them (TF32 drops its low 13 bits). count
+ * elements of the operand's bits; scales are bytes. */
 enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *out, const void *raw,
                                 size_t count, struct ulp_error *error);
-enum ulp_status ulp_unit_decode_accumulators(const struct ulp_unit *unit, double *out,
-                                             const void *raw, size_t count,
-                                             struct ulp_error *error);
 enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw,
                                        size_t count, struct ulp_error *error);
-void ulp_unit_encode_accumulators(const struct ulp_unit *unit, void *raw, const double *values,
-                                  size_t count);
 
 /* A stack of products on raw patterns: d[t](m, n) = c[t](m, n) + sum over k of a[t](m, k) * b[t](n,
  * k), all row-major. scale_a [t][m][ceil(k / scale_block)] and scale_b [t][n][...] are NULL for

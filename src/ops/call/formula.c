@@ -27,9 +27,9 @@ struct ulp_arithmetic ulp_call_chains(const struct ulp_call *call)
     return arithmetic;
 }
 
-/* Mixed: streams of contractions are ranges of numbers from here on, which must not
- * meet. */
-uint64_t ulp_call_stream(struct ulp_call *call)
+/* A stochastic stream of its own, for each contraction and formula that the operator runs. Mixed:
+ * streams of contractions are ranges of numbers from here on, which must not meet. */
+static uint64_t take_stream(struct ulp_call *call)
 {
     return ulp_mix(call->bound->key + UINT64_C(0xd1342543de82ef95) * ++call->draws);
 }
@@ -131,7 +131,7 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
         status = ulp_probe_contract(call, problem, error);
     if (status != ULP_OK)
         return status;
-    problem->node_key = ulp_call_stream(call);
+    problem->node_key = take_stream(call);
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
     problem->packed = call->packed;
@@ -165,7 +165,7 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .rows = rows,
                                       .operands = operands,
                                       .outputs = outputs,
-                                      .node_key = ulp_call_stream(call),
+                                      .node_key = take_stream(call),
                                       .pool = call->pool,
                                       .plans = plans};
     if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)

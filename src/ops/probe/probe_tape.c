@@ -10,7 +10,8 @@
 #define CHUNK_ELEMENTS ((size_t)1 << 21)
 #define WORDS 160
 
-bool ulp_hidden_add(struct ulp_hidden *hidden, const struct ulp_format *format, double size)
+/* To the range of *hidden; whether it is the new largest. */
+static bool add_magnitude(struct ulp_hidden *hidden, const struct ulp_format *format, double size)
 {
     const double normal = ldexp(1, format->emin),
                  zero = format->subnormals ? ldexp(1, format->emin - format->precision) : normal;
@@ -214,7 +215,7 @@ static void look_at_sum(struct looking *looking, int i)
             }
             k++;
         }
-        ulp_hidden_add(hidden, format, fabs(sum));
+        add_magnitude(hidden, format, fabs(sum));
     }
 }
 
@@ -243,7 +244,7 @@ static void look_at_values(struct looking *looking, int i)
         looking->first * (by_row(looking, i) ? 1 : looking->run->rows->row_length);
     for (size_t e = 0; e < count; e++) {
         const double value = looking->values[i][e];
-        if (!isnan(value) && ulp_hidden_add(hidden, &looking->call->probe->format, fabs(value)))
+        if (!isnan(value) && add_magnitude(hidden, &looking->call->probe->format, fabs(value)))
             hidden->index = before + e;
     }
 }

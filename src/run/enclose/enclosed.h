@@ -104,7 +104,6 @@ enum ulp_status ulp_bounds_copy(struct ulp_enclosing_walk *walk, struct ulp_slot
                                 const struct ulp_slot_bounds *from, struct ulp_error *error);
 /* Element i's row where the axes (bits) are reduced: rows in the order of the other axes. */
 size_t ulp_bounds_row(const struct ulp_tensor *shape, uint32_t axes, size_t i);
-bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b);
 /* Either of two values. *grew: set when `into` did; `widen`: what grew may be anything. */
 enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *walk, struct ulp_slot_bounds *into,
                                 struct ulp_slot_bounds *other, bool widen, bool *grew,

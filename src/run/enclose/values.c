@@ -97,7 +97,7 @@ size_t ulp_bounds_row(const struct ulp_tensor *shape, uint32_t axes, size_t i)
     return row;
 }
 
-bool ulp_bounds_same_shape(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b)
+static bool same_shapes(const struct ulp_slot_bounds *a, const struct ulp_slot_bounds *b)
 {
     bool same = a->shape.type == b->shape.type && a->shape.rank == b->shape.rank &&
                 a->shape.type != ULP_TYPE_UNDEFINED;
@@ -122,7 +122,7 @@ enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bo
                                 struct ulp_slot_bounds *other, bool widen, bool *grew,
                                 struct ulp_error *error)
 {
-    if (!ulp_bounds_same_shape(into, other) || !(into->is_numbers || into->is_range) ||
+    if (!same_shapes(into, other) || !(into->is_numbers || into->is_range) ||
         !(other->is_numbers || other->is_range))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the shapes of its bodies' results differ");
     into->assumed = into->assumed || other->assumed;
@@ -223,7 +223,7 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_b
     bool mixed = false;
     enum ulp_status status = ULP_OK;
     for (size_t p = 0; p < count; p++) {
-        if (!ulp_bounds_same_shape(&parts[p], &parts[0]) || rank > ULP_RANK_MAX ||
+        if (!same_shapes(&parts[p], &parts[0]) || rank > ULP_RANK_MAX ||
             !(parts[p].is_numbers || parts[p].is_range))
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "the shapes of its body's results differ, or are not known");
