@@ -6,6 +6,7 @@
 #include "analysis/measure/quantile.h"
 #include "analysis/scales/scales_smooth.h"
 #include "analysis/scales/scales_stored.h"
+#include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/plan/plan.h"
@@ -55,6 +56,7 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
                                     struct ulp_error *error)
 {
     (void)error;
+    ULP_ENTER_ENVIRONMENT;
     struct smoothing *s = context;
     for (size_t i = 0; i < s->out->count; i++) {
         const struct ulp_smooth *item = &s->out->items[i];
