@@ -231,6 +231,8 @@ def has_moved(verdict):
 
 
 def first_sentence(verdicts, skipped, base, new):
+    if not verdicts:
+        return f"From {base.label} to {new.label}, nothing is judged: none of {skipped} times had {TURNS_MIN} turns; raise --minutes."
     moved = sorted(filter(has_moved, verdicts), key=lambda v: v.moved)
     ends = {"faster": [v for v in moved if v.moved < 0], "slower": [v for v in reversed(moved) if v.moved > 0]}
     said = [f"{len(some)} became {word}, most of all {', '.join(f'{v.part} `{v.name}` by {abs(v.moved):.0%}' for v in some[:NAMED])}"
