@@ -44,7 +44,10 @@ struct ulp_owed {
     struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
     double share, gain;               /* of this output in this execution */
     double causes[ULP_SHARE_CAUSES];
-    double *before; /* while the node runs again: what the stage before gave */
+    /* while the node runs again: what the stage before gave, and how the stage differs from it; of
+     * the first of its execution and position (`first`), which the others share */
+    double *before, *change;
+    struct ulp_owed *first; /* NULL: it is not looked at */
 };
 
 /* One lane in the current sample. */

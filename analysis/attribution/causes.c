@@ -89,37 +89,56 @@ static const struct ulp_tensor *find_result(const struct ulp_event *event, int p
     return NULL;
 }
 
-/* <cotangents, value less what was there before>, which value then is. */
+/* The value less what was there before, which it then is. */
 struct change {
     struct ulp_owed *owed;
     const struct ulp_tensor *value;
 };
 
-static double weigh_part(const void *context, size_t begin, size_t end)
+static enum ulp_status change_range(void *context, size_t begin, size_t end, int worker,
+                                    struct ulp_error *error)
 {
-    const struct change *change = context;
-    const double *cotangents = change->owed->kept.data;
-    double strip[ULP_METRICS_STRIP], sums[8] = {0};
+    const struct change *job = context;
+    double x[ULP_METRICS_STRIP];
+    (void)worker;
+    (void)error;
     for (size_t first = begin, count; first < end; first += count) {
-        double *before = change->owed->before + first;
+        double *before = job->owed->before + first, *change = job->owed->change + first;
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_side_read(strip, change->value, first, count);
+        ulp_side_read(x, job->value, first, count);
         for (size_t i = 0; i < count; i++) {
-            const double x = strip[i];
-            sums[i % 8] += x == before[i] || (isnan(x) && isnan(before[i]))
-                               ? 0
-                               : cotangents[first + i] * (x - before[i]);
-            before[i] = x;
+            const bool same = x[i] == before[i] || (isnan(x[i]) && isnan(before[i]));
+            change[i] = same ? 0 : x[i] - before[i];
+            before[i] = x[i];
         }
     }
+    return ULP_OK;
+}
+
+static double weigh_part(const void *context, size_t begin, size_t end)
+{
+    const struct ulp_owed *owed = context;
+    const double *cotangents = owed->kept.data, *change = owed->first->change;
+    double sums[8] = {0};
+    size_t i = begin;
+    for (; i + 8 <= end; i += 8)
+        for (size_t j = 0; j < 8; j++)
+            sums[j] += cotangents[i + j] * change[i + j];
+    for (size_t j = 0; i < end; i++, j++)
+        sums[j] += cotangents[i] * change[i];
     return ulp_weigh_eight(sums);
 }
 
+/* The first of several is told the change before the others. */
 static double weigh_change(const struct visit *visit, struct ulp_owed *owed,
                            const struct ulp_tensor *value)
 {
-    const struct change change = {owed, value};
-    return ulp_weigh(visit->second->attributor->pool, owed->count, weigh_part, &change);
+    struct ulp_pool *pool = visit->second->attributor->pool;
+    struct change change = {owed, value};
+    struct ulp_error error; /* none fails */
+    if (owed->first == owed)
+        ulp_parallel_for(pool, owed->count, ulp_grain(4), change_range, &change, &error);
+    return ulp_weigh(pool, owed->count, weigh_part, owed);
 }
 
 static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
@@ -132,7 +151,7 @@ static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
     const struct visit *visit = context;
     (void)error;
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next)
-        if (owed->before && outputs[owed->position].count == owed->count) {
+        if (owed->first && outputs[owed->position].count == owed->count) {
             const double change = weigh_change(visit, owed, &outputs[owed->position]);
             owed->causes[causes[stage]] = stage == ULP_STAGE_EXACT ? 0 : change;
         }
@@ -163,12 +182,19 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
     enum ulp_status status = ULP_OK;
     for (struct ulp_owed *owed = visit->owed; owed && status == ULP_OK; owed = owed->next) {
         const struct ulp_tensor *result = find_result(visit->event, owed->position);
-        owed->before = NULL;
+        owed->first = NULL;
         if (owed->execution != visit->event->execution || !result || result->count != owed->count)
             continue;
         status = ulp_attribution_fetch(visit->second->attributor, &owed->kept, error);
-        if (status == ULP_OK &&
-            !(owed->before = ulp_arena_take(arena, owed->count + 1, sizeof *owed->before)))
+        struct ulp_owed *first = visit->owed;
+        while (first != owed && (!first->first || first->position != owed->position))
+            first = first->next;
+        owed->first = first;
+        if (first != owed || status != ULP_OK)
+            continue;
+        owed->before = ulp_arena_take(arena, owed->count + 1, sizeof *owed->before);
+        owed->change = ulp_arena_take(arena, owed->count + 1, sizeof *owed->change);
+        if (!owed->before || !owed->change)
             status = ulp_out_of_memory(error);
     }
     return status;
@@ -178,7 +204,7 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
 static void close_visit(const struct visit *visit, bool results_first)
 {
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next) {
-        if (!owed->before)
+        if (!owed->first)
             continue;
         double *total = visit->second->courses[owed->group].causes[visit->event->index];
         const double last = weigh_change(visit, owed, find_result(visit->event, owed->position)),
@@ -189,7 +215,6 @@ static void close_visit(const struct visit *visit, bool results_first)
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             sum += owed->causes[c];
         ulp_attribution_release(&owed->kept);
-        owed->before = NULL;
         if (!(fabs(sum - owed->share) <= AGREES * (1 + fabs(owed->share))))
             continue;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)

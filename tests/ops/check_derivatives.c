@@ -24,7 +24,7 @@
 
 /* In memory that the forked tests share. */
 static struct totals {
-    size_t rows, derived, integers, stops, constant;
+    size_t rows, derived, integers, stops, constant, elementwise;
     double largest;
 } * total;
 
@@ -149,16 +149,20 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
     return result;
 }
 
+/* How the trace goes back: each gate's adjoint; by derivatives that sweeps share; of an elementwise
+ * node, with a seed of ones, of which each is then multiplied by its cotangent. */
+enum way { ADJOINT, SHARED, ONES, WAYS };
+
 /* The same from the trace; *size: of its terms. */
 static double derivative(struct node_case *c, const struct ulp_bound *bound,
-                         const struct ulp_arithmetic *lane, double *size, bool *named)
+                         const struct ulp_arithmetic *lane, enum way way, double *size, bool *named)
 {
     struct ulp_trace *trace;
     struct ulp_error error;
     struct ulp_tensor names[OUTPUTS] = {{0}}, outputs[OUTPUTS], plain[OUTPUTS];
     const struct ulp_tensor *in[OUTPUTS];
     struct drawn cotangents = {.key = 33}, directions = {.key = 22};
-    double sum = 0;
+    double sum = 0, *first = NULL;
     ck_ulp_ok(ulp_trace_create(&trace, NULL, NULL, &error), error);
     for (size_t i = 0; i < c->node.input_count; i++) {
         in[i] = c->in[i];
@@ -169,7 +173,10 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
     }
     ck_ulp_ok(run(bound, c, in, lane, trace, outputs, &error), error);
     ck_ulp_ok(run(bound, c, c->in, lane, NULL, plain, &error), error);
-    ck_ulp_ok(ulp_trace_begin_reverse(trace, &error), error);
+    ck_ulp_ok(ulp_trace_begin_reverse(trace, way == SHARED, &error), error);
+    const bool ones = way == ONES && c->node.output_count == 1 &&
+                      ulp_trace_is_elementwise(trace, names, c->node.input_count, outputs);
+    total->elementwise += ones;
     *named = false;
     *size = 0;
     for (size_t o = 0; o < c->node.output_count; o++) {
@@ -192,10 +199,13 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         }
         if (outputs[o].data && ulp_trace_is_named(&outputs[o])) {
             *named = true;
-            ulp_trace_seed(trace, &outputs[o], g);
+            ulp_trace_seed(trace, &outputs[o], ones ? NULL : g);
         }
         ulp_tensor_free(&values);
-        free(g);
+        if (ones)
+            first = g;
+        else
+            free(g);
     }
     ck_ulp_ok(ulp_trace_reverse(trace, &error), error);
     for (size_t i = 0; i < c->node.input_count; i++) {
@@ -205,13 +215,17 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         ck_assert_ptr_nonnull(d);
         ulp_trace_cotangents(trace, &names[i], 1, d);
         for (size_t k = 0; k < names[i].count && case_is_variable(c, bound, i); k++) {
-            const double term = d[k] * draw(&directions);
+            const double owed = !ones || names[i].count != outputs->count ? d[k]
+                                : first[k] != 0                           ? d[k] * first[k]
+                                                                          : 0,
+                         term = owed * draw(&directions);
             sum += term;
             *size += fabs(term);
         }
         free(d);
         ulp_tensor_free(&names[i]);
     }
+    free(first);
     case_free_outputs(outputs);
     case_free_outputs(plain);
     ulp_trace_free(trace);
@@ -243,12 +257,16 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     const bool chosen = bound.op == row, variable = chosen && has_variable(&c, &bound);
     if (chosen) {
         place_inputs(&c, &bound, 0);
-        const double found = derivative(&c, &bound, &lane, &size, &named),
-                     wanted = difference(row, hint), off = fabs(found - wanted) / (size + 0x1p-40);
-        ck_assert_msg(off <= TOLERANCE,
-                      "%s since %d: the derivative is %.17g, the difference %.17g, terms %.3g",
-                      row->name, row->since, found, wanted, size);
-        total->largest = off > total->largest ? off : total->largest;
+        const double wanted = difference(row, hint);
+        for (int way = 0; way < WAYS; way++) {
+            const double found = derivative(&c, &bound, &lane, (enum way)way, &size, &named),
+                         off = fabs(found - wanted) / (size + 0x1p-40);
+            ck_assert_msg(off <= TOLERANCE,
+                          "%s since %d, way %d: the derivative is %.17g, the difference %.17g, "
+                          "terms %.3g",
+                          row->name, row->since, way, found, wanted, size);
+            total->largest = off > total->largest ? off : total->largest;
+        }
         total->derived += variable && named;
         total->constant += variable && !named;
     }
@@ -285,11 +303,12 @@ int main(void)
 {
     total = rows_share(sizeof *total);
     const int code = rows_run("derivatives", row_has_the_derivative_of_its_values, 120);
-    printf("%zu rows; cases: %zu with derivatives, at most %.2g from the difference, %zu whose "
+    printf("%zu rows; cases: %zu with derivatives (%zu elementwise), at most %.2g from the "
+           "difference, %zu whose "
            "results "
            "follow no input, %zu without a float input; %zu rows at which derivatives stop\n",
-           total->rows, total->derived, total->largest, total->constant, total->integers,
-           total->stops);
+           total->rows, total->derived, total->elementwise, total->largest, total->constant,
+           total->integers, total->stops);
     for (size_t i = 0; ulp_operator_row(i); i++)
         if (stops(ulp_operator_row(i)))
             printf("  stops: %s since %d at %s\n", ulp_operator_row(i)->name,

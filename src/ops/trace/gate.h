@@ -68,6 +68,7 @@ struct ulp_trace_gate {
     int operand_count, output_count;
     struct ulp_operand *operands; /* whose tensors are the parts' */
     struct ulp_trace_result *results;
+    double **slopes; /* by operand [row][position]: its derivatives, where sweeps share them */
     /* a contraction */
     struct ulp_contraction problem;
     size_t start; /* of its numbers, [batch][m][n] */
@@ -97,7 +98,7 @@ struct ulp_trace {
     double *values, *cotangents;
     size_t count, capacity;
     struct ulp_trace_kept_adjoint *kept;
-    bool passes_steps;
+    bool passes_steps, shared; /* shared: several sweeps go back over the same gates */
 };
 
 /* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed, or
@@ -118,6 +119,11 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
 enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape *tape,
                                   uint64_t spread, const struct ulp_tape **out,
                                   struct ulp_error *error);
+
+/* trace_elementwise.c: what an operand's element is owed is a derivative, which cotangents do not
+ * change, times the cotangent of the row's result or of that at its position. The gate is a
+ * formula. */
+bool ulp_gate_is_diagonal(const struct ulp_trace_gate *gate);
 
 /* What element e of the part is owed. */
 static inline void ulp_trace_owe(struct ulp_trace *trace, const struct ulp_trace_part *part,
@@ -145,6 +151,31 @@ static inline void ulp_trace_owe_line(struct ulp_trace *trace, const struct ulp_
     if (!stride)
         *to = sum;
 }
+
+/* Is any of these numbers owed anything? */
+static inline bool ulp_trace_is_owed(const struct ulp_trace *trace, size_t start, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (trace->cotangents[start + i] != 0)
+            return true;
+    return false;
+}
+
+static inline struct ulp_tensor ulp_view_numbers(double *data, size_t count)
+{
+    return (struct ulp_tensor){.type = ULP_TYPE_DOUBLE,
+                               .element = ULP_ELEMENT_F64,
+                               .rank = 1,
+                               .dims = {(int64_t)count},
+                               .count = count,
+                               .element_bytes = sizeof *data,
+                               .data = data};
+}
+
+/* reverse_contraction.c */
+enum ulp_status ulp_gate_reverse_contraction(struct ulp_trace *trace,
+                                             const struct ulp_trace_gate *gate,
+                                             struct ulp_error *error);
 
 /* Between two turns ulp_trace_take takes from the other arena: what a gate needs for itself must
  * not last as long as the node, which may be a recurrence of thousands of gates. */

@@ -50,13 +50,19 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
 enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
                                 struct ulp_error *error);
 
-/* Go back: begin, seed (cotangents[i] is of element i, those of elements without a name are left
- * out), reverse; then ulp_trace_cotangents adds those of a tensor's names, times a weight, to
- * out[]. */
-enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, struct ulp_error *error);
+/* Go back: begin (shared: more than one sweep goes back over what was recorded), seed
+ * (cotangents[i] is of element i, those of elements without a name are left out), reverse; then
+ * ulp_trace_cotangents adds those of a tensor's names, times a weight, to out[]. */
+enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
+                                        struct ulp_error *error);
+/* cotangents NULL: each 1. */
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents);
 enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *error);
+/* Each element of `output` follows at most the same element of the `count` named inputs (others of
+ * them have no data), so that what a seed of ones gives an input are its derivatives. */
+bool ulp_trace_is_elementwise(const struct ulp_trace *trace, const struct ulp_tensor *inputs,
+                              size_t count, const struct ulp_tensor *output);
 /* Of what the trace was told to remember under a key (a node inside a body, each time it ran): the
  * first, and then those after it, in the order they were remembered. NULL: no more. */
 struct ulp_trace_mark {

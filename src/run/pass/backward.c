@@ -1,6 +1,5 @@
 #include "run/pass/backward.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "base/memory/alloc.h"
@@ -9,9 +8,8 @@
 #include "ops/trace/trace.h"
 #include "run/lane.h"
 #include "run/pass/amounts.h"
-#include "run/pass/cross_steps.h"
+#include "run/pass/handed.h"
 #include "run/pass/settled_order.h"
-#include "run/pass/weigh.h"
 
 /* Outputs of a node inside a body whose cotangents are reported. */
 #define POSITIONS 8
@@ -20,7 +18,7 @@
 struct course {
     const struct ulp_reverse *sweep; /* `count` of them, with the first one's plan and values */
     size_t count;
-    struct handed *handed;            /* room for one of each */
+    struct ulp_handed *handed;        /* room for one of each */
     struct ulp_arithmetic arithmetic; /* fp64 */
     struct ulp_mix mix;
     struct ulp_lane lane; /* for constants only */
@@ -104,9 +102,9 @@ static enum ulp_status find_inputs(struct course *course, const struct ulp_step 
 
 static enum ulp_status seed_outputs(struct course *course, const struct ulp_reverse *sweep,
                                     const struct ulp_step *step, const struct ulp_tensor *outputs,
-                                    bool *named, struct ulp_error *error)
+                                    bool shared, bool *named, struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_trace_begin_reverse(course->trace, error);
+    const enum ulp_status status = ulp_trace_begin_reverse(course->trace, shared, error);
     for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
         const int slot = step->outputs[o];
         /* a body that runs otherwise where derivatives are taken gives other shapes */
@@ -152,48 +150,65 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
 
 /* ---- one step ---- */
 
-/* What a step hands on to its inputs in one sweep, all points on the way together. */
-struct handed {
-    const struct ulp_reverse *sweep;
-    double **owed; /* by input; NULL: it is no float */
-    bool derived;
-    /* as shares: what the step introduces, what its inputs' errors make of its results', what is
-     * handed on of that */
-    double introduced, wanted, carried;
-    struct handed *middle; /* of a mean over the way: what derivatives at its middle hand on */
-};
+/* What the trace's cotangents are of the inputs, added to owed[]. */
+static enum ulp_status take_cotangents(struct course *course, const struct ulp_step *step,
+                                       const struct ulp_tensor *named, double weight, double **owed,
+                                       bool derived, struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; status == ULP_OK && i < step->input_count; i++) {
+        void *memory = owed[i];
+        if (!named[i].data)
+            continue;
+        if (!memory)
+            status = ulp_allocate_zero(&memory, named[i].count, sizeof(double),
+                                       course->sweep->budget, "cotangents", error);
+        owed[i] = memory;
+        if (status == ULP_OK && derived)
+            ulp_trace_cotangents(course->trace, &named[i], weight, owed[i]);
+    }
+    return status;
+}
 
 /* One sweep's way back over what the trace has recorded. */
 static enum ulp_status reverse_sweep(struct course *course, const struct ulp_step *step,
                                      const struct ulp_tensor *named,
                                      const struct ulp_tensor *outputs, double weight, bool bodies,
-                                     struct handed *handed, struct ulp_error *error)
+                                     bool shared, struct ulp_handed *handed,
+                                     struct ulp_error *error)
 {
     bool derived = false;
-    enum ulp_status status = seed_outputs(course, handed->sweep, step, outputs, &derived, error);
+    enum ulp_status status =
+        seed_outputs(course, handed->sweep, step, outputs, shared, &derived, error);
     if (status == ULP_OK && derived)
         status = ulp_trace_reverse(course->trace, error);
     if (status == ULP_OK && derived && bodies)
         status = notify_bodies(course, handed->sweep, &handed->introduced, error);
-    for (size_t i = 0; status == ULP_OK && i < step->input_count; i++) {
-        void *owed = handed->owed[i];
-        if (!named[i].data)
-            continue;
-        if (!owed)
-            status = ulp_allocate_zero(&owed, named[i].count, sizeof(double), course->sweep->budget,
-                                       "cotangents", error);
-        handed->owed[i] = owed;
-        if (status == ULP_OK && derived)
-            ulp_trace_cotangents(course->trace, &named[i], weight, owed);
-    }
+    if (status == ULP_OK)
+        status = take_cotangents(course, step, named, weight, handed->owed, derived, error);
     handed->derived = derived;
     return status;
 }
 
-/* Backwards at one point, the middle and `at` times the error, in `count` sweeps. */
+/* The derivatives of an elementwise step, which all sweeps have in common, added to slopes[]. */
+static enum ulp_status add_slopes(struct course *course, const struct ulp_step *step,
+                                  const struct ulp_tensor *named, const struct ulp_tensor *output,
+                                  double weight, double **slopes, struct ulp_error *error)
+{
+    enum ulp_status status = ulp_trace_begin_reverse(course->trace, false, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_trace_seed(course->trace, output, NULL);
+    status = ulp_trace_reverse(course->trace, error);
+    return status == ULP_OK ? take_cotangents(course, step, named, weight, slopes, true, error)
+                            : status;
+}
+
+/* Backwards at one point, the middle and `at` times the error, in `count` sweeps; of an elementwise
+ * step to its slopes, which others do not touch. */
 static enum ulp_status reverse_at(struct course *course, const struct ulp_step *step, double at,
-                                  double weight, bool bodies, struct handed *handed, size_t count,
-                                  struct ulp_error *error)
+                                  double weight, bool bodies, double **slopes,
+                                  struct ulp_handed *handed, size_t count, struct ulp_error *error)
 {
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, course->sweep->budget, error);
@@ -206,8 +221,17 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
                                     : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
-    for (size_t h = 0; h < count && status == ULP_OK; h++)
-        status = reverse_sweep(course, step, named, outputs, weight, bodies, &handed[h], error);
+    /* of a step as large as the way (cross_steps.c) the last bit decides: it stays the adjoint's */
+    const bool quantizer = ulp_is_quantizer(step->bound.op);
+    const bool elementwise =
+        status == ULP_OK && !quantizer && step->output_count == 1 && !step->bound.blocks &&
+        outputs->count == course->sweep->values[step->outputs[0]].count &&
+        ulp_trace_is_elementwise(course->trace, named, step->input_count, outputs);
+    if (elementwise)
+        status = add_slopes(course, step, named, outputs, weight, slopes, error);
+    for (size_t h = 0; h < count && status == ULP_OK && !elementwise; h++)
+        status = reverse_sweep(course, step, named, outputs, weight, bodies,
+                               count > 1 && !quantizer, &handed[h], error);
     for (size_t i = 0; named && outputs && i < step->input_count; i++)
         ulp_tensor_free(&named[i]);
     for (size_t o = 0; named && outputs && o < step->output_count; o++)
@@ -218,51 +242,23 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     return status;
 }
 
-/* What is handed on, as shares. */
-static double measure_handed(const struct ulp_step *step, const struct handed *handed)
-{
-    const struct ulp_reverse *sweep = handed->sweep;
-    double sum = 0;
-    for (size_t i = 0; i < step->input_count; i++)
-        if (handed->owed[i])
-            sum += ulp_weigh_errors(sweep->pool, handed->owed[i], sweep->errors[step->inputs[i]],
-                                    sweep->values[step->inputs[i]].count);
-    return sum;
-}
-
-static void free_handed(const struct ulp_step *step, struct handed *handed)
-{
-    for (size_t i = 0; handed->owed && i < step->input_count; i++)
-        ulp_free(handed->owed[i]);
-}
-
-/* A derivative that is infinite (of a root at 0), or that times 0, says nothing of an error: such
- * an element hands nothing on, and what is not explained so is missing at this step alone. */
-static void drop_infinite(const struct ulp_step *step, const struct handed *handed)
-{
-    const struct ulp_tensor *values = handed->sweep->values;
-    for (size_t i = 0; i < step->input_count; i++)
-        for (size_t e = 0; handed->owed[i] && e < values[step->inputs[i]].count; e++)
-            handed->owed[i][e] = fabs(handed->owed[i][e]) <= DBL_MAX ? handed->owed[i][e] : 0;
-}
-
 /* A node whose derivative changes on the way between both ends, by so much that it shows (1 is the
  * whole error of the outputs), is gone over at the middles of POINTS parts of the way: the mean of
  * the derivatives times the way is what it carries, also across a kink, but not across a jump. */
 #define CURVED 1e-4
 #define POINTS 8
 
-static bool is_curved(const struct ulp_step *step, const struct handed *handed)
+static bool is_curved(const struct ulp_step *step, const struct ulp_handed *handed)
 {
     return handed->sweep->errors && handed->derived && !step->bound.blocks &&
            !ulp_is_quantizer(step->bound.op) && fabs(handed->wanted - handed->carried) > CURVED;
 }
 
 static enum ulp_status refine(struct course *course, const struct ulp_step *step,
-                              struct ulp_arena *arena, struct handed *handed, size_t count,
-                              struct ulp_error *error)
+                              struct ulp_arena *arena, double **slopes, struct ulp_handed *handed,
+                              size_t count, struct ulp_error *error)
 {
-    struct handed *means = ulp_arena_take(arena, count, sizeof *means);
+    struct ulp_handed *means = ulp_arena_take(arena, count, sizeof *means);
     size_t found = 0;
     enum ulp_status status = means ? ULP_OK : ulp_out_of_memory(error);
     for (size_t h = 0; h < count && status == ULP_OK; h++)
@@ -274,13 +270,15 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
                 status = ulp_out_of_memory(error);
         }
     for (int p = 0; p < POINTS && found && status == ULP_OK; p++)
-        status = reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, false, means,
-                            found, error);
+        status = reverse_at(course, step, (p + 0.5) / POINTS - 0.5, 1.0 / POINTS, false, slopes,
+                            means, found, error);
+    if (status == ULP_OK)
+        status = ulp_handed_apply_slopes(step, slopes, means, found, error);
     for (size_t m = 0; m < found; m++) {
-        struct handed *middle = means[m].middle;
+        struct ulp_handed *middle = means[m].middle;
         if (status == ULP_OK) {
-            drop_infinite(step, &means[m]);
-            means[m].carried = measure_handed(step, &means[m]);
+            ulp_handed_drop_infinite(step, &means[m]);
+            means[m].carried = ulp_handed_measure(step, &means[m]);
         }
         if (status == ULP_OK &&
             fabs(middle->wanted - means[m].carried) < fabs(middle->wanted - middle->carried)) {
@@ -289,84 +287,15 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
             middle->carried = means[m].carried;
             means[m].owed = before;
         }
-        free_handed(step, &means[m]);
+        ulp_handed_free(step, &means[m]);
     }
     return status;
 }
 
-static void hand_on(const struct ulp_step *step, struct handed *handed)
-{
-    const struct ulp_reverse *sweep = handed->sweep;
-    for (size_t i = 0; i < step->input_count; i++) {
-        const int slot = step->inputs[i];
-        const double *from = handed->owed[i];
-        if (!from)
-            continue;
-        const size_t count = sweep->values[slot].count;
-        bool *passed = &sweep->passed[step->number];
-        for (size_t e = 0; e < count && !*passed; e++)
-            *passed = from[e] != 0;
-        if (!sweep->cotangents[slot]) { /* the first to owe the value something */
-            sweep->cotangents[slot] = handed->owed[i];
-            handed->owed[i] = NULL;
-            continue;
-        }
-        for (size_t e = 0; e < count; e++)
-            sweep->cotangents[slot][e] += from[e];
-    }
-}
-
-/* Of a Cast of amounts. */
-static enum ulp_status copy_cotangents(const struct ulp_step *step, struct handed *handed,
-                                       struct ulp_error *error)
-{
-    const struct ulp_reverse *sweep = handed->sweep;
-    const size_t count = sweep->values[step->outputs[0]].count;
-    void *owed;
-    const enum ulp_status status =
-        ulp_allocate(&owed, count, sizeof(double), sweep->budget, "cotangents", error);
-    if (status != ULP_OK)
-        return status;
-    if (count)
-        memcpy(owed, sweep->cotangents[step->outputs[0]], count * sizeof(double));
-    handed->owed[0] = owed;
-    handed->derived = true;
-    return ULP_OK;
-}
-
-static enum ulp_status weigh_step(const struct ulp_step *step, struct handed *handed,
-                                  struct ulp_error *error)
-{
-    const struct ulp_reverse *sweep = handed->sweep;
-    enum ulp_status status = ULP_OK;
-    drop_infinite(step, handed);
-    if (ulp_is_quantizer(step->bound.op))
-        status = ulp_cross_steps(handed->sweep, step, handed->owed[0], error);
-    if (status != ULP_OK || !sweep->errors)
-        return status;
-    handed->wanted = -handed->introduced;
-    for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0)
-            handed->wanted += ulp_weigh_errors(sweep->pool, sweep->cotangents[step->outputs[o]],
-                                               sweep->errors[step->outputs[o]],
-                                               sweep->values[step->outputs[o]].count);
-    handed->carried = measure_handed(step, handed);
-    return ULP_OK;
-}
-
-static void finish_step(const struct ulp_step *step, struct handed *handed)
-{
-    const struct ulp_reverse *sweep = handed->sweep;
-    for (size_t i = 0; i < step->input_count; i++)
-        sweep->stopped[step->number] |= !handed->derived && handed->owed[i];
-    if (sweep->errors)
-        sweep->remainders[step->number] = handed->wanted - handed->carried;
-    hand_on(step, handed);
-}
-
 /* handed: of the sweeps in which the step is owed something. */
 static enum ulp_status reverse_step(struct course *course, const struct ulp_step *step,
-                                    struct handed *handed, size_t count, struct ulp_error *error)
+                                    struct ulp_handed *handed, size_t count,
+                                    struct ulp_error *error)
 {
     const struct ulp_reverse *sweep = course->sweep;
     const bool cast = ulp_casts_amounts(sweep->plan->main, step) &&
@@ -375,24 +304,31 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     enum ulp_status status = ulp_arena_create(&arena, sweep->budget, error);
     if (status != ULP_OK)
         return status;
+    double **slopes = ulp_arena_take(arena, step->input_count + 1, sizeof *slopes);
+    if (!slopes)
+        status = ulp_out_of_memory(error);
     for (size_t h = 0; h < count && status == ULP_OK; h++) {
         handed[h].owed = ulp_arena_take(arena, step->input_count + 1, sizeof *handed->owed);
         if (!handed[h].owed)
             status = ulp_out_of_memory(error);
         else if (cast)
-            status = copy_cotangents(step, &handed[h], error);
+            status = ulp_handed_copy(step, &handed[h], error);
     }
     if (status == ULP_OK && !cast)
-        status = reverse_at(course, step, 0, 1, true, handed, count, error);
-    for (size_t h = 0; h < count && status == ULP_OK; h++)
-        status = weigh_step(step, &handed[h], error);
+        status = reverse_at(course, step, 0, 1, true, slopes, handed, count, error);
     if (status == ULP_OK)
-        status = refine(course, step, arena, handed, count, error);
+        status = ulp_handed_apply_slopes(step, slopes, handed, count, error);
+    for (size_t h = 0; h < count && status == ULP_OK; h++)
+        status = ulp_handed_weigh(step, &handed[h], error);
+    if (status == ULP_OK)
+        status = refine(course, step, arena, slopes, handed, count, error);
     for (size_t h = 0; h < count; h++) {
         if (status == ULP_OK)
-            finish_step(step, &handed[h]);
-        free_handed(step, &handed[h]);
+            ulp_handed_finish(step, &handed[h]);
+        ulp_handed_free(step, &handed[h]);
     }
+    for (size_t i = 0; slopes && i < step->input_count; i++)
+        ulp_free(slopes[i]);
     ulp_arena_free(arena);
     return status;
 }
@@ -411,7 +347,7 @@ static size_t find_owing(const struct course *course, const struct ulp_step *ste
     size_t found = 0;
     for (size_t g = 0; g < course->count && !step->folded; g++)
         if (is_owed(&course->sweep[g], step))
-            course->handed[found++] = (struct handed){.sweep = &course->sweep[g]};
+            course->handed[found++] = (struct ulp_handed){.sweep = &course->sweep[g]};
     return found;
 }
 
@@ -419,7 +355,7 @@ static enum ulp_status visit_step(struct course *course, const struct ulp_step *
                                   struct ulp_error *error)
 {
     const struct ulp_reverse *sweep = course->sweep;
-    struct handed *handed = course->handed;
+    struct ulp_handed *handed = course->handed;
     const size_t owing = find_owing(course, step);
     enum ulp_status status = ULP_OK;
     if (owing) {

@@ -1,0 +1,134 @@
+#include "run/pass/handed.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "ops/product/quantize_rows.h"
+#include "run/pass/cross_steps.h"
+#include "run/pass/weigh.h"
+
+enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **slopes,
+                                        struct ulp_handed *handed, size_t count,
+                                        struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const double *slope = slopes[i];
+        for (size_t h = 0; h < count && slope && status == ULP_OK; h++) {
+            const struct ulp_reverse *sweep = handed[h].sweep;
+            const double *cotangents = sweep->cotangents[step->outputs[0]];
+            const size_t elements = sweep->values[step->inputs[i]].count;
+            const bool read = elements == sweep->values[step->outputs[0]].count;
+            void *memory = handed[h].owed[i];
+            handed[h].derived = true;
+            if (!memory)
+                status = ulp_allocate_zero(&memory, elements, sizeof(double), sweep->budget,
+                                           "cotangents", error);
+            double *owed = handed[h].owed[i] = memory;
+            for (size_t e = 0; e < elements && read && status == ULP_OK; e++)
+                owed[e] += slope[e] * cotangents[e];
+        }
+        ulp_free(slopes[i]);
+        slopes[i] = NULL;
+    }
+    return status;
+}
+
+double ulp_handed_measure(const struct ulp_step *step, const struct ulp_handed *handed)
+{
+    const struct ulp_reverse *sweep = handed->sweep;
+    double sum = 0;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (handed->owed[i])
+            sum += ulp_weigh_errors(sweep->pool, handed->owed[i], sweep->errors[step->inputs[i]],
+                                    sweep->values[step->inputs[i]].count);
+    return sum;
+}
+
+void ulp_handed_free(const struct ulp_step *step, struct ulp_handed *handed)
+{
+    for (size_t i = 0; handed->owed && i < step->input_count; i++)
+        ulp_free(handed->owed[i]);
+}
+
+/* A derivative that is infinite (of a root at 0), or that times 0, says nothing of an error: such
+ * an element hands nothing on, and what is not explained so is missing at this step alone. */
+void ulp_handed_drop_infinite(const struct ulp_step *step, const struct ulp_handed *handed)
+{
+    const struct ulp_tensor *values = handed->sweep->values;
+    for (size_t i = 0; i < step->input_count; i++)
+        for (size_t e = 0; handed->owed[i] && e < values[step->inputs[i]].count; e++)
+            handed->owed[i][e] = fabs(handed->owed[i][e]) <= DBL_MAX ? handed->owed[i][e] : 0;
+}
+
+/* Of a Cast of amounts. */
+enum ulp_status ulp_handed_copy(const struct ulp_step *step, struct ulp_handed *handed,
+                                struct ulp_error *error)
+{
+    const struct ulp_reverse *sweep = handed->sweep;
+    const size_t count = sweep->values[step->outputs[0]].count;
+    void *owed;
+    const enum ulp_status status =
+        ulp_allocate(&owed, count, sizeof(double), sweep->budget, "cotangents", error);
+    if (status != ULP_OK)
+        return status;
+    if (count)
+        memcpy(owed, sweep->cotangents[step->outputs[0]], count * sizeof(double));
+    handed->owed[0] = owed;
+    handed->derived = true;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed *handed,
+                                 struct ulp_error *error)
+{
+    const struct ulp_reverse *sweep = handed->sweep;
+    enum ulp_status status = ULP_OK;
+    ulp_handed_drop_infinite(step, handed);
+    if (ulp_is_quantizer(step->bound.op))
+        status = ulp_cross_steps(handed->sweep, step, handed->owed[0], error);
+    if (status != ULP_OK || !sweep->errors)
+        return status;
+    handed->wanted = -handed->introduced;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            handed->wanted += ulp_weigh_errors(sweep->pool, sweep->cotangents[step->outputs[o]],
+                                               sweep->errors[step->outputs[o]],
+                                               sweep->values[step->outputs[o]].count);
+    handed->carried = ulp_handed_measure(step, handed);
+    return ULP_OK;
+}
+
+static void hand_on(const struct ulp_step *step, struct ulp_handed *handed)
+{
+    const struct ulp_reverse *sweep = handed->sweep;
+    for (size_t i = 0; i < step->input_count; i++) {
+        const int slot = step->inputs[i];
+        const double *from = handed->owed[i];
+        if (!from)
+            continue;
+        const size_t count = sweep->values[slot].count;
+        bool *passed = &sweep->passed[step->number];
+        for (size_t e = 0; e < count && !*passed; e++)
+            *passed = from[e] != 0;
+        if (!sweep->cotangents[slot]) { /* the first to owe the value something */
+            sweep->cotangents[slot] = handed->owed[i];
+            handed->owed[i] = NULL;
+            continue;
+        }
+        for (size_t e = 0; e < count; e++)
+            sweep->cotangents[slot][e] += from[e];
+    }
+}
+
+void ulp_handed_finish(const struct ulp_step *step, struct ulp_handed *handed)
+{
+    const struct ulp_reverse *sweep = handed->sweep;
+    for (size_t i = 0; i < step->input_count; i++)
+        sweep->stopped[step->number] |= !handed->derived && handed->owed[i];
+    if (sweep->errors)
+        sweep->remainders[step->number] = handed->wanted - handed->carried;
+    hand_on(step, handed);
+}
