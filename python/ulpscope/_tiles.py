@@ -23,7 +23,8 @@ def _tile(tile: dict[str, Any]) -> str:
 
 def page(parts: list[dict[str, Any]], text: str) -> str:
     """parts: what the report has "tiles" of, itself or its arithmetics, of which the worst is shown."""
-    worst = min(parts, key=lambda part: min((_LEVELS.index(tile["level"]) for tile in part["tiles"]), default=len(_LEVELS)), default={"tiles": []})
+    none: dict[str, Any] = {"tiles": []}
+    worst: dict[str, Any] = min(parts, key=lambda part: min((_LEVELS.index(tile["level"]) for tile in part["tiles"]), default=len(_LEVELS)), default=none)
     headline = worst.get("headline") or text.partition("\n")[0]
     row = f'<div style="display:flex;flex-wrap:wrap;gap:8px;margin:8px 0">{"".join(map(_tile, worst["tiles"]))}</div>' if worst["tiles"] else ""
     return f"<div><strong>{html.escape(headline)}</strong>{row}<details{'' if row else ' open'}><summary>in full</summary><pre>{html.escape(text)}</pre></details></div>"
