@@ -5,6 +5,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/budget.h"
+#include "run/kept.h"
 #include "run/pass/backward.h"
 #include "run/pass/weigh.h"
 
@@ -347,7 +348,8 @@ static size_t count_together(const struct ulp_attributor *attributor,
     const struct ulp_plan *plan = attributor->plan;
     const double limit = (double)ulp_budget_limit(attributor->budget);
     size_t most = 1;
-    if (limit != 0 && (double)ulp_budget_used(attributor->budget) + ULP_TUNE_SWEPT_BYTES +
+    if (limit != 0 && (double)ulp_budget_used(attributor->budget) -
+                              (double)ulp_kept_spare(plan->kept) + ULP_TUNE_SWEPT_BYTES +
                               ulp_plan_peak(plan, true, NULL) >
                           limit)
         return 1;

@@ -202,7 +202,7 @@ struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch)
 
 size_t ulp_kept_spare(struct ulp_kept *kept)
 {
-    return kept ? ulp_budget_spare(&kept->memory[0]) + ulp_budget_spare(&kept->memory[1]) : 0;
+    return ulp_budget_spare(&kept->memory[0]) + ulp_budget_spare(&kept->memory[1]);
 }
 
 size_t ulp_kept_bytes(const struct ulp_kept *kept)

@@ -29,7 +29,7 @@ size_t ulp_kept_bytes(const struct ulp_kept *kept);
 /* What keeps the blocks of memory that a run has freed, its values' or its scratch's, until the
  * next. */
 struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch);
-/* The bytes of these that the root is charged for, though a run can have them. NULL: 0. */
+/* The bytes of these, which the root is charged for, though a run can have them. */
 size_t ulp_kept_spare(struct ulp_kept *kept);
 
 /* Where the values of a lane of the main graph are among those of all lanes. */

@@ -180,6 +180,41 @@ START_TEST(kept_blocks_are_handed_over)
 }
 END_TEST
 
+/* Three runs at once, again and again, take blocks from one store and hand them over to it: it
+ * holds no more than they had in use, where the first one to come once took all of it. */
+START_TEST(what_is_handed_over_does_not_grow)
+{
+    enum { RUNS = 3, BLOCKS = 4, ROUNDS = 10 };
+    struct ulp_budget root = {0}, store = {0};
+    struct ulp_error error;
+    ulp_budget_open(&store, &root);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct ulp_budget runs[RUNS] = {0};
+        void *blocks[RUNS][BLOCKS];
+        for (int r = 0; r < RUNS; r++) {
+            runs[r].keeps_blocks = true;
+            ulp_budget_open(&runs[r], &root);
+            ulp_budget_hand_over(&store, &runs[r]);
+            for (int b = 0; b < BLOCKS; b++)
+                ck_ulp_ok(ulp_allocate(&blocks[r][b], (size_t)(b + 1) << 18, 1, &runs[r], "block",
+                                       &error),
+                          error);
+        }
+        const size_t used = runs[0].used_bytes;
+        ck_assert_uint_eq(root.used_bytes, RUNS * used);
+        for (int r = 0; r < RUNS; r++) {
+            for (int b = 0; b < BLOCKS; b++)
+                ulp_free(blocks[r][b]);
+            ulp_budget_hand_over(&runs[r], &store);
+            ulp_budget_close(&runs[r]);
+        }
+        ck_assert_uint_eq(ulp_budget_spare(&store), RUNS * used);
+    }
+    ulp_budget_close(&store);
+    ck_assert_uint_eq(root.used_bytes, 0);
+}
+END_TEST
+
 /* A large block is the system's again once it is freed and not kept: mincore knows no such page. */
 START_TEST(large_blocks_are_given_back)
 {
@@ -455,6 +490,7 @@ int main(void)
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, kept_blocks_serve_smaller_requests_at_the_peak);
     tcase_add_test(tests, kept_blocks_are_handed_over);
+    tcase_add_test(tests, what_is_handed_over_does_not_grow);
     tcase_add_test(tests, large_blocks_are_given_back);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);

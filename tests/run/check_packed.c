@@ -12,6 +12,7 @@
 #include "base/text/text.h"
 #include "load/load.h"
 #include "run/kept.h"
+#include "run/plan/plan.h"
 #include "tests/support/networks.h"
 #include "tests/support/proto.h"
 
@@ -357,6 +358,33 @@ START_TEST(counts_are_found_again)
 }
 END_TEST
 
+/* The blocks that runs leave can be had again: what the next is said to need is what the first was.
+ */
+START_TEST(blocks_left_do_not_change_what_runs_need)
+{
+    struct proto graph = {0};
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    unsigned long long hash;
+    add_constant(&graph, "c", 3, (const int64_t[]){20, 1, 1});
+    add_node(&graph, "Mul", "large", "x c", "a");
+    add_node(&graph, "Tanh", "larger", "a", "b");
+    add_node(&graph, "ReduceMax", "small", "b", "y");
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 1, 1});
+    struct ulp_model *model = load(&graph, 2, (const int64_t[]){64, 64}, &inputs);
+    struct ulp_plan *plan = plan_named(model, &inputs, "fp32");
+    const double needs = ulp_plan_peak(plan, false, NULL);
+    ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
+    for (int run = 0; run < 3; run++)
+        ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, NULL, &error), error);
+    ck_assert_uint_ge(ulp_kept_spare(plan->kept), 20 * 64 * 64 * sizeof(float));
+    ck_assert_double_eq(ulp_plan_peak(plan, false, NULL), needs);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("packed");
@@ -366,6 +394,7 @@ int main(void)
     tcase_add_test(tests, tensors_come_first);
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
     tcase_add_test(tests, runs_leave_weights);
+    tcase_add_test(tests, blocks_left_do_not_change_what_runs_need);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
     suite_add_tcase(suite, tests);

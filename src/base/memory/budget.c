@@ -123,13 +123,17 @@ static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t wa
     return best;
 }
 
-/* Does what is in use, kept and `more` not fit below the peak, or below what another budget had
- * kept? */
+/* The peak, or that of those whose blocks were handed over to it. */
+static size_t find_room(const struct ulp_budget *budget)
+{
+    const size_t peak = atomic_load(&budget->peak_bytes);
+    return peak < budget->room_bytes ? budget->room_bytes : peak;
+}
+
+/* Does what is in use, kept and `more` not fit below that? */
 static bool is_over_peak(const struct ulp_budget *budget, size_t more)
 {
-    const size_t peak = atomic_load(&budget->peak_bytes),
-                 most = peak < budget->room_bytes ? budget->room_bytes : peak;
-    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more > most;
+    return atomic_load(&budget->used_bytes) + budget->kept_bytes + more > find_room(budget);
 }
 
 /* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
@@ -194,14 +198,19 @@ void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to)
 {
     if (!from->root || from->root != to->root)
         return;
-    for (struct ulp_kept_block block; (block = take_oldest(from)).bytes;) {
+    ulp_spin_lock(&from->locked);
+    const size_t room = find_room(from);
+    ulp_spin_unlock(&from->locked);
+    bool wants = true;
+    for (struct ulp_kept_block block; wants && (block = take_oldest(from)).bytes;) {
         ulp_spin_lock(&to->locked);
         const bool fits = to->kept_count < ULP_BUDGET_BLOCKS;
+        to->room_bytes = room > to->room_bytes ? room : to->room_bytes;
         if (fits) {
             to->kept[to->kept_count++] = block;
             to->kept_bytes += block.bytes;
-            to->room_bytes = to->kept_bytes > to->room_bytes ? to->kept_bytes : to->room_bytes;
         }
+        wants = !to->keeps_blocks || to->kept_bytes < to->room_bytes;
         ulp_spin_unlock(&to->locked);
         if (!fits)
             free_block(to, block);

@@ -26,7 +26,7 @@ struct ulp_budget {
     struct ulp_budget *root; /* NULL: this is one */
     ulp_spin locked;         /* guards the kept blocks: held for ULP_BUDGET_BLOCKS entries */
     size_t kept_bytes, kept_count;
-    size_t room_bytes; /* the most that was kept of blocks handed over */
+    size_t room_bytes; /* the largest peak of those that handed blocks over */
     struct ulp_kept_block {
         void *block;
         size_t bytes;
@@ -42,8 +42,10 @@ struct ulp_budget {
  * which gives kept blocks back to the system. */
 void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root);
 void ulp_budget_close(struct ulp_budget *budget);
-/* Kept blocks become another's of the same root, which keeps them whatever its peak is: memory that
- * the system has given once is faster than new pages. */
+/* Kept blocks become another's of the same root, which keeps them whatever its own peak is: memory
+ * that the system has given once is faster than new pages. One that keeps blocks itself takes what
+ * the largest peak of those that handed over needs, and leaves the rest: where several runs at once
+ * hand over to one store and take from it, it never grows beyond what they had in use. */
 void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to);
 size_t ulp_budget_spare(struct ulp_budget *budget); /* bytes of kept blocks */
 /* reclaim is called before an allocation fails anywhere in the family. It frees memory charged to

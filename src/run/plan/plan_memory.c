@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/kept.h"
 #include "run/lane.h"
 
 /* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
@@ -124,7 +123,7 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
 double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node)
 {
     double live = (double)plan->model->budget.used_bytes + (double)plan->budget.used_bytes +
-                  (double)plan->constants.used_bytes - (double)ulp_kept_spare(plan->kept);
+                  (double)plan->constants.used_bytes;
     const struct ulp_block *block = plan->main;
     for (size_t i = 0; i < block->input_count; i++)
         live += lanes_bytes(plan, block, block->inputs[i]);
