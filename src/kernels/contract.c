@@ -68,7 +68,9 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
         return ulp_contract_wide(arithmetic, problem, pool, error);
     if (arithmetic->weights.name[0])
         return contract_back(arithmetic, problem, problem->weights, pool, error);
-    if (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1)) {
+    /* sums of nothing have no scales, either */
+    if (problem->k == 0 ||
+        (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1))) {
         const struct ulp_arithmetic scalar = without_unit(arithmetic);
         struct ulp_chains chains = ulp_chains_make(&scalar, problem);
         return ulp_chains_run(&chains, &scalar, problem, ulp_cpu_features(), pool, error);

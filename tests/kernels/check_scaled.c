@@ -405,6 +405,37 @@ START_TEST(what_is_not_finite)
 }
 END_TEST
 
+/* A sum of no products is 0 in every format, those of a single row too. */
+START_TEST(sums_of_nothing)
+{
+    static const char *const names[] = {"bf16,factor=mxfp8",
+                                        "bf16,factor=mxfp4",
+                                        "bf16,factor=nvfp4",
+                                        "bf16,factor=fp8-row",
+                                        "bf16,factor=fp8-tensor",
+                                        "bf16,factor=fp8-1x128",
+                                        "bf16,factor=mxfp6",
+                                        "bf16,factor=fp8-128x128",
+                                        "bf16,weights=nvfp4",
+                                        "fp32,factor=nvfp4",
+                                        "trt11:nvfp4"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        for (size_t m = 1; m <= 3; m += 2) {
+            uint64_t state = 1;
+            struct ulp_error error;
+            struct product p = make(m, 5, 0, &state, 2);
+            const struct ulp_arithmetic arithmetic = test_arithmetic(names[i]);
+            set_problem(&p);
+            for (size_t j = 0; j < m * 5; j++)
+                ((float *)p.out.data)[j] = NAN;
+            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            for (size_t j = 0; j < m * 5; j++)
+                ck_expect(((float *)p.out.data)[j] == 0, "%s: %zu", names[i], j);
+            unmake(&p);
+        }
+}
+END_TEST
+
 /* A convolution's lines, which share cells, give the bits of the same lines copied one by one. */
 START_TEST(cells_that_lines_share)
 {
@@ -474,6 +505,7 @@ int main(void)
     tcase_add_test(tests, products_of_an_h200);
     tcase_add_test(tests, rules_of_scales);
     tcase_add_test(tests, what_is_not_finite);
+    tcase_add_test(tests, sums_of_nothing);
     tcase_add_test(tests, cells_that_lines_share);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
