@@ -106,8 +106,11 @@ void ulp_lint_scale_axis(struct ulp_lint *lint, struct ulp_lint_place place)
         value = ulp_lint_output(reader, 0);
         reader = ulp_lint_only_reader(reader);
     }
-    if (reader.node &&
-        ulp_stored_astray(&q, reader.node, ulp_lint_input(reader, 1) == value, transposed) >= 0)
+    size_t input = 0;
+    while (reader.node && input < reader.node->input_count &&
+           ulp_lint_input(reader, input) != value)
+        input++;
+    if (reader.node && ulp_stored_astray(&q, reader.node, input, transposed) >= 0)
         ulp_lint_add(lint, place, NULL,
                      "blocks of %zu lie along axis %d, and '%s' (%s) sums along the other one",
                      q.run, q.axis, reader.node->name, reader.node->op_type);

@@ -49,7 +49,7 @@ static bool is_product(const struct ulp_graph *graph, const struct ulp_node *nod
 
 static size_t count_channels(const struct ulp_graph *graph, const struct ulp_node *node)
 {
-    return (size_t)graph->values[node->inputs[1]].initializer->dims[ulp_summed_axis(node, true, 2)];
+    return (size_t)graph->values[node->inputs[1]].initializer->dims[ulp_summed_axis(node, 1, 2)];
 }
 
 static enum ulp_status look_at_node(void *context, const struct ulp_event *event,
@@ -148,7 +148,7 @@ static bool make_edit(const struct smoothing *s, struct ulp_smooth *item, const 
     const struct ulp_graph *graph = s->plan->model->graph;
     const struct ulp_node *node = item->node;
     const struct ulp_tensor *weights = graph->values[node->inputs[1]].initializer;
-    const int axis = ulp_summed_axis(node, true, 2);
+    const int axis = ulp_summed_axis(node, 1, 2);
     const int64_t channels = (int64_t)item->channels;
     int *powers = ulp_arena_take(s->memory, item->channels, sizeof *powers);
     struct ulp_edit_part *parts = ulp_arena_take(s->memory, 2, sizeof *parts);

@@ -112,8 +112,11 @@ bool ulp_stored_is_loose(const struct ulp_stored *stored, const struct ulp_tenso
     return out->count > 0 && out->count * 4 <= out->blocks;
 }
 
-int ulp_summed_axis(const struct ulp_node *reader, bool second, int rank)
+int ulp_summed_axis(const struct ulp_node *reader, size_t input, int rank)
 {
+    const bool second = input == 1;
+    if (input > 1) /* a bias */
+        return -1;
     if (strcmp(reader->op_type, "MatMul") == 0)
         return rank < 2 ? 0 : second ? rank - 2 : rank - 1;
     if (strcmp(reader->op_type, "Gemm") == 0)
@@ -122,13 +125,13 @@ int ulp_summed_axis(const struct ulp_node *reader, bool second, int rank)
     return strcmp(reader->op_type, "Conv") == 0 && second ? 1 : -1;
 }
 
-int ulp_stored_astray(const struct ulp_stored *stored, const struct ulp_node *reader, bool second,
+int ulp_stored_astray(const struct ulp_stored *stored, const struct ulp_node *reader, size_t input,
                       bool transposed)
 {
     const int rank = stored->values->rank;
     if (!stored->blocked || rank < 2 || *reader->domain || (transposed && rank != 2))
         return -1;
-    const int summed = ulp_summed_axis(reader, second, rank),
+    const int summed = ulp_summed_axis(reader, input, rank),
               own = transposed && summed >= 0 ? 1 - summed : summed;
     return own == stored->axis ? -1 : own;
 }

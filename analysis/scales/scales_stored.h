@@ -38,11 +38,12 @@ struct ulp_stored_loose {
  * were rounded. False of other than blocks, and where zero points (NULL: none) move codes. */
 bool ulp_stored_is_loose(const struct ulp_stored *stored, const struct ulp_tensor *zero,
                          struct ulp_stored_loose *out);
-/* The axis of a factor of that rank along which its reader sums; -1: not known. */
-int ulp_summed_axis(const struct ulp_node *reader, bool second, int rank);
+/* The axis of that input of that rank along which its reader sums; -1: it is no factor, or not
+ * known. */
+int ulp_summed_axis(const struct ulp_node *reader, size_t input, int rank);
 /* The axis of the values themselves, which the reader may have behind a Transpose, if blocks lie
  * along another one; -1: they lie well, or that is not known. */
-int ulp_stored_astray(const struct ulp_stored *stored, const struct ulp_node *reader, bool second,
+int ulp_stored_astray(const struct ulp_stored *stored, const struct ulp_node *reader, size_t input,
                       bool transposed);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/error.h"
 #include "ops/product/quantize_rows.h"
 
-/* The only step that reads the slot, and whether by its second input; NULL: none, or several. */
-static const struct ulp_step *find_reader(const struct ulp_block *block, int slot, bool *second)
+/* The only step that reads the slot, and by which input; NULL: none, or several. */
+static const struct ulp_step *find_reader(const struct ulp_block *block, int slot, size_t *input)
 {
     const struct ulp_step *only = NULL;
     for (size_t s = 0; s < block->step_count; s++)
@@ -17,7 +17,7 @@ static const struct ulp_step *find_reader(const struct ulp_block *block, int slo
             if (only)
                 return NULL;
             only = &block->steps[s];
-            *second = i == 1;
+            *input = i;
         }
     return only;
 }
@@ -33,7 +33,8 @@ static bool look(const struct ulp_block *block, const struct ulp_step *step,
                                         : NULL;
     struct ulp_stored stored;
     struct ulp_stored_loose loose;
-    bool second = false, transposed = false;
+    size_t input = 0;
+    bool transposed = false;
     if (!codes || !scale || !ulp_stored_read(step->bound.node, codes, scale, &stored))
         return false;
     if (ulp_stored_is_loose(&stored, zero, &loose)) {
@@ -43,14 +44,14 @@ static bool look(const struct ulp_block *block, const struct ulp_step *step,
     out->blocks = loose.blocks;
     out->axis = stored.axis;
     out->summed = out->reader = -1;
-    const struct ulp_step *reader = find_reader(block, step->outputs[0], &second);
+    const struct ulp_step *reader = find_reader(block, step->outputs[0], &input);
     if (reader && strcmp(reader->bound.op->name, "Transpose") == 0) {
         transposed = true;
-        reader = find_reader(block, reader->outputs[0], &second);
+        reader = find_reader(block, reader->outputs[0], &input);
     }
     if (reader) {
         out->reader = (ptrdiff_t)reader->number;
-        out->summed = ulp_stored_astray(&stored, reader->bound.node, second, transposed);
+        out->summed = ulp_stored_astray(&stored, reader->bound.node, input, transposed);
     }
     return out->loose || out->summed >= 0;
 }

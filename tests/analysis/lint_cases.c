@@ -551,6 +551,16 @@ const struct lint_case lint_cases[] = {
          "(float[1,2] x) => (float[1,2] y) <int8[2,2] w = {127, 1, 100, 2}, float[2,1] s = {1, 1}> "
          "{ [d] d = DequantizeLinear <axis = 1, block_size = 2> (w, s) [m] y = MatMul(x, d) }",
      .clean = SCALES("1, 1", "127, 1, 100, 2", "0", "2")},
+    {.rule = "scale-axis", /* a bias is summed along no axis */
+     .opset = 21,
+     .count = 1,
+     .says = "d: blocks of 2 lie along axis 0, and 'm' (Gemm) sums along the other one",
+     .found = "(float[2,2] x, float[2,2] c) => (float[2,2] y) <int8[2,2] w = {127, 1, 100, 2}, "
+              "float[1,2] s = {1, 1}> { [d] d = DequantizeLinear <axis = 0, block_size = 2> (w, s) "
+              "[m] y = Gemm(d, x, c) }",
+     .clean = "(float[2,2] x, float[2,2] c) => (float[2,2] y) <int8[2,2] w = {127, 1, 100, 2}, "
+              "float[1,2] s = {1, 1}> { [d] d = DequantizeLinear <axis = 0, block_size = 2> (w, s) "
+              "[m] y = Gemm(c, x, d) }"},
     {.rule = "scale-off",
      .opset = 21,
      .count = 1,
