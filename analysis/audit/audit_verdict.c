@@ -181,7 +181,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
             ulp_text_add(&text, " (%s)", ulp_task_name(worst->judged.task));
         ulp_text_add(&text, ": %s", worst->judged.text);
         if (out->grade != ULP_GRADE_NOT && isfinite(worst->judged.sqnr_db) &&
-            !strstr(worst->judged.text, " dB"))
+            !worst->entire.nonfinite && !strstr(worst->judged.text, " dB"))
             ulp_text_add(&text, ", at %.1f dB", worst->judged.sqnr_db);
         if (out->grade != worst->judged.grade)
             ulp_text_add(&text, ", and yet a node overflows");

@@ -257,7 +257,8 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     for (size_t i = SHARES_SHOWN; i < count; i++)
         rest += order[i]->share + order[i]->decision;
     if (count > SHARES_SHOWN)
-        ulp_text_add(page->out, "  %10s  %zu more nodes\n", PERCENT(rest), count - SHARES_SHOWN);
+        ulp_text_add(page->out, "  %10s  %zu more node%s\n", PERCENT(rest), count - SHARES_SHOWN,
+                     count - SHARES_SHOWN == 1 ? "" : "s");
     ulp_text_add(page->out, "  %10s  rounding the inputs\n  %10s  sum%s\n",
                  PERCENT(attribution->inputs), ULP_FIGURE("%.1f%%", 100 * attribution->sum),
                  columns.decided ? " with decisions" : "");

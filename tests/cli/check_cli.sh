@@ -58,6 +58,41 @@ expect 0 "the arithmetics of a runtime" "$program" audit "$model" -i "$inputs" -
 shows out "tf32@a100" "the arithmetics of a runtime"
 shows out "assumed: FP16 kernels add products in FP16" "the arithmetics of a runtime"
 shows out "times as large with adds in FP32 as with adds in FP16" "the arithmetics of a runtime"
+# One verdict over the target, of verdicts that are those of report.json; the report is of the worst, with --all of each.
+cat >target.py <<'END'
+import json, re, sys
+text, report, every = open(sys.argv[1]).read(), json.load(open(sys.argv[2])), sys.argv[3:] == ['all']
+lanes = {lane['name']: re.match('fine|borderline|broken|not judged|no output', lane['headline'][len(lane['name']) + 2:])[0] for lane in report['lanes']}
+rows = {row[3]: row for row in re.findall(r'^ *((-|not finite|[0-9.-]+)) +(fine|borderline|broken|not judged) +(\S+)$', text, re.M)}
+headlines = [name for name in lanes if re.search('^' + re.escape(name) + ': ', text, re.M)]
+if every:
+    assert not rows and headlines == list(lanes), (rows, headlines)
+    sys.exit()
+assert {name: row[2] for name, row in rows.items()} == {name: grade.replace('no output', 'not judged') for name, grade in lanes.items()}, (rows, lanes)
+most = max((row[2] for row in rows.values()), key=['fine', 'not judged', 'borderline', 'broken'].index)
+count = sum(row[2] == most for row in rows.values())
+said, why = text.splitlines()[:2]
+assert said.endswith(f': fine in each of its {len(lanes)} arithmetics' if most == 'fine' else f': {most} in {count} of its {len(lanes)} arithmetics'), said
+worst = re.match('  why   the worst is ([^ ]+): ', why)[1]
+assert headlines == [worst] and rows[worst][2] == most, (worst, headlines)
+judged = {lane['name']: {output['name']: output for output in lane['outputs']} for lane in report['lanes']}
+for name, (decibels, *_) in rows.items():
+    outputs = judged[name].values()
+    if decibels == 'not finite':
+        assert any(output['entire']['nonfinite'] for output in outputs), name
+    elif decibels != '-':
+        assert any(f"{output['judged']['sqnr_db']:.1f}" == decibels and not output['entire']['nonfinite'] for output in outputs if output['judged']['sqnr_db'] is not None), (name, decibels)
+END
+target() { # NAME ARGUMENT...
+    local name=$1
+    shift
+    expect 0 "$name" "$program" audit "$@" -q --no-attribute --json target.json
+    python3 target.py out target.json || fail "$name: $(cat out)"
+    expect 0 "$name, all" "$program" audit "$@" -q --no-attribute --all --json target.json
+    python3 target.py out target.json all || fail "$name, all: $(cat out)"
+}
+target "one verdict over a target" "$model" -i "$inputs" --for trt10@a100
+expect 2 "all of no target" "$program" audit "$model" -i "$inputs" -a fp16 --all
 for runtime in torch ort trt8 trt10 trt11 torch-compile@a100 ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-gpu qnn; do
     expect 0 "the arithmetics of $runtime" "$program" audit "$model" -i "$inputs" --for $runtime -q --no-attribute
     shows out "assumed: " "the arithmetics of $runtime"

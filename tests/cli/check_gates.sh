@@ -140,6 +140,12 @@ expect 2 "scales: two shapes" "$program" scales rms.onnx --shape x=2x8 --shape x
 # A figure of the finite elements says nothing of the one that is not.
 shut "audit: one infinite element" "output y" "is not finite where the reference is" gate audit square.onnx big.npz
 shut "junit: one infinite element" "output y" "is not finite where the reference is" gate junit square.onnx big.npz
+expect 0 "target: one infinite element" "$program" audit square.onnx -i big.npz --for trt10 -q --no-attribute
+shows out "not finite  broken      trt10:fp16" "target: one infinite element"
+! grep -E "dB$" out | grep -q "the worst" || fail "target: decibels of an output that is not finite"
+expect 0 "target: NaN among the inputs" "$program" audit square.onnx -i nan.npz --for trt10 -q --no-attribute
+shows out "trt10: not judged in 5 of its 5 arithmetics" "target: NaN among the inputs"
+shows out "  do    give inputs that are finite" "target: NaN among the inputs"
 shut "doctor: one infinite element" "1 element is not finite where the reference is" "output y" gate doctor square.onnx big.npz
 shut "doctor: a decision" "output g" "2 of 4 integers differ" gate doctor decided.onnx near.npz
 

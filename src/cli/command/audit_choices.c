@@ -1,4 +1,5 @@
 /* `audit --for` and `--fuse-compare`: which arithmetics they audit, and what is said of them. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/text/shown.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 
@@ -103,80 +103,100 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
 }
 
 /* Broken before borderline, what is not judged and fine. */
-static int weigh(enum ulp_grade grade)
+static const enum ulp_grade order[] = {ULP_GRADE_FINE, ULP_GRADE_NOT, ULP_GRADE_BORDERLINE,
+                                       ULP_GRADE_BROKEN};
+#define GRADES (sizeof order / sizeof *order)
+
+static size_t weigh(enum ulp_grade grade)
 {
-    return grade == ULP_GRADE_BROKEN       ? 3
-           : grade == ULP_GRADE_BORDERLINE ? 2
-           : grade == ULP_GRADE_FINE       ? 0
-                                           : 1;
+    size_t weight = 0;
+    while (order[weight] != grade)
+        weight++;
+    return weight;
 }
 
-/* The output that is judged worst; NULL: there is none. */
-static const struct ulp_audit_output *find_worst(const struct ulp_audit_lane *lane)
+/* Of the output that the verdict is of; infinite: it has none, negative: it is not finite. */
+static double find_decibels(const struct ulp_audit_lane *lane, const struct ulp_verdict *verdict)
 {
-    const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < lane->outputs.output_count; o++) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
-        const int more = worst ? weigh(output->judged.grade) - weigh(worst->judged.grade) : 1;
-        if (more > 0 || (more == 0 && output->judged.sqnr_db < worst->judged.sqnr_db))
-            worst = output;
+        if (output->name == verdict->output)
+            return output->entire.nonfinite           ? -(double)INFINITY
+                   : isfinite(output->judged.sqnr_db) ? output->judged.sqnr_db
+                                                      : (double)INFINITY;
     }
-    return worst;
+    return (double)INFINITY;
 }
 
-static void print_worst(const struct audit_options *options, const struct ulp_audit_lane *lane)
+static void print_counts(const struct audit_options *options, const size_t *counts, size_t all)
 {
-    const struct ulp_audit_output *output = find_worst(lane);
-    char name[64];
-    if (output && isfinite(output->judged.sqnr_db))
-        say(stdout, "  why   the worst, %s, has %s at %.1f dB\n", lane->name,
-            ulp_show_end(name, sizeof name, output->name, 24), output->judged.sqnr_db);
+    size_t most = GRADES - 1;
+    while (most && !counts[most])
+        most--;
+    if (most)
+        say(stdout, "%s: %s in %zu of its %zu arithmetics\n", options->target,
+            ulp_grade_name(order[most]), counts[most], all);
     else
-        say(stdout, "  why   the worst is %s\n", lane->name);
-    if (output && output->judged.grade == ULP_GRADE_FINE)
+        say(stdout, "%s: fine in each of its %zu arithmetics\n", options->target, all);
+}
+
+static void print_worst(const struct audit_options *options, const struct ulp_audit *audit,
+                        const struct ulp_audit_lane *lane, const struct ulp_verdict *verdict)
+{
+    say(stdout, "  why   the worst is %s: %s\n", lane->name, verdict->text);
+    if (verdict->grade == ULP_GRADE_FINE)
         say(stdout, "  do    nothing\n\n");
-    else
+    else if (verdict->grade != ULP_GRADE_NOT)
         say(stdout, "  do    try ulpscope fix --for %s; ulpscope doctor says why\n\n",
             options->target);
+    else
+        say(stdout, "  do    give inputs %s\n\n",
+            audit->nonfinite_input_count && !audit->nonfinite_inputs_meant
+                ? "that are finite"
+                : "of which an output has elements");
 }
 
-void print_target(const struct audit_options *options, const struct ulp_audit *audit, size_t *worst)
+enum ulp_status print_target(const struct audit_options *options, const struct ulp_audit *audit,
+                             size_t *worst, struct ulp_error *error)
 {
-    size_t counts[4] = {0}, *broken = &counts[3], *fine = &counts[0];
-    const struct ulp_audit_output *most = NULL;
+    size_t counts[GRADES] = {0}, judged = 0, heaviest = 0;
+    double least = (double)INFINITY;
+    enum ulp_status status = ULP_OK;
+    struct ulp_verdict *verdicts = calloc(audit->lane_count, sizeof *verdicts);
+    if (!verdicts)
+        return out_of_memory(error);
     *worst = 0;
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        const struct ulp_audit_output *output = find_worst(&audit->lanes[l]);
-        const int weight = output ? weigh(output->judged.grade) : 1,
-                  more = weight - (most ? weigh(most->judged.grade) : -1);
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+        status = ulp_audit_judge(audit, l, audit->nonfinite_inputs_meant, &verdicts[l], error);
+        if (status != ULP_OK)
+            break;
+        judged++;
+        const size_t weight = weigh(verdicts[l].grade);
+        const double decibels = find_decibels(&audit->lanes[l], &verdicts[l]);
         counts[weight]++;
-        if (output && (more > 0 || (more == 0 && output->judged.sqnr_db < most->judged.sqnr_db - 0.05))) {
-            most = output;
+        if (!l || weight > heaviest || (weight == heaviest && decibels < least - 0.05)) {
+            heaviest = weight;
+            least = decibels;
             *worst = l;
         }
     }
-    if (*fine == audit->lane_count)
-        say(stdout, "%s: fine in each of its %zu arithmetics\n", options->target,
-            audit->lane_count);
-    else
-        say(stdout, "%s: %s in %zu of its %zu arithmetics\n", options->target,
-            *broken     ? "broken"
-            : counts[2] ? "borderline"
-                        : "not judged",
-            *broken     ? *broken
-            : counts[2] ? counts[2]
-                        : counts[1],
-            audit->lane_count);
-    print_worst(options, &audit->lanes[*worst]);
-    say(stdout, "%8s  %-10s  arithmetic\n", "sqnr dB", "verdict");
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        const struct ulp_audit_output *output = find_worst(&audit->lanes[l]);
-        char decibels[16] = "-";
-        if (output && isfinite(output->judged.sqnr_db))
-            snprintf(decibels, sizeof decibels, "%.1f", output->judged.sqnr_db);
-        say(stdout, "%8s  %-10s  %s\n", decibels,
-            output ? ulp_grade_name(output->judged.grade) : "-", audit->lanes[l].name);
+    if (status == ULP_OK) {
+        print_counts(options, counts, audit->lane_count);
+        print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);
+        say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }
+    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+        const double decibels = find_decibels(&audit->lanes[l], &verdicts[l]);
+        char text[16] = "-";
+        if (isfinite(decibels))
+            snprintf(text, sizeof text, "%.1f", decibels);
+        say(stdout, "%10s  %-10s  %s\n", decibels < -DBL_MAX ? "not finite" : text,
+            ulp_grade_name(verdicts[l].grade), audit->lanes[l].name);
+    }
+    for (size_t l = 0; l < judged; l++)
+        ulp_verdict_free(&verdicts[l]);
+    free(verdicts);
+    return status;
 }
 
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,

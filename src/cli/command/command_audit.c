@@ -37,8 +37,8 @@ static int write_report(const struct audit_options *options, const struct audit_
     struct ulp_audit shown = *audit;
     if (options->target && !options->all) {
         size_t worst;
-        print_target(options, audit, &worst);
-        if (print_choices(choices, audit, &error) != ULP_OK)
+        if (print_target(options, audit, &worst, &error) != ULP_OK ||
+            print_choices(choices, audit, &error) != ULP_OK)
             return fail(&error);
         say(stdout, "\n");
         shown.lanes += worst;

@@ -52,8 +52,8 @@ enum ulp_status print_choices(const struct audit_choices *choices, const struct 
                               struct ulp_error *error);
 
 /* The verdict over the arithmetics of --for; *worst: the one whose outputs are worst. */
-void print_target(const struct audit_options *options, const struct ulp_audit *audit,
-                  size_t *worst);
+enum ulp_status print_target(const struct audit_options *options, const struct ulp_audit *audit,
+                             size_t *worst, struct ulp_error *error);
 
 /* audit_options.c. Returns an exit code; usage errors do not return. */
 int parse_audit_options(int argc, char **argv, struct audit_options *out);

@@ -152,12 +152,13 @@ static enum ulp_status open_places(struct ulp_trace *trace, struct side *side,
     return status;
 }
 
-static void close_places(struct ulp_trace *trace, const struct side *side)
+/* handed: it has come so far that the elements are handed on. */
+static void close_places(struct ulp_trace *trace, const struct side *side, bool handed)
 {
     const size_t *numbers = side->part->numbers;
     if (!numbers)
         return;
-    for (size_t i = 0; side->places && i < side->part->tensor.count; i++)
+    for (size_t i = 0; handed && i < side->part->tensor.count; i++)
         if (numbers[i] != ULP_NO_NUMBER && !(side->own->padding && side->own->padding[i]))
             trace->cotangents[numbers[i]] += side->places[i];
     ulp_free(side->places);
@@ -195,8 +196,7 @@ static enum ulp_status reverse_factor(struct ulp_trace *trace, const struct ulp_
         for (size_t i = 0; i < side.lines && status == ULP_OK; i += lines)
             status = reverse_lines(trace, gate, &side, g, ulp_size_min(batches, p->batch_count - g),
                                    i, ulp_size_min(lines, side.lines - i), error);
-    if (status == ULP_OK)
-        close_places(trace, &side);
+    close_places(trace, &side, status == ULP_OK);
     ulp_free(memory);
     return status;
 }
