@@ -15,7 +15,10 @@ static const struct ulp_tensor *find_numbers(struct ulp_lint_place place, int in
 {
     const struct ulp_tensor *constant =
         ulp_lint_constant(place.graph, ulp_lint_input(place, (size_t)input));
-    return constant && constant->element == ULP_ELEMENT_F32 ? constant : NULL;
+    /* a file's FLOAT16 is FP32 in memory, but what takes its place is FLOAT */
+    return constant && constant->type == ULP_TYPE_FLOAT && constant->element == ULP_ELEMENT_F32
+               ? constant
+               : NULL;
 }
 
 static double float_of(struct ulp_lint_place place, const char *name, double otherwise)

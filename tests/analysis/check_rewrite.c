@@ -114,6 +114,13 @@ static const struct rewrite_case cases[] = {
                "<transB = 1, beta = 0.5> (x, w, b) y = BatchNormalization <epsilon = 0.0> (c, s, "
                "t, m, v) }",
      NULL},
+    {"batchnorm-apart", 17, "torch", /* what is FLOAT16 stays as it is */
+     XY("1,2,3,3") "<float[2,1,1,1] w = {1, -2}, " NORM
+                   "> { c = Conv <group = 2> (x, w) y = BatchNormalization <epsilon = 0.0> (c, s, "
+                   "t, m, v) }",
+     "(float16[1,2,3,3] x) => (float16[1,2,3,3] y) <float16[2,1,1,1] w = {1, -2}, " NORM
+     "> { c = Conv <group = 2> (x, w) y = BatchNormalization <epsilon = 0.0> (c, s, t, m, v) }",
+     NULL},
     {"variance-cancels", 13, NULL,
      "(float[2,5] x) => (float[2,1] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
      "ReduceMean <axes = [1]> (x) "
