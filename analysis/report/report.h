@@ -9,6 +9,9 @@
 #include "base/text/shown.h"
 #include "base/text/text.h"
 
+/* Decisions from that share on are shown: 0.1 % as it is printed. */
+#define ULP_DECISION_SHOWN 5e-4
+
 enum ulp_status ulp_report_json(const struct ulp_audit *audit, struct ulp_text *out,
                                 struct ulp_error *error);
 enum ulp_status ulp_report_csv(const struct ulp_audit *audit, struct ulp_text *out,

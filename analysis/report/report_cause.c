@@ -166,10 +166,12 @@ static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane
     return constant != NULL;
 }
 
-/* Does it decide by rounding to steps of a scale? */
+/* Does it decide by rounding to steps of a scale, by enough to be shown? Sums of shares leave
+ * residues, which are no decisions. */
 static bool quantises(const struct ulp_audit_node *node)
 {
-    return strstr(node->op, "QuantizeLinear") && node->decision > node->share;
+    return strstr(node->op, "QuantizeLinear") && node->decision > node->share &&
+           node->decision >= ULP_DECISION_SHOWN;
 }
 
 /* "; 98 % of the error are quantised values that come out a step otherwise, most at node 4 q

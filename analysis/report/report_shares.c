@@ -9,7 +9,6 @@
 #include "number/function/math.h"
 
 #define SHARES_SHOWN 10
-#define DECISION_SHOWN 5e-4
 
 /* In tenths of a percent, and without a sign where that is nothing. */
 static double percent(double part)
@@ -237,7 +236,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
     qsort(order, count, sizeof *order, by_share);
     struct columns columns = {.several = attribution->sample_count > 1};
     for (size_t i = 0; i < count; i++)
-        columns.decided |= fabs(order[i]->decision) >= DECISION_SHOWN;
+        columns.decided |= fabs(order[i]->decision) >= ULP_DECISION_SHOWN;
     ulp_text_add(page->out, "  %swhat causes the error of ", page->bold);
     if (attribution->output)
         ulp_page_name(page, attribution->output, 40);

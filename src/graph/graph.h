@@ -95,9 +95,10 @@ struct ulp_model {
     struct ulp_budget budget; /* of its own memory; the root is what it was loaded with */
     struct ulp_arena *arena;
     char *path;
-    /* the file, where it was never written (ulp_edit_load); NULL: it is at path */
+    /* the file, where it was never written (ulp_edit_load); NULL: it is at path, if at_path */
     void *bytes;
     size_t byte_count;
+    bool at_path; /* false: loaded from bytes, of which path is but the name in messages */
     int64_t ir_version;
     const char *producer_name, *producer_version;
     size_t opset_count, function_count;

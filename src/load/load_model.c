@@ -180,6 +180,8 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, stru
     if (status != ULP_OK)
         return status;
     status = load_bytes(path, bytes, count, bytes, budget, out, error);
+    if (status == ULP_OK)
+        (*out)->at_path = true;
     if (bytes)
         munmap(bytes, count);
     return status;

@@ -195,8 +195,12 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
     size_t count = model->byte_count;
     mixed->budget = mixed->names.budget = ulp_model_budget(model);
     enum ulp_status status =
-        model->bytes ? ULP_OK
-                     : ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error);
+        model->bytes     ? ULP_OK
+        : model->at_path ? ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error)
+                         : ulp_fail(error, ULP_ERROR_INPUT,
+                                    "%s: the model was loaded from bytes, expected a file: write "
+                                    "them to one, and load that",
+                                    model->path);
     if (status != ULP_OK)
         return status;
     status = open_mixed(mixed, model->bytes ? model->bytes : mapped, count, error);
