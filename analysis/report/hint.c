@@ -12,16 +12,19 @@ enum { NAMES_MAX = 3, RANGES_MAX = 8 };
 
 /* As a pattern of --keep the name stands for this node alone, and it is shown as it is. A pattern
  * that is a node's name is no other pattern (run/plan/pattern.c), but for those that name sides of
- * a node; where the arithmetic begins is the first '=' behind which there is one. */
-static bool names_one(const struct ulp_hint_nodes *nodes, size_t node)
+ * a node; where the arithmetic begins is the first '=' behind which there is one. names fails where
+ * there is no memory to tell. */
+static bool names_one(const struct ulp_hint_nodes *nodes, size_t node, struct ulp_text *names)
 {
     const struct ulp_hint_node own = nodes->get(nodes->lane, node);
     struct ulp_text option = {0};
     struct ulp_keep keep;
     size_t length = 0;
     ulp_text_show(&option, "%s=fp32", own.name);
-    bool one = !option.failed && *own.name && ulp_pattern_may_be_name(own.name) &&
-               ulp_keep_parse(option.data, &keep, &length, NULL) == ULP_OK &&
+    const enum ulp_status status =
+        option.failed ? ULP_ERROR_MEMORY : ulp_keep_parse(option.data, &keep, &length, NULL);
+    names->failed |= status == ULP_ERROR_MEMORY;
+    bool one = status == ULP_OK && *own.name && ulp_pattern_may_be_name(own.name) &&
                length == strlen(own.name) && memcmp(option.data, own.name, length) == 0;
     ulp_text_free(&option);
     for (size_t n = 0; n < nodes->count && one; n++)
@@ -75,7 +78,7 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, si
         if (!node.keep)
             continue;
         add_name(&names, node.name);
-        named = names_one(nodes, n) && names.length < columns;
+        named = names_one(nodes, n, &names) && names.length < columns;
     }
     if (named && names.length)
         ulp_text_put(out, names.data, names.length);

@@ -1,5 +1,6 @@
 #include "data/json_file.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,9 @@ enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, siz
 {
     json_error_t where;
     *root = NULL;
+    *charged = 0;
+    if (count && bytes[0] < ' ' && !isspace(bytes[0]))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: a binary file, expected JSON", path);
     *charged = budget ? estimate(bytes, count) : 0;
     if (!ulp_budget_charge(budget, *charged)) {
         const size_t wanted = *charged;

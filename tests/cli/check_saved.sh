@@ -15,6 +15,7 @@ shows err "did you mean" "a misspelt node"
 expect 2 "show nothing" "$program" show
 expect 3 "show no file" "$program" show nowhere
 expect 3 "show a model" "$program" show "$model"
+shows err "model.onnx: a binary file, expected JSON" "show a model"
 echo '{"schema": 3, "lanes": [{}]}' >new.json
 expect 3 "show a later report" "$program" show new.json
 shows err "has schema 3, which ulpscope of another version reads; this version reads 2" "show a later report"
