@@ -142,6 +142,20 @@ static void add_least(json_t **tiles, const struct ulp_audit_lane *lane)
         ulp_tile_headroom(tiles, bits, (ptrdiff_t)least->index, least->name);
 }
 
+static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
+                                                  const char *name)
+{
+    for (size_t o = 0; o < lane->outputs.output_count; o++)
+        if (strcmp(lane->outputs.outputs[o].name, name) == 0)
+            return &lane->outputs.outputs[o];
+    return NULL;
+}
+
+static double find_decibels(const struct ulp_audit_output *output)
+{
+    return output->entire.nonfinite ? -(double)INFINITY : output->judged.sqnr_db;
+}
+
 static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
@@ -152,14 +166,15 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
     json_t *tiles = json_array();
     if (worst)
         ulp_tile_grade(&tiles, grade, ulp_grade_name(grade), worst->judged.text);
-    if (mended || (worst && isfinite(worst->judged.sqnr_db)))
-        ulp_tile_decibels(&tiles, level, worst ? worst->judged.sqnr_db : (double)NAN,
-                          mended ? remedy->sqnr_db : (double)NAN);
-    if (mended)
+    if (mended) {
+        const struct ulp_audit_output *same = find_output(lane, remedy->output);
+        ulp_tile_decibels(&tiles, level, same ? find_decibels(same) : (double)NAN, remedy->sqnr_db);
         ulp_tile_note(&tiles, -1, "of %s, with %zu node%s in FP32", remedy->output,
                       remedy->node_count, remedy->node_count == 1 ? "" : "s");
-    else if (worst && isfinite(worst->judged.sqnr_db))
+    } else if (worst && find_decibels(worst) < (double)INFINITY) {
+        ulp_tile_decibels(&tiles, level, (double)NAN, find_decibels(worst));
         ulp_tile_note(&tiles, -1, "of %s", worst->name);
+    }
     if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0) {
         ulp_tile_add(&tiles, worst->judged.top1_flips > 0 ? level : ULP_TILE_GOOD,
                      "First choices changed", "%.0f of %.0f", worst->judged.top1_flips,

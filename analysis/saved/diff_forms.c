@@ -80,6 +80,14 @@ static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
     ulp_json_set(object, "equal", make_count(changes->equal));
 }
 
+static double find_decibels(const struct ulp_audit_output *output)
+{
+    const struct ulp_metrics *entire = &output->entire;
+    return entire->nonfinite           ? -(double)INFINITY
+           : ulp_metrics_exact(entire) ? (double)INFINITY
+                                       : entire->sqnr_db;
+}
+
 static json_t *make_tiles(const struct ulp_changed_lane *lane)
 {
     const struct ulp_changed_output *most = NULL; /* that became worse, else any, by its error */
@@ -104,16 +112,18 @@ static json_t *make_tiles(const struct ulp_changed_lane *lane)
                           most->change == ULP_WORSE    ? ULP_TILE_BAD
                           : most->change == ULP_BETTER ? ULP_TILE_GOOD
                                                        : ULP_TILE_PLAIN,
-                          most->before->entire.sqnr_db, most->after->entire.sqnr_db);
+                          find_decibels(most->before), find_decibels(most->after));
         ulp_tile_note(&tiles, -1, "of %s", most->name);
     }
     ulp_tile_add(&tiles, lane->changes.worse ? ULP_TILE_BAD : ULP_TILE_GOOD, "Outputs worse",
                  "%zu of %zu", lane->changes.worse, lane->output_count);
     if (lane->changes.better)
         ulp_tile_note(&tiles, -1, "%zu better", lane->changes.better);
-    ulp_tile_add(&tiles, worse ? ULP_TILE_WARN : ULP_TILE_GOOD, "Nodes that add more error",
-                 "%zu of %zu", worse, lane->node_count);
-    ulp_tile_note(&tiles, -1, "%zu add less", better);
+    if (lane->node_count) {
+        ulp_tile_add(&tiles, worse ? ULP_TILE_WARN : ULP_TILE_GOOD, "Nodes that add more error",
+                     "%zu of %zu", worse, lane->node_count);
+        ulp_tile_note(&tiles, -1, "%zu add%s less", better, better == 1 ? "s" : "");
+    }
     if (lane->born_count) {
         const struct ulp_audit_node *first = lane->born[0].node;
         ulp_tile_add(&tiles, ULP_TILE_BAD, "Newly Inf or NaN", "%zu node%s", lane->born_count,
@@ -264,8 +274,9 @@ static void add_nodes(struct ulp_text *out, const struct ulp_changed_lane *lane)
                      lane->grown[i].before);
     }
     if (lane->grown_count > NODES_SHOWN)
-        ulp_text_add(out, "- and %zu more nodes that introduce more\n",
-                     lane->grown_count - NODES_SHOWN);
+        ulp_text_add(out, "- and %zu more node%s more\n", lane->grown_count - NODES_SHOWN,
+                     lane->grown_count == NODES_SHOWN + 1 ? " that introduces"
+                                                          : "s that introduce");
 }
 
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out)

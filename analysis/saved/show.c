@@ -191,7 +191,8 @@ static enum ulp_status add_nodes(const struct ulp_page *page, const struct ulp_s
         add_node(page, saved, n, node);
     }
     if (found > NODES_SHOWN)
-        ulp_text_add(page->out, "\n... and %zu more nodes: ask for fewer\n", found - NODES_SHOWN);
+        ulp_text_add(page->out, "\n... and %zu more node%s: ask for fewer\n", found - NODES_SHOWN,
+                     found == NODES_SHOWN + 1 ? "" : "s");
     return found ? ULP_OK : fail_to_find(saved, nodes, pattern, error);
 }
 

@@ -71,9 +71,16 @@ static json_t *make_tiles(const struct ulp_search *found)
         ulp_tile_grade(&tiles, found->grade, ulp_grade_name(found->grade), inside.data);
         ulp_text_free(&inside);
     }
+    /* before there may have been elements that are not finite, which are counted */
+    const bool same = before && after && strcmp(before->metric, after->metric) == 0,
+               finite = !before || strcmp(before->metric, "nonfinite") != 0;
     if (after && strcmp(after->metric, "sqnr_db") == 0)
-        ulp_tile_decibels(&tiles, level, before ? before->value : (double)NAN, after->value);
-    else if (after && before)
+        ulp_tile_decibels(&tiles, level,
+                          same     ? before->value
+                          : finite ? (double)NAN
+                                   : -(double)INFINITY,
+                          after->value);
+    else if (same)
         ulp_tile_add(&tiles, level, after->metric, "%.3g → %.3g", before->value, after->value);
     else if (after)
         ulp_tile_add(&tiles, level, after->metric, "%.3g", after->value);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 
 #include "analysis/writing/json_value.h"
 
@@ -52,15 +53,23 @@ void ulp_tile_note(json_t **tiles, ptrdiff_t node, const char *note, ...)
     json_decref(tile);
 }
 
+static void write_decibels(char *out, size_t bytes, double decibels, const char *unit)
+{
+    if (isfinite(decibels))
+        snprintf(out, bytes, "%.1f%s", decibels, unit);
+    else
+        snprintf(out, bytes, "%s", isnan(decibels) ? "-" : decibels > 0 ? "equal" : "not finite");
+}
+
 void ulp_tile_decibels(json_t **tiles, enum ulp_tile_level level, double before, double after)
 {
-    if (isfinite(before) && isfinite(after) && before != after)
-        ulp_tile_add(tiles, level, "Signal to error", "%.1f → %.1f dB", before, after);
+    char was[32], is[32];
+    write_decibels(was, sizeof was, before, isfinite(after) ? "" : " dB");
+    write_decibels(is, sizeof is, isnan(after) ? before : after, " dB");
+    if (isnan(before) || isnan(after) || before == after)
+        ulp_tile_add(tiles, level, "Signal to error", "%s", is);
     else
-        ulp_tile_add(tiles, level, "Signal to error", "%s dB",
-                     ULP_FIGURE("%.1f", isfinite(after)    ? after
-                                        : isfinite(before) ? before
-                                                           : (double)NAN));
+        ulp_tile_add(tiles, level, "Signal to error", "%s → %s", was, is);
 }
 
 void ulp_tile_grade(json_t **tiles, enum ulp_grade grade, const char *name, const char *text)

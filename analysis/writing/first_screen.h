@@ -18,7 +18,8 @@ void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, 
 /* Of the last one: what stands below, and the node of the graph that it leads to, -1: none. */
 void ulp_tile_note(json_t **tiles, ptrdiff_t node, const char *note, ...) ULP_PRINTF(3, 4);
 
-/* The last two are what it was before and is; NaN: not known. */
+/* The last two are what it was before and is; NaN: not known; -infinity: not finite, infinity:
+ * equal to the reference. */
 void ulp_tile_decibels(json_t **tiles, enum ulp_tile_level level, double before, double after);
 void ulp_tile_grade(json_t **tiles, enum ulp_grade grade, const char *name, const char *text);
 /* macs: 0: not known */

@@ -147,6 +147,28 @@ expect 0 "target: NaN among the inputs" "$program" audit square.onnx -i nan.npz 
 shows out "trt10: not judged in 5 of its 5 arithmetics" "target: NaN among the inputs"
 shows out "  do    give inputs that are finite" "target: NaN among the inputs"
 shut "doctor: one infinite element" "1 element is not finite where the reference is" "output y" gate doctor square.onnx big.npz
+# signal NAME VALUE FILE: the tile of the decibels
+signal() {
+    local found
+    found=$(python3 -c 'import json, sys
+report = json.load(open(sys.argv[1]))
+said = (report.get("lanes") or report.get("arithmetics") or [report])[0]
+print(*[tile["value"] for tile in said["tiles"] if tile["title"] == "Signal to error"])' "$3")
+    [[ $found =~ ^$2$ ]] || fail "$1: the tile says '$found'"
+}
+for values in good big; do
+    expect 0 "tiles: audit of $values" "$program" audit square.onnx -i $values.npz -a fp16 -q --no-attribute -o tiles.$values
+done
+signal "tiles: equal to the reference" "" tiles.good/report.json
+signal "tiles: one infinite element" "not finite" tiles.big/report.json
+expect 0 "tiles: with a remedy" "$program" audit square.onnx -i big.npz -a fp16 -q --json tiles.json
+signal "tiles: with a remedy" "not finite → ([0-9.]+ dB|equal)" tiles.json
+expect 0 "tiles: of a plan" "$program" plan square.onnx -i big.npz -q --tolerance sqnr_db=20 --json tiles.json
+signal "tiles: of a plan" "not finite → ([0-9.]+ dB|equal)" tiles.json
+"$program" diff tiles.good tiles.big --to json >tiles.json
+signal "tiles: became infinite" "equal → not finite" tiles.json
+"$program" diff tiles.big tiles.good --to json >tiles.json
+signal "tiles: became finite" "not finite → equal" tiles.json
 shut "doctor: a decision" "output g" "2 of 4 integers differ" gate doctor decided.onnx near.npz
 
 shut "tolerance: one infinite element" "at y" "not every element is finite" gate tolerance square.onnx big.npz

@@ -74,7 +74,7 @@ def check_hero(browser, where):
     least = min((o['range']['headroom_bits'], node['index'], node['name']) for node in lane['nodes'] for o in node['outputs'] if o['range']['headroom_bits'] is not None)
     assert tiles == {
         'Verdict': f"✕{judged['grade']}|{judged['text']}",
-        'Signal to error': f"✕{judged['sqnr_db']:.1f} → {remedy['sqnr_db']:.1f} dB|of {remedy['output']}, with {len(remedy['nodes'])} nodes in FP32",
+        'Signal to error': f"✕{'not finite' if lane['outputs'][0]['entire']['nonfinite'] else format(judged['sqnr_db'], '.1f')} → {remedy['sqnr_db']:.1f} dB|of {remedy['output']}, with {len(remedy['nodes'])} nodes in FP32",
         'First choices changed': f"✕{judged['top1_flips']:.0f} of {judged['rows']:.0f}|in {lane['outputs'][0]['name']}",
         'Kept in the wider format': f"{len(remedy['nodes'])} of {len(nodes)} nodes|that is the remedy",
         'Least headroom': f"✕{least[0]:.1f} bits|overflows at {least[2]}",
