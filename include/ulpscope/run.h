@@ -361,8 +361,10 @@ struct ulp_run_cost {
  *
  * From its second run on a plan keeps weights as its lanes hold them (rounded to FP16, say) and
  * packed as their products read them: each at most a quarter of the limit of the model's budget, or
- * 1 GiB without one. They are given up before an allocation fails, and freed with the plan. Results
- * never depend on them. */
+ * 1 GiB without one; and blocks that runs have freed, no more than the runs at one time had in use.
+ * They are charged to that budget, given up before an allocation fails, and freed with the plan.
+ * Results never depend on them. What MPFR keeps for a thread of the caller's is the caller's: one
+ * that ends before the process calls mpfr_free_cache. */
 ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
                                      const struct ulp_tensor_set *inputs,
                                      const struct ulp_run_options *options,

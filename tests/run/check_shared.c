@@ -3,6 +3,7 @@
  * runs leave for the next ones is made, found and given up meanwhile: under ThreadSanitizer
  * (scripts/test --threads) no access to it may race. */
 #include <math.h>
+#include <mpfr.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,6 +137,7 @@ static void *work_rounds(void *context)
     const struct job *job = context;
     for (int round = 0; round < job->rounds && !*job->worker->problem; round++)
         job->work(job->worker, round);
+    mpfr_free_cache();
     return NULL;
 }
 
