@@ -209,7 +209,7 @@ def encode(x: Any, format: FormatName, *, threads: int = 0) -> Array:
 
 def _unsigned(patterns: Array) -> Array:
     """PyTorch has few unsigned types: x.view(torch.int16) are the patterns of BF16."""
-    return patterns.view(f"uint{8 * patterns.itemsize}") if patterns.dtype.kind == "i" else patterns
+    return patterns.view(f"{patterns.dtype.byteorder}u{patterns.itemsize}") if patterns.dtype.kind == "i" else patterns
 
 
 def decode_bits(patterns: Any, format: FormatName, *, threads: int = 0) -> Array:

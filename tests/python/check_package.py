@@ -727,6 +727,7 @@ class Arrays(unittest.TestCase):
         self.whole_numbers(np.int8)
         patterns = np.array([0x38, 0xFE], np.uint8)
         self.assertEqual(ulpscope.decode_bits(patterns.view(np.int8), "fp8-e4m3").tolist(), [1.0, -448.0])
+        self.assertEqual(ulpscope.decode_bits(np.array([0x3F80, -0x4000], ">i2"), "bf16").tolist(), [1.0, -2.0])
         ones = np.full((16, 16), 0x3C00, np.int16)
         self.assertTrue(same(ulpscope.mma("h200.mma.f16.f32", ones, -ones), ulpscope.mma("h200.mma.f16.f32", ones.view(np.uint16), (-ones).view(np.uint16))))
 
