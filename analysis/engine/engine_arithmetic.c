@@ -109,12 +109,14 @@ static const char *find_storage(const struct ulp_engine_map_layer *layer)
     return storage;
 }
 
-static bool has_unit(const char *gpu, const char *format)
+/* out fails where there is no memory to tell. */
+static bool has_unit(struct ulp_text *out, const char *gpu, const char *format)
 {
     struct ulp_text name = {0};
     struct ulp_arithmetic arithmetic;
     ulp_text_add(&name, "%s@%s", format, gpu);
     const bool has = !name.failed && ulp_arithmetic_find(name.data, &arithmetic, NULL) == ULP_OK;
+    out->failed |= name.failed;
     ulp_text_free(&name);
     return has;
 }
@@ -128,7 +130,7 @@ static void name_half(struct ulp_text *out, const struct ulp_engine_map_layer *l
 {
     const bool scalar =
         layer->product && layer->kernel.certainty != ULP_CERTAINTY_UNKNOWN && !layer->kernel.unit;
-    if (scalar || !*built->gpu || !has_unit(built->gpu, storage))
+    if (scalar || !*built->gpu || !has_unit(out, built->gpu, storage))
         ulp_text_add(out, "%s,unit=none", storage);
     else
         ulp_text_add(out, "%s@%s", storage, built->gpu);
@@ -150,7 +152,7 @@ static void name_arithmetic(struct ulp_text *out, const struct ulp_engine_map_la
         ulp_text_add(out, "fp16,unit=none,qdq=integer,constants=tensorrt,fuse=groups");
     else if (integer)
         ulp_text_add(out, "fp32,qdq=integer");
-    else if (layer->product && strcmp(multiply, "tf32") == 0 && has_unit(built->gpu, "tf32"))
+    else if (layer->product && strcmp(multiply, "tf32") == 0 && has_unit(out, built->gpu, "tf32"))
         ulp_text_add(out, "tf32@%s", built->gpu);
     else if (strcmp(storage, "fp32") == 0 && layer->product &&
              (strcmp(multiply, "fp16") == 0 || strcmp(multiply, "bf16") == 0))

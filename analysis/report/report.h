@@ -43,7 +43,7 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
  * is none, and nothing was said. */
 bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane);
 /* What a lane gains with weights that are quantised again; NaN: not tried. And of a fault in them:
- * "blocks of w1 (node 3 dequantize1) lie along axis 1, where node 4 product1 sums along axis
+ * "Blocks of w1 (node 3 dequantize1) lie along axis 1, where node 4 product1 sums along axis
  * 0; ..." */
 double ulp_report_stored_gain(const struct ulp_audit_lane *lane,
                               const struct ulp_stored_fault *fault);

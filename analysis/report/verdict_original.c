@@ -57,7 +57,7 @@ void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
     const double gained = ulp_report_stored_gain(lane, fault);
     if (fault->loose)
         ulp_text_show(out,
-                      "in %zu of %zu blocks of %s (node %zu %s) the scale is at least twice what "
+                      "In %zu of %zu blocks of %s (node %zu %s) the scale is at least twice what "
                       "the largest value asks for",
                       fault->loose, fault->blocks, fault->value, node->index, node->name);
     if (fault->summed >= 0) {
@@ -65,7 +65,7 @@ void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
         if (fault->loose)
             ulp_text_add(out, ", and they");
         else
-            ulp_text_show(out, "blocks of %s (node %zu %s)", fault->value, node->index, node->name);
+            ulp_text_show(out, "Blocks of %s (node %zu %s)", fault->value, node->index, node->name);
         ulp_text_show(out, " lie along axis %td, where node %zu %s sums along axis %td",
                       fault->axis, reader->index, reader->name, fault->summed);
     }
@@ -76,7 +76,8 @@ void ulp_report_stored(struct ulp_text *out, const struct ulp_audit *audit,
     else if (!isnan(gained))
         ulp_text_add(out, ", which gains nothing in the first sample");
     if (audit->stored_fault_count > 1 && fault == audit->stored_faults)
-        ulp_text_add(out, "; so it is with %zu more weights", audit->stored_fault_count - 1);
+        ulp_text_add(out, "; the same holds for %zu more tensor%s of weights",
+                     audit->stored_fault_count - 1, audit->stored_fault_count == 2 ? "" : "s");
 }
 
 /* A part of the worst output's relative error from which a node is as far off, and one below which

@@ -48,8 +48,11 @@ static bool find_rounding(enum ulp_type type, enum ulp_type scales, bool powers,
     return true;
 }
 
+/* An infinite weight leaves its scale infinite, and what is gained unknown. */
 static double round_scale(const struct rounding *rounding, double scale)
 {
+    if (!isfinite(scale))
+        return scale;
     if (rounding->powers && scale > 0)
         return ldexp(1, (int)ceil(ulp_math_log2(scale)));
     return rounding->scales.name[0]
