@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Write networks of real shape with random weights as ONNX, node for node about as PyTorch's exporter writes them:
 
-    scripts/make_networks.py FOLDER --model rtdetr-r101|rtdetr-r50|yolov8s|vit-b16|clip-l14-text|sd15-unet|
-                                     depthwise|wave|looped [--batch N] [--small]
+    scripts/make_networks.py FOLDER --model rtdetr-r101|rtdetr-r50|resnet50|yolov8s|vit-b16|clip-l14-text|
+                                     sd15-unet|depthwise|wave|looped [--batch N] [--small]
 
 FOLDER gets model.onnx, its weights in external files, and inputs.npz; the multiply-adds of products and the parameters are
 printed. Weights are scaled so that activations keep the size that they begin with; BatchNormalization is in the convolutions.
@@ -285,7 +285,11 @@ def resnet_vd(net, x, depths, base):
     for i, channels in enumerate((base // 2, base // 2, base)):
         net.scope = f"/backbone/stem.{i}"
         x = net.conv(x, channels, 3, 2 if i == 0 else 1, act="relu", gain=1.4)
-    x = net.pool("MaxPool", x, 3, 2, 1)
+    return bottlenecks(net, net.pool("MaxPool", x, 3, 2, 1), depths, base, True)
+
+
+def bottlenecks(net, x, depths, base, pooled):
+    """ResNet's stages; pooled: what a stage halves is averaged, not left out, beside its blocks."""
     levels = []
     for stage, depth in enumerate(depths):
         width = base << stage
@@ -295,10 +299,22 @@ def resnet_vd(net, x, depths, base):
             y = net.conv(net.conv(x, width, act="relu", gain=1.4), width, 3, stride, act="relu", gain=1.4)
             y = net.conv(y, 4 * width, gain=0.5)
             if i == 0:
-                x = net.conv(net.pool("AveragePool", x, 2, 2, 0) if stride == 2 else x, 4 * width)
+                x = net.conv(net.pool("AveragePool", x, 2, 2, 0) if pooled and stride == 2 else x, 4 * width, 1, 1 if pooled else stride)
             x = net.same("Relu", net.add(y, x))
         levels.append(x)
-    return levels[1:]
+    return levels
+
+
+def resnet50(net, small):
+    size, base, depths = (32, 8, (1, 1, 2, 1)) if small else (224, 64, (3, 4, 6, 3))
+    net.shapes["pixel_values"] = (3, size, size)
+    x = net.pool("MaxPool", net.conv("pixel_values", base, 7, 2, act="relu", gain=1.4), 3, 2, 1)
+    x = bottlenecks(net, x, depths, base, False)[-1]
+    net.scope = "/head"
+    width = net.shapes[x][0]
+    x = net.op("Flatten", [net.op("GlobalAveragePool", [x], (width, 1, 1))], (width,), axis=1)
+    net.output(net.linear(x, 1000), "logits")
+    net.finish("resnet50", ["pixel_values"], {"logits": "logits"}, {"pixel_values": image(net.batch, size, 2)})
 
 
 def csp(net, x, channels):
@@ -402,7 +418,7 @@ def rtdetr(net, small, depths, encoder_width, encoder_inner):
     if small:
         depths, encoder_width, encoder_inner = (1, 1, 2, 1), 32, 64
     net.shapes["pixel_values"] = (3, size, size)
-    levels = encode(net, resnet_vd(net, "pixel_values", depths, base), encoder_width, encoder_inner)
+    levels = encode(net, resnet_vd(net, "pixel_values", depths, base)[1:], encoder_width, encoder_inner)
     scores, points = decode(net, levels, width, layers, queries, inner)
     net.output(scores, "logits")
     net.output(points, "pred_boxes")
@@ -523,6 +539,7 @@ def looped(net, small):
 MODELS = {
     "rtdetr-r101": lambda net, small: rtdetr(net, small, (3, 4, 23, 3), 384, 2048),
     "rtdetr-r50": lambda net, small: rtdetr(net, small, (3, 4, 6, 3), 256, 1024),
+    "resnet50": resnet50,
     "yolov8s": yolo,
     "vit-b16": vit,
     "clip-l14-text": clip,

@@ -25,7 +25,7 @@ check() { # NAME FOLDER: the model's outputs
     expect 0 "$1 is run" "$program" run "$2/model.onnx" -i "$2/inputs.npz" -a fp32 -q -o "$2/out.npz"
     [ -z "$compare" ] || expect 0 "$1 beside ONNX Runtime" python3 compare.py "$2"
 }
-for name in rtdetr-r101 yolov8s vit-b16 clip-l14-text sd15-unet depthwise wave looped; do
+for name in rtdetr-r101 resnet50 yolov8s vit-b16 clip-l14-text sd15-unet depthwise wave looped; do
     expect 0 "$name is written" python3 "$source/scripts/make_networks.py" "$name" --model "$name" --small --batch 2
     shows out "GMAC" "$name is written"
     check "$name" "$name"
