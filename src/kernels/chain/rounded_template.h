@@ -1,5 +1,5 @@
-/* Rounding vectors of doubles to a format, as ulp_round_doubles does in every mode but the
- * stochastic one, for formats below double and with a signed zero. Parameters, undefined again at
+/* Rounding vectors of doubles to a format, as ulp_round_doubles does, for formats below double and
+ * with a signed zero. Parameters, undefined again at
  * the end:
  *   SUFFIX      of the names
  *   ATTRIBUTE   target attribute of the instruction set
@@ -37,9 +37,10 @@ ATTRIBUTE static struct JOIN(rounder, SUFFIX)
     };
 }
 
-/* nearest: the mode is nearest even, so nothing else is looked at. */
+/* nearest: the mode is nearest even, so nothing else is looked at. uniform: of the stochastic mode,
+ * in [0, 1); NULL in the others. */
 ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX)(
-    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest)
+    const struct JOIN(rounder, SUFFIX) * r, VECTOR x, const bool nearest, const VECTOR *uniform)
 {
     const BITS sign = (BITS)x & SIGN;
     const VECTOR magnitude = (VECTOR)((BITS)x & ~SIGN);
@@ -49,7 +50,11 @@ ATTRIBUTE static inline __attribute__((always_inline)) VECTOR JOIN(round, SUFFIX
         MIN(MAX((VECTOR)((BITS)x & (uint64_t)0x7ff << 52), r->smallest), SPREAD(0x1p900));
     const VECTOR shift = power * r->shift;
     VECTOR y = (magnitude + shift) - shift, over = r->over_positive;
-    if (!nearest) {
+    if (uniform) {
+        const VECTOR ulp = power * r->ulp;
+        y = WHERE_LESS(magnitude, y, y - ulp, y);
+        y = WHERE_LESS(*uniform * ulp, magnitude - y, y + ulp, y);
+    } else if (!nearest) {
         const VECTOR ulp = power * r->ulp, side = (VECTOR)((BITS)SPREAD(1.0) | sign);
         const VECTOR threshold =
             WHERE_LESS(side, SPREAD(0.0), r->threshold_negative, r->threshold_positive);
