@@ -175,7 +175,6 @@ int main(int argc, char **argv)
     code = sandbox_ask(&argc, argv);
     if (code != ULP_OK)
         return code;
-    setenv("ARGP_HELP_FMT", "rmargin=100,opt-doc-col=32", 0); /* a user's own wins */
     static char help[] = "--help";
     if (argc > 2 && strcmp(argv[1], "help") == 0) { /* help COMMAND */
         argv[1] = argv[2];

@@ -44,6 +44,32 @@ for command in $commands; do
     done
     count=$((count + $(wc -l <<<"$options")))
 done
+
+# --help as wide as the terminal, or 100 columns: no line is wider but for a word that is, and each begins where its kind does.
+helps='
+import fcntl, os, pty, re, struct, subprocess, sys, termios
+for command in sys.argv[2:]:
+    for width in (80, 100, 0):
+        controller, terminal = pty.openpty()
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
+        with subprocess.Popen([sys.argv[1], command, "--help"], stdout=terminal if width else subprocess.PIPE) as process:
+            os.close(terminal)
+            text = b""
+            try:
+                while part := os.read(controller if width else process.stdout.fileno(), 65536):
+                    text += part
+            except OSError:  # the terminal is closed
+                pass
+        os.close(controller)
+        lines = text.decode().replace("\r", "").split("\n")
+        options = lines[lines.index("") : next(i for i, line in enumerate(lines) if line.startswith("      --usage"))]
+        wrong = [line for line in options if not re.match(r"$|  -.,? |      --|\S|(?= \S.*:$)| {32}\S", line)]
+        wrong += [line for line in lines if len(line) > (width or 100) and len(line.split()) > 1]
+        for line in wrong:
+            print(f"{command} --help, {width or 100} columns: {line!r}")
+'
+[ -z "$(python3 -c "$helps" "$program" $commands | tee /dev/stderr)" ] || wrong "lines of --help"
+
 echo "$count options of $(wc -w <<<"$commands") commands"
 
 # what options take

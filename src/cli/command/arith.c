@@ -18,7 +18,7 @@ static const char documentation[] =
     "  ulpscope arith trt10\n"
     "  ulpscope arith fp16-strict,order=pairwise\n\n"
     "Formats: fp64 fp32 fp16 bf16 tf32 fp8-e4m3 fp8-e5m2 eXmY mpfr:P\n"
-    "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX\n"
+    "The arithmetic 'model' uses exactly the types that the model declares, 'ort-cpu' what ONNX "
     "Runtime's CPU provider makes of them: FP16 graphs in FP32.";
 
 /* --help ends with the parts, as the library lists them. */

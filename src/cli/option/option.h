@@ -83,8 +83,10 @@ const char *names_written(const char *command);
 enum ulp_status load_model(const char *path, struct ulp_budget *budget, struct ulp_model **out,
                            struct ulp_error *error);
 
-/* Ends the program at a long option that there is not, naming those like it. */
+/* Ends the program at --help, and at a long option that there is not, naming those like it. */
 void refuse_unknown(const struct argp *argp, int argc, char **argv);
+/* What --help prints, as wide as the terminal, at most 100 columns. */
+void print_options(const struct argp *argp, const char *name);
 
 /* What manual pages and completions are made of (src/cli/manual/read.awk): the options of a
  * command, which `ulpscope COMMAND --describe` prints, and the values that options take. Neither is

@@ -150,8 +150,9 @@ static const char *called_here(const char *name)
 
 void refuse_unknown(const struct argp *argp, int argc, char **argv)
 {
-    /* argp's own, of which it has no table to read */
-    static const char *const own[] = {"help", "usage"};
+    enum { HELP = 1, USAGE }; /* argp's own, of which it has no table to read */
+    static const struct option own[] = {{"help", no_argument, NULL, HELP},
+                                        {"usage", no_argument, NULL, USAGE}};
     const struct argp_state state = {.root_argp = argp, .name = argv[0], .err_stream = stderr};
     static struct table table;
     static struct dashed dashed[OPTIONS_MAX + 2];
@@ -159,11 +160,15 @@ void refuse_unknown(const struct argp *argp, int argc, char **argv)
     if (!words)
         return; /* argp says so */
     for (size_t o = 0; o < sizeof own / sizeof *own; o++)
-        table.longs[table.count++] = (struct option){own[o], no_argument, NULL, 'h'};
+        table.longs[table.count++] = own[o];
     for (size_t o = 0; o < table.count; o++)
         snprintf(dashed[o].name, sizeof dashed[o].name, "--%s", table.longs[o].name);
     for (int found; (found = getopt_long(argc, words, table.shorts, table.longs, NULL)) != -1;) {
         const char *word = words[optind - 1];
+        if (found == HELP || (found == '?' && strcmp(word, "-?") == 0)) {
+            print_options(argp, argv[0]);
+            exit(ULP_OK);
+        }
         if (found != '?' || strncmp(word, "--", 2) != 0)
             continue;
         char name[64];

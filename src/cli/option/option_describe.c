@@ -1,9 +1,11 @@
-/* A command's options as lines of text, one a line and tabs between fields. */
+/* A command's options: what --help prints, and as lines of text with tabs between fields. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/text/text.h"
 #include "cli/command.h"
 
 void describe_field(const char *text)
@@ -29,14 +31,21 @@ static bool is_header(const struct argp_option *option)
     return !option->name && !option->key;
 }
 
-/* An option and the aliases that follow it: letters, long names, argument, meaning, whether it is
- * read, and the names of what is written. */
-static const struct argp_option *describe_option(const struct argp_option *first,
-                                                 const char *command)
+/* Behind an option and the aliases that follow it. */
+static const struct argp_option *end_option(const struct argp_option *first)
 {
     const struct argp_option *end = first + 1;
     while (!is_end(end) && (end->flags & OPTION_ALIAS))
         end++;
+    return end;
+}
+
+/* An option and its aliases: letters, long names, argument, meaning, whether it is
+ * read, and the names of what is written. */
+static const struct argp_option *describe_option(const struct argp_option *first,
+                                                 const char *command)
+{
+    const struct argp_option *end = end_option(first);
     if (first->flags & (OPTION_HIDDEN | OPTION_DOC))
         return end;
     fputs("option\t", stdout);
@@ -80,33 +89,134 @@ static void describe_list(const struct argp *argp, const char *command)
     }
 }
 
-/* Half of a command's documentation, as --help has it. */
-static void describe_text(const struct argp *argp, const char *field, int key, const char *text)
+/* A half of a command's documentation, before or after its options; freed with free(). */
+static char *make_text(const struct argp *argp, bool is_after)
 {
-    char *shown = argp->help_filter ? argp->help_filter(key, text, NULL) : NULL;
-    fputs(field, stdout);
-    describe_field(shown ? shown : text);
+    const char *doc = argp->doc ? argp->doc : "", *after = strchr(doc, '\v');
+    if (!is_after)
+        return strndup(doc, after ? (size_t)(after - doc) : strlen(doc));
+    char *shown = after && argp->help_filter
+                      ? argp->help_filter(ARGP_KEY_HELP_POST_DOC, after + 1, NULL)
+                      : NULL;
+    return shown && shown != after + 1 ? shown : strdup(after ? after + 1 : "");
+}
+
+enum { MEANINGS = 32, WIDEST = 100 }; /* columns of --help */
+
+/* A line of any length in lines as wide as the terminal; under an option, behind `indent`. */
+static void wrap(const char *line, size_t length, size_t indent)
+{
+    const int terminal = terminal_width(STDOUT_FILENO);
+    const size_t width = terminal && terminal <= WIDEST ? (size_t)terminal - 1 : WIDEST;
+    size_t column = 0;
+    for (size_t at = 0; at < length;) {
+        const size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
+        const bool next = column + blanks + word > width && column > indent;
+        column = next ? indent : column + blanks;
+        printf("%s%*s%.*s", next ? "\n" : "", (int)(next ? indent : blanks), "", (int)word,
+               line + at + blanks);
+        column += word;
+        at += blanks + word;
+    }
     putchar('\n');
-    if (shown != text)
-        free(shown);
+}
+
+static void wrap_lines(const char *text)
+{
+    for (const char *end; text && *text; text = *end ? end + 1 : end) {
+        end = text + strcspn(text, "\n");
+        wrap(text, (size_t)(end - text), strspn(text, " "));
+    }
+}
+
+static const struct argp_option *print_option(const struct argp_option *first)
+{
+    struct ulp_text line = {0};
+    const struct argp_option *end = end_option(first);
+    const bool letter = first->key > 0 && first->key < 128 && isgraph(first->key);
+    const char *equals = !first->arg ? "" : first->flags & OPTION_ARG_OPTIONAL ? "[=" : "=";
+    ulp_text_add(&line, letter ? "  -%c" : "    ", first->key);
+    for (const struct argp_option *o = first; o < end; o++)
+        if (o->name)
+            ulp_text_add(&line, "%s--%s%s%s%s", o > first || letter ? ", " : "  ", o->name, equals,
+                         first->arg ? first->arg : "", *equals == '[' ? "]" : "");
+    if (line.length + 2 > MEANINGS) {
+        ulp_text_add(&line, "\n");
+        fputs(line.data ? line.data : "", stdout);
+        ulp_text_free(&line);
+    }
+    ulp_text_add(&line, "%*s%s", (int)(MEANINGS - line.length), "", first->doc);
+    if (line.failed)
+        exit(fail_memory());
+    if (!(first->flags & OPTION_HIDDEN))
+        wrap(line.data, line.length, MEANINGS);
+    ulp_text_free(&line);
+    return end;
+}
+
+static void print_list(const struct argp *argp)
+{
+    int group = argp->options ? argp->options->group : 0;
+    for (const struct argp_option *o = argp->options; o && !is_end(o);) {
+        if (o->group != group || is_header(o))
+            putchar('\n');
+        group = o->group;
+        if (is_header(o))
+            say(stdout, " %s\n", o++->doc);
+        else
+            o = print_option(o);
+    }
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        if (!child->header)
+            print_list(child->argp);
+    for (const struct argp_child *child = argp->children; child && child->argp; child++)
+        if (child->header) {
+            printf("\n %s\n", child->header);
+            print_list(child->argp);
+        }
+}
+
+/* Not by argp, which puts blanks where its buffer of lines happens to end. */
+void print_options(const struct argp *argp, const char *name)
+{
+    static const struct argp_option own[] = {
+        {"help", '?', 0, 0, "Print the options and examples", 0},
+        {"usage", 256, 0, 0, "Print a short usage message", 0},
+        {0},
+    };
+    const char *way = argp->args_doc ? argp->args_doc : "";
+    char *before = make_text(argp, false), *after = make_text(argp, true);
+    say(stdout, "Usage: %s [OPTION...] %.*s\n", name, (int)strcspn(way, "\n"), way);
+    if (strchr(way, '\n'))
+        say(stdout, "  or:  %s [OPTION...] %s\n", name, strchr(way, '\n') + 1);
+    wrap_lines(before);
+    print_list(argp);
+    print_list(&(struct argp){.options = own});
+    if (after && *after)
+        putchar('\n');
+    wrap_lines(after);
+    free(before);
+    free(after);
+}
+
+/* A line of the description; frees text. */
+static void describe_text(const char *name, char *text)
+{
+    fputs(name, stdout);
+    describe_field(text);
+    putchar('\n');
+    free(text);
 }
 
 void describe_options(const struct argp *argp, const char *command)
 {
-    const char *after = argp->doc ? strchr(argp->doc, '\v') : NULL;
-    char *before = argp->doc
-                       ? strndup(argp->doc, after ? (size_t)(after - argp->doc) : strlen(argp->doc))
-                       : NULL;
-    fputs("words", stdout);
-    describe_field(argp->args_doc);
-    putchar('\n');
-    describe_text(argp, "before", ARGP_KEY_HELP_PRE_DOC, before);
+    describe_text("words", argp->args_doc ? strdup(argp->args_doc) : NULL);
+    describe_text("before", make_text(argp, false));
     describe_list(argp, command);
     fputs("group\t\noption\t?\thelp\t\tPrint the options and examples\n"
           "option\t\tusage\t\tPrint a short usage message\n",
           stdout);
-    describe_text(argp, "after", ARGP_KEY_HELP_POST_DOC, after ? after + 1 : NULL);
-    free(before);
+    describe_text("after", make_text(argp, true));
 }
 
 static void describe_value(const char *kind, const char *name)
