@@ -16,4 +16,7 @@ for file in $(comm -23 <(echo "$files") <(echo "$named")); do
     while [[ $folder == tests/data/* || $folder == tests/fuzz/corpus/* ]] && ! grep -qxF -- "$folder" <<<"$named"; do folder=$(dirname "$folder"); done
     [[ $folder == tests/data/* || $folder == tests/fuzz/corpus* ]] || { echo "$file is in no Makefile"; bad=1; }
 done
+# a PART of scripts/release with a mistake in it is no folder that it makes
+said=$(scripts/release tarbal 2>&1) && { echo "scripts/release tarbal was taken"; bad=1; }
+[[ $said == *"tarbal: no part (tarball "* ]] || { echo "scripts/release tarbal: $said"; bad=1; }
 exit $bad

@@ -193,9 +193,11 @@ enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *o
                                       struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
+    enum ulp_status status = ulp_model_check_file(model, error);
+    if (status != ULP_OK)
+        return status;
     unsigned char *block = malloc(BLOCK_BYTES);
     FILE *file = fopen(model->path, "rb");
-    enum ulp_status status = ULP_OK;
     uint64_t hash = HASH_START;
     if (!block)
         status = ulp_out_of_memory(error);

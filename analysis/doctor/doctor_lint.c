@@ -95,6 +95,8 @@ static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_
     /* what is written out is named by its last node, so that its parts lie before */
     const bool written_out = strncmp(finding->rule, "decomposed-", 11) == 0;
     const int allowed = written_out ? IDIOM : BESIDE, *of = written_out ? ahead : steps;
+    if (strcmp(finding->rule, "weight-subnormal") == 0) /* which does no harm */
+        return IDIOM + 1;
     if ((cause->value && finding->value && strcmp(cause->value, finding->value) == 0) ||
         (cause->index >= 0 && reads(&x->doctor->audit->places[cause->index], finding->value)))
         return 0;
@@ -119,7 +121,7 @@ static void match(struct ulp_doctoring *x, struct ulp_doctor_cause *cause, int *
             best = finding;
         }
     }
-    if (!best)
+    if (!best || (cause->fix && best->severity == ULP_SEVERITY_NOTE)) /* results stay right */
         return;
     cause->rule = ulp_doctor_copy(x, best->rule);
     cause->fix = ulp_doctor_copy(x, best->fix);

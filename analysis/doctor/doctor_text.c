@@ -50,7 +50,9 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
         ulp_text_add(&head->todo, "nothing");
     else
         ulp_text_show(&head->todo, "%s",
-                      doctor->remedy ? doctor->remedy : "Run the command that stands behind next");
+                      doctor->remedy
+                          ? doctor->remedy
+                          : "run the command below, at next: it shows where the error comes from");
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *doctor)

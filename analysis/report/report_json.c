@@ -175,7 +175,8 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
         ulp_tile_decibels(&tiles, level, (double)NAN, find_decibels(worst));
         ulp_tile_note(&tiles, -1, "of %s", worst->name);
     }
-    if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0) {
+    if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0 &&
+        !worst->entire.nonfinite) {
         ulp_tile_add(&tiles, worst->judged.top1_flips > 0 ? level : ULP_TILE_GOOD,
                      "First choices changed", "%.0f of %.0f", worst->judged.top1_flips,
                      worst->judged.rows);

@@ -53,7 +53,7 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
 {
     const bool power = strncmp(t->format, "mx", 2) == 0;
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_text_show(out, "  '%s' of %s: ", t->name, t->node);
+    ulp_text_show(out, "'%s' of %s: ", t->name, t->node);
     if (t->nonfinite)
         ulp_text_add(out, "%zu of its values are not finite, or share a block with one",
                      t->nonfinite);
@@ -95,6 +95,22 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
                   asked.text);
 }
 
+void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *node)
+{
+    const struct ulp_scaled_tensor *found = NULL;
+    double most = 0;
+    for (size_t i = 0; i < lane->scaled_count; i++) {
+        const struct ulp_scaled_tensor *t = &lane->scaled[i];
+        const double share = fabs(find_share(lane, t));
+        if (strcmp(t->node, node) == 0 && !quantises(t) && share > most) {
+            most = share;
+            found = t;
+        }
+    }
+    if (found)
+        add_remedy(out, lane, found);
+}
+
 static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane *lane,
                         const struct scaled *items, size_t count)
 {
@@ -116,6 +132,7 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane
     }
     if (count > TENSORS_SHOWN)
         ulp_text_add(out, "    %zu more in report.json\n", count - TENSORS_SHOWN);
+    ulp_text_add(&remedy, "  ");
     add_remedy(&remedy, lane, items[0].tensor);
     ulp_page_broken(page, &remedy, 4, 0);
 }

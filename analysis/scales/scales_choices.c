@@ -220,7 +220,7 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     struct ulp_smooths smooths;
     struct ulp_model *smooth = NULL;
     struct ulp_text words = {0};
-    if (!model->at_path && !model->bytes) /* nothing that an edit could be made of */
+    if (ulp_model_check_file(model, NULL) != ULP_OK) /* nothing that an edit could be made of */
         return ULP_OK;
     enum ulp_status status =
         ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error);

@@ -127,7 +127,7 @@ enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool
 
 static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
 {
-    ulp_tile_add(tiles, worst->range_bits > worst->format_bits ? ULP_TILE_WARN : ULP_TILE_GOOD,
+    ulp_tile_add(tiles, worst->range_bits <= worst->format_bits ? ULP_TILE_GOOD : ULP_TILE_WARN,
                  "Range inside blocks", "%s bits", ULP_FIGURE("%.1f", worst->range_bits));
     ulp_tile_note(tiles, -1, "of %s; %s has %.1f", worst->name, worst->format, worst->format_bits);
     if (!(worst->outlier_gain_db >= 1))

@@ -87,6 +87,9 @@ void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane);
 /* report_scaled.c: what formats with scales do to the tensors that most of the error comes from. */
 void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+/* What makes much of the error of a node's factors, and what is against it; nothing of a node whose
+ * factors have no scales. */
+void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *node);
 /* overflow.c: what overflows and what becomes of it, the first decision that is not the
  * reference's, and which constants are changed. */
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);

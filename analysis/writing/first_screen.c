@@ -64,8 +64,11 @@ static void write_decibels(char *out, size_t bytes, double decibels, const char 
 void ulp_tile_decibels(json_t **tiles, enum ulp_tile_level level, double before, double after)
 {
     char was[32], is[32];
+    const double last = isnan(after) ? before : after;
+    if (level == ULP_TILE_GOOD && isinf(last) && last < 0) /* better, and not finite */
+        level = ULP_TILE_WARN;
     write_decibels(was, sizeof was, before, isfinite(after) ? "" : " dB");
-    write_decibels(is, sizeof is, isnan(after) ? before : after, " dB");
+    write_decibels(is, sizeof is, last, " dB");
     if (isnan(before) || isnan(after) || before == after)
         ulp_tile_add(tiles, level, "Signal to error", "%s", is);
     else
@@ -89,9 +92,9 @@ void ulp_tile_kept(json_t **tiles, size_t kept, size_t all, double kept_macs, do
 void ulp_tile_headroom(json_t **tiles, double bits, ptrdiff_t node, const char *name)
 {
     ulp_tile_add(tiles,
-                 bits < 0   ? ULP_TILE_BAD
-                 : bits < 1 ? ULP_TILE_WARN
-                            : ULP_TILE_GOOD,
+                 bits >= 1   ? ULP_TILE_GOOD
+                 : bits >= 0 ? ULP_TILE_WARN
+                             : ULP_TILE_BAD, /* and where it is not known */
                  "Least headroom", "%s bits", ULP_FIGURE("%.1f", bits));
     ulp_tile_note(tiles, node, bits < 0 ? "overflows at %s" : "at %s", name);
 }

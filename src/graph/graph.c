@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 void ulp_model_free(struct ulp_model *model)
@@ -48,6 +49,16 @@ int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fall
 const char *ulp_model_path(const struct ulp_model *model)
 {
     return model->path;
+}
+
+enum ulp_status ulp_model_check_file(const struct ulp_model *model, struct ulp_error *error)
+{
+    return model->at_path || model->bytes
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
+                          "%s: the model was loaded from bytes, expected a file: write them to "
+                          "one, and load that",
+                          model->path);
 }
 
 struct ulp_budget *ulp_model_budget(const struct ulp_model *model)

@@ -112,6 +112,10 @@ struct ulp_model {
     size_t tensor_count;
 };
 
+/* Can its file be read again, to be written with changes or told from another? Not of a model that
+ * was loaded from bytes. */
+enum ulp_status ulp_model_check_file(const struct ulp_model *model, struct ulp_error *error);
+
 /* An external data file, mapped read-only; address NULL when it is empty. It must not be changed
  * while the model lives: a page cut off the file raises SIGBUS (base/machine/file.h). */
 struct ulp_mapping {

@@ -85,4 +85,11 @@ while read -r -u 3 command count arguments; do
         ! sed -n 's/^  do    --keep/--keep/p' out | grep -q '\.\.\.' || fail "$command ${words[*]}: options are cut: $(sed -n 3p out)"
     done
 done 3< <(cases)
+# no tile is green of an output that is not finite
+if python3 -c 'import numpy' 2>/dev/null; then
+    python3 -c 'import numpy as np; np.savez("large.npz", patches=np.load("digits.npz")["patches"] * np.float32(1e7))'
+    "$program" audit digits.onnx -i large.npz -a fp16 --json large.json -q >out 2>err || fail "large inputs: $(cat err)"
+    python3 -c 'import json; tiles = json.load(open("large.json"))["lanes"][0]["tiles"]
+assert any("not finite" in t["value"] for t in tiles) and not any(t["level"] == "good" for t in tiles), tiles' || fail "tiles of an output that is not finite"
+fi
 exit $failed

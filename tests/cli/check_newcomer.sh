@@ -30,6 +30,7 @@ done <<'END_ROWS'
 3|is not valid ONNX protobuf|audit notes.txt
 2|unknown base "float16" (did you mean "fp16"?)|audit model.onnx -a float16
 2|"int8" is no arithmetic: it takes scales|audit model.onnx -a int8
+2|as bf16,factor=nvfp4, or for weights alone bf16,weights=nvfp4|audit model.onnx -a nvfp4
 2|(did you mean "fp8-e4m3"?)|audit model.onnx -a fp8
 2|"trt" is a target, which --for takes; an arithmetic of it is trt|audit model.onnx -a trt
 2|"trt10" is a target, which --for takes; an arithmetic of it is trt10:|audit model.onnx -a trt10@h100

@@ -237,6 +237,8 @@ class Models(unittest.TestCase):
         a, b = ulpscope.Model(MODEL).run(INPUTS, "fp32"), ulpscope.Model(data).run(INPUTS, "fp32")
         np.testing.assert_array_equal(a["logits"], b["logits"])
         self.assertEqual(ulpscope.Model(pathlib.Path(MODEL)).inputs[0].shape, ("batch", 16, 4))
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ulpscope.InputError, "loaded from bytes, expected a file: write them to one"):
+            ulpscope.Model(data).study(INPUTS, "e8m{4,5}", checkpoint=folder)
 
     def test_values_and_memory(self):
         """Arrays outlive the model that they come from."""

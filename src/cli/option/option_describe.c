@@ -113,8 +113,9 @@ static void wrap(const char *line, size_t length, size_t indent)
         const size_t blanks = strspn(line + at, " "), word = strcspn(line + at + blanks, " \n");
         const bool next = column + blanks + word > width && column > indent;
         column = next ? indent : column + blanks;
-        printf("%s%*s%.*s", next ? "\n" : "", (int)(next ? indent : blanks), "", (int)word,
-               line + at + blanks);
+        if (next)
+            putchar('\n');
+        say(stdout, "%*s%.*s", (int)(next ? indent : blanks), "", (int)word, line + at + blanks);
         column += word;
         at += blanks + word;
     }
@@ -171,7 +172,7 @@ static void print_list(const struct argp *argp)
             print_list(child->argp);
     for (const struct argp_child *child = argp->children; child && child->argp; child++)
         if (child->header) {
-            printf("\n %s\n", child->header);
+            say(stdout, "\n %s\n", child->header);
             print_list(child->argp);
         }
 }

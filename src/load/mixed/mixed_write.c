@@ -194,13 +194,9 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
     void *mapped = NULL;
     size_t count = model->byte_count;
     mixed->budget = mixed->names.budget = ulp_model_budget(model);
-    enum ulp_status status =
-        model->bytes     ? ULP_OK
-        : model->at_path ? ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error)
-                         : ulp_fail(error, ULP_ERROR_INPUT,
-                                    "%s: the model was loaded from bytes, expected a file: write "
-                                    "them to one, and load that",
-                                    model->path);
+    enum ulp_status status = ulp_model_check_file(model, error);
+    if (status == ULP_OK && !model->bytes)
+        status = ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error);
     if (status != ULP_OK)
         return status;
     status = open_mixed(mixed, model->bytes ? model->bytes : mapped, count, error);

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "number/format/request.h"
+#include "number/format/scaling.h"
 
 #define FORMAT_BASE(format) .name = format, .strict = format "-strict", .storage = format
 #define STEPS(format) \
@@ -115,6 +116,12 @@ static enum ulp_status fail_unknown(const char *word, struct ulp_error *error)
     char hint[64], known[400];
     size_t count = 0;
     const struct ulp_target *target = ulp_target_find(word);
+    struct ulp_scaling scaling;
+    if (ulp_scaling_find(word, &scaling))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "\"%s\" is a format with scales, of factors of products and not of all "
+                        "values: as bf16,factor=%s, or for weights alone bf16,weights=%s",
+                        word, word, word);
     if (is_integer_type(word))
         return fail_integer(word, error);
     if (target)
