@@ -166,6 +166,35 @@ START_TEST(rounds_up_to_powers_of_two)
 }
 END_TEST
 
+/* Half of the columns cancel in pairs of k to sums of zero, which cannot be estimated: only these
+ * are computed one by one. */
+START_TEST(sums_of_zero_leave_the_others_fast)
+{
+    enum { M = 20, N = 60, K = 100 };
+    struct world world;
+    mpfr_t x;
+    world_create(&world, (struct setup){1, M, N, K, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128,
+                                        128, NORMAL, false, 3});
+    mpfr_init2(x, 128);
+    for (size_t k = 0; k < K; k += 2) {
+        for (size_t i = 0; i < M; i++) {
+            world_get(x, &world.a.tensor, k * M + i);
+            world_put(&world.a.tensor, (k + 1) * M + i, x);
+        }
+        for (size_t j = 0; j < N; j += 2) {
+            world_get(x, &world.b.tensor, k * N + j);
+            mpfr_neg(x, x, MPFR_RNDN);
+            world_put(&world.b.tensor, (k + 1) * N + j, x);
+        }
+    }
+    mpfr_clear(x);
+    world_find_expected(&world);
+    const double share = world_compare(&world, ULP_WIDE_AUTO, 1);
+    ck_assert_msg(share > 0.45 && share <= 0.5, "%.3f of the outputs by digits", share);
+    world_free(&world);
+}
+END_TEST
+
 /* With features switched off AUTO takes what is left, and the tiles that need them are refused. */
 START_TEST(disabled_features)
 {
@@ -403,6 +432,7 @@ int main(void)
     tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
     tcase_add_loop_test(sums, near_middles, 0, 18);
     tcase_add_loop_test(sums, rounds_up_to_powers_of_two, 0, 8);
+    tcase_add_test(sums, sums_of_zero_leave_the_others_fast);
     tcase_add_loop_test(sums, disabled_features, 0, 3);
     tcase_add_test(sums, threads_do_not_matter);
     tcase_add_loop_test(sums, many_columns_meet_shared_rows, 0, KIND_COUNT);

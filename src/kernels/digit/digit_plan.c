@@ -100,27 +100,33 @@ static enum ulp_status look_at_samples(void *context, size_t first, size_t last,
     return ULP_OK;
 }
 
-/* The number of bits that all but a few outputs' sums lie below their lines' scales, INFINITY when
- * more than a few cannot be estimated; and how wide the lines are. */
+/* The number of bits that all but a few outputs' sums lie below their lines' scales, of those that
+ * can be estimated, INFINITY when most cannot; and how wide the lines are. The others, sums of zero
+ * mostly, as sines over a mirrored signal have, are computed exactly one by one whatever the plan
+ * is. */
 static double find_need(const struct ulp_wide_call *call, int widths[2])
 {
     const size_t count = ulp_wide_sample_count(&call->problem);
     struct samples samples = {.call = call};
     double needs[SAMPLES_MAX];
+    size_t estimated = 0;
     /* never fails */
     ulp_parallel_for(call->pool, count, ulp_grain(20 * (double)call->problem.k + 1),
                      look_at_samples, &samples, NULL);
     widths[0] = widths[1] = 1;
     for (size_t i = 0; i < count; i++) {
-        needs[i] = samples.items[i].need;
+        if (samples.items[i].need != INFINITY)
+            needs[estimated++] = samples.items[i].need;
         for (int side = 0; side < 2; side++) {
             const int64_t width = samples.items[i].widths[side];
             const int limited = width < WIDTH_MAX ? (int)width : WIDTH_MAX;
             widths[side] = limited > widths[side] ? limited : widths[side];
         }
     }
-    qsort(needs, count, sizeof needs[0], compare);
-    double need = needs[count - 1 - count / 32];
+    if (estimated < (count + 3) / 4)
+        return INFINITY;
+    qsort(needs, estimated, sizeof needs[0], compare);
+    const double need = needs[estimated - 1 - estimated / 32];
     return need < 0 ? 0 : need;
 }
 
