@@ -22,6 +22,84 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #define WIDTH 4
 #define SUFFIX(name) name##_avx2
 #include "analysis/measure/metrics_strip_template.h"
+#define AVX2 __attribute__((target("avx2")))
+
+typedef int64_t four __attribute__((vector_size(32)));
+
+static inline __attribute__((always_inline)) AVX2 four shift_right(four x, int bits)
+{
+    return (four)_mm256_srli_epi64((__m256i)x, bits);
+}
+
+/* An integer up to 2^53 times the power of two whose pattern is given, with a sign: both halves as
+ * the last bits of a double. */
+static inline __attribute__((always_inline)) AVX2 void store_four(double *out, four integer,
+                                                                  four power, four sign)
+{
+    const __m256d top =
+                      _mm256_castsi256_pd((__m256i)(shift_right(integer, 32) | 0x4530000000000000)),
+                  low = _mm256_castsi256_pd((__m256i)((integer & 0xFFFFFFFF) | 0x4330000000000000));
+    const __m256d whole = _mm256_add_pd(_mm256_sub_pd(top, _mm256_set1_pd(0x1p84)),
+                                        _mm256_sub_pd(low, _mm256_set1_pd(0x1p52)));
+    const __m256d part = _mm256_mul_pd(whole, _mm256_castsi256_pd((__m256i)power));
+    _mm256_storeu_pd(out, _mm256_or_pd(part, _mm256_castsi256_pd((__m256i)sign)));
+}
+
+typedef bool open_fn(struct ulp_metrics_side *restrict side, const void *records, int limb_count,
+                     size_t count);
+
+/* Records from `first` on, behind those that were opened in batches. */
+static bool open_rest(open_fn *open, struct ulp_metrics_side *restrict side, const void *records,
+                      int limb_count, size_t first, size_t count)
+{
+    struct ulp_metrics_side rest;
+    const size_t step = 2 + (size_t)limb_count, left = count - first;
+    const bool easy = open(&rest, (const int64_t *)records + step * first, limb_count, left);
+    memcpy(side->nearest + first, rest.nearest, left * sizeof(double));
+    memcpy(side->high + first, rest.high, left * sizeof(double));
+    memcpy(side->middle + first, rest.middle, left * sizeof(double));
+    memcpy(side->low + first, rest.low, left * sizeof(double));
+    memcpy(side->hard + first, rest.hard, left * sizeof(int64_t));
+    return easy;
+}
+
+/* As open_wide_avx2, which does what is no batch of records of two limbs. */
+static AVX2 bool open_fours(struct ulp_metrics_side *restrict side, const void *records,
+                            int limb_count, size_t count)
+{
+    size_t i = 0;
+    four any = {0};
+    for (; limb_count == 2 && i + 4 <= count; i += 4) {
+        const __m256i *from = (const __m256i *)((const int64_t *)records + 4 * i);
+        const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256(from + 1),
+                      c = _mm256_loadu_si256(from + 2), d = _mm256_loadu_si256(from + 3);
+        const __m256i even[2] = {_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)},
+                      odd[2] = {_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)};
+        const four e = (four)_mm256_permute2x128_si256(even[0], even[1], 0x20),
+                   kind = (four)_mm256_permute2x128_si256(odd[0], odd[1], 0x20);
+        const four sign = kind & INT64_MIN,
+                   zero = (kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND),
+                   kept = ((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND)) &
+                          (e >= -800) & (e <= 800);
+        const four lower = (four)_mm256_permute2x128_si256(even[0], even[1], 0x31) & kept,
+                   upper = (four)_mm256_permute2x128_si256(odd[0], odd[1], 0x31) & kept;
+        const four scale = (e & kept) + 1023, first = shift_right(upper, 11),
+                   below = (upper & 0x3FF) | lower,
+                   up = shift_right(upper, 10) & 1 & (first | (below != 0));
+        store_four(side->high + i, first, (scale - 53) << 52, sign);
+        store_four(side->nearest + i, first + up, (scale - 53) << 52, sign);
+        store_four(side->middle + i, (upper & 0x7FF) << 42 | shift_right(lower, 22),
+                   (scale - 106) << 52, sign);
+        store_four(side->low + i, lower & 0x3FFFFF, (scale - 128) << 52, sign);
+        const four hard = ~(zero | kept);
+        memcpy(side->hard + i, &hard, sizeof hard);
+        any |= hard;
+    }
+    const bool easy = _mm256_testz_si256((__m256i)any, (__m256i)any);
+    return i == count ? easy
+                      : open_rest(open_wide_avx2, side, records, limb_count, i, count) && easy;
+}
+
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 #define TARGET ULP_VECTORISE AVX512
 #define WIDTH 8
@@ -88,17 +166,8 @@ static AVX512 bool open_records(struct ulp_metrics_side *restrict side, const vo
         _mm512_storeu_si512(side->hard + i, _mm512_maskz_mov_epi64(hard, all));
         easy &= hard == 0;
     }
-    if (i == count)
-        return easy;
-    struct ulp_metrics_side rest;
-    const size_t step = 2 + (size_t)limb_count, left = count - i;
-    easy &= open_wide_avx512(&rest, (const int64_t *)records + step * i, limb_count, left);
-    memcpy(side->nearest + i, rest.nearest, left * sizeof(double));
-    memcpy(side->high + i, rest.high, left * sizeof(double));
-    memcpy(side->middle + i, rest.middle, left * sizeof(double));
-    memcpy(side->low + i, rest.low, left * sizeof(double));
-    memcpy(side->hard + i, rest.hard, left * sizeof(int64_t));
-    return easy;
+    return i == count ? easy
+                      : open_rest(open_wide_avx512, side, records, limb_count, i, count) && easy;
 }
 
 /* As gather_avx512, by vectors' own instruction. What is stored behind the found ones lies within
@@ -148,7 +217,7 @@ const struct ulp_metrics_code *ulp_metrics_code_find(void)
     static const struct ulp_metrics_code portable =
         CODE(open_wide_portable, gather_portable, portable);
 #ifdef __x86_64__
-    static const struct ulp_metrics_code avx2 = CODE(open_wide_avx2, gather_avx2, avx2),
+    static const struct ulp_metrics_code avx2 = CODE(open_fours, gather_avx2, avx2),
                                          avx512 = CODE(open_records, compress_range, avx512);
     const unsigned features = ulp_cpu_features();
     if (features & ULP_CPU_AVX512)

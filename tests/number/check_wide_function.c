@@ -227,6 +227,63 @@ START_TEST(batches)
 }
 END_TEST
 
+static void add_expected(struct ulp_record *sum, const struct ulp_record *term, int precision)
+{
+    _Alignas(64) unsigned char next[RECORD_MAX];
+    compute_expected(ULP_PRIMITIVE_ADD, (struct ulp_record *)(void *)next, sum, term, precision);
+    memcpy(sum, next, ulp_record_bytes(precision));
+}
+
+/* A sum of records one after the other is that of MPFR's additions, and stops at what these alone
+ * decide: zeros, infinities and NaN, exponents too far apart, sums that cancel. */
+START_TEST(adds_in_a_chain)
+{
+    static const struct row near = {ULP_PRIMITIVE_ADD, -3, 3, 0, true},
+                            far = {ULP_PRIMITIVE_ADD, -90, 90, 0, true};
+    static struct strips s;
+    uint64_t state = 3000;
+    size_t fast = 0, terms = 0;
+    for (int p = 0; p < PRECISIONS; p++) {
+        const int precision = precisions[p];
+        const size_t bytes = ulp_record_bytes(precision);
+        struct ulp_record *const sum = ulp_record_at(s.out, 0, precision),
+                                 *const expected = ulp_record_at(s.expected, 0, precision);
+        for (int round = 0; round < (int)test_count(200, 20000); round++) {
+            for (size_t i = 0; i < COUNT; i++) {
+                struct ulp_record *record = ulp_record_at(s.a, i, precision);
+                const uint64_t kind = oracle_random(&state) % 64;
+                draw_record(record, precision, round % 4 ? &near : &far, &state);
+                if (kind == 0 && i > 0) { /* all or nearly all of it cancels */
+                    memcpy(record, ulp_record_at(s.a, i - 1, precision), bytes);
+                    record->kind = -record->kind;
+                } else if (kind == 1 || (kind == 2 && round % 50 == 0)) {
+                    record->kind = kind == 1     ? MPFR_ZERO_KIND
+                                   : round % 100 ? MPFR_INF_KIND
+                                                 : MPFR_NAN_KIND;
+                }
+            }
+            memcpy(sum, s.a, bytes);
+            memcpy(expected, s.a, bytes);
+            for (size_t i = 1, done; i < COUNT; i++) {
+                done = ulp_wide_add_chain(precision, sum, s.a + i * bytes, COUNT - i);
+                ck_assert_uint_le(done, COUNT - i);
+                for (size_t end = i + done; i < end; i++)
+                    add_expected(expected, ulp_record_at(s.a, i, precision), precision);
+                ck_assert_mem_eq(sum, expected, bytes);
+                fast += done;
+                if (i < COUNT)
+                    add_expected(expected, ulp_record_at(s.a, i, precision), precision);
+                memcpy(sum, expected, bytes);
+            }
+            terms += COUNT - 1;
+        }
+    }
+#ifdef ULP_LIMBS
+    ck_assert_uint_ge(4 * fast, 3 * terms);
+#endif
+}
+END_TEST
+
 /* Specials, the ends of ranges and of cells, each with its neighbours and both signs. */
 START_TEST(edges)
 {
@@ -377,6 +434,7 @@ int main(void)
     tcase_add_loop_test(random, equals_mpfr, 0, ROWS);
     tcase_add_loop_test(random, batches, 0, 4);
     tcase_add_loop_test(special, edges, 0, ROWS);
+    tcase_add_test(special, adds_in_a_chain);
 #ifdef ULP_LIMBS
     tcase_add_loop_test(special, erf_cells_equal_mpfr, ULP_SERIES_LIMBS_MIN,
                         ULP_SERIES_LIMBS_MAX + 1);

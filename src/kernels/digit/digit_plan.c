@@ -11,8 +11,9 @@
 #define SAMPLES_MAX 64
 /* Bits beyond P that a sampled sum must have above the error bound. With the worst few samples set
  * aside, one output in some hundreds fails the test by chance and costs as much as a hundred
- * others. */
+ * others. The reach of double digits grows by single bits, which are cheap: one in thousands. */
 #define GUARD_BITS 6
+#define DOUBLE_GUARD_BITS 10
 /* Lines of so many bits or more are all alike. */
 #define WIDTH_MAX (8 * ULP_MPFR_PRECISION_MAX)
 
@@ -210,7 +211,8 @@ bool ulp_wide_plan_make(struct ulp_wide_plan *plan, const struct ulp_wide_call *
     const double need = find_need(call, widths);
     if (need > 4 * ULP_MPFR_PRECISION_MAX)
         return false;
-    const int wanted_bits = call->precision + GUARD_BITS + (int)need;
+    const int wanted_bits =
+        call->precision + (tile->integer ? GUARD_BITS : DOUBLE_GUARD_BITS) + (int)need;
     if (!(tile->integer ? plan_integers(plan, wanted_bits)
                         : plan_doubles(plan, wanted_bits, widths)))
         return false;

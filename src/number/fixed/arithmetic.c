@@ -131,7 +131,24 @@ ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
     return precision <= 256 ? functions[(precision - 1) / 64][primitive] : NULL;
 }
 
+size_t ulp_wide_add_chain(int precision, void *sum, const void *x, size_t n)
+{
+    switch ((precision + 63) / 64) {
+    case 1: return run_chain_1(precision, sum, x, n);
+    case 2: return run_chain_2(precision, sum, x, n);
+    case 3: return run_chain_3(precision, sum, x, n);
+    case 4: return run_chain_4(precision, sum, x, n);
+    default: return 0;
+    }
+}
+
 #else
+
+size_t ulp_wide_add_chain(int precision, void *sum, const void *x, size_t n)
+{
+    (void)precision, (void)sum, (void)x, (void)n;
+    return 0;
+}
 
 ulp_wide_fn *ulp_wide_arithmetic(enum ulp_primitive primitive, int precision)
 {

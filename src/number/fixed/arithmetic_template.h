@@ -159,6 +159,18 @@ ULP_LIMBS_INLINE bool NAME(sqrt)(struct ulp_record *out, const struct ulp_record
                        (x->exponent + odd) / 2, false, precision);
 }
 
+static size_t NAME(run_chain)(int precision, void *sum, const void *x, size_t n)
+{
+    struct ulp_record *const s = sum;
+    size_t i = 0;
+    for (; i < n; i++) {
+        const struct ulp_record *term = ulp_limbs_record_const(x, i, SIGNIFICAND);
+        if (!is_ordinary(s) || !is_ordinary(term) || !NAME(add)(s, s, term, precision))
+            break;
+    }
+    return i;
+}
+
 /* x or y, the larger or the smaller; -0 is less than +0. */
 ULP_LIMBS_INLINE bool NAME(extremum)(struct ulp_record *out, const struct ulp_record *x,
                                      const struct ulp_record *y, bool greater)

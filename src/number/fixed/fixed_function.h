@@ -13,5 +13,8 @@ typedef size_t ulp_wide_fn(int precision, void *out, const void *a, const void *
 
 /* NULL: there is none for that primitive and precision, or no memory for its tables. */
 ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision);
+/* *sum += x[0], x[1], ... of n records, one after the other, as that function does it: stops in
+ * front of the first that it does not add, and returns how many it did. */
+size_t ulp_wide_add_chain(int precision, void *sum, const void *x, size_t n);
 
 #endif

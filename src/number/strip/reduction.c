@@ -2,6 +2,7 @@
  * rounds as a step does; the order of combinations depends only on the elements' positions, never
  * on how they were cut into strips. The loops below that do not call the primitive compute the same
  * bits faster. */
+#include "number/fixed/fixed_function.h"
 #include "number/round/round.h"
 #include "number/strip/access.h"
 
@@ -110,8 +111,15 @@ static void chain(const struct ulp_reduction_state *state, void *sum, const unsi
         *(double *)sum =
             add_doubles(rule, *(const double *)sum, (const double *)(const void *)x, n);
     } else {
-        for (size_t i = 0; i < n; i++, x += state->element_bytes)
-            combine(state, sum, sum, x, state->stream, index + i);
+        const size_t bytes = state->element_bytes;
+        const bool wide =
+            state->kind == ULP_REDUCTION_SUM && rule->carrier == ULP_STRIP_MPFR && !rule->each_step;
+        for (size_t i = 0; i < n; i++) {
+            if (wide)
+                i += ulp_wide_add_chain(rule->precision, sum, x + i * bytes, n - i);
+            if (i < n)
+                combine(state, sum, sum, x + i * bytes, state->stream, index + i);
+        }
     }
 }
 

@@ -254,12 +254,16 @@ static void load_floats(char *out, const struct ulp_tensor *tensor, int64_t base
                        fraction = bits & (((uint64_t)1 << 52) - 1);
         const uint64_t regular = -(uint64_t)(biased != 0), negative = -(bits >> 63);
         const uint64_t kind = (regular & MPFR_REGULAR_KIND) | (~regular & MPFR_ZERO_KIND);
-        const uint64_t record[] = {(biased - 1022) & regular, (kind ^ negative) - negative, 0,
-                                   (fraction << 11 | (uint64_t)1 << 63) & regular};
-        if (biased == 0x7FF || (biased == 0 && fraction))
-            ulp_record_set_double((struct ulp_record *)(void *)out, value, 128);
-        else
-            memcpy(out, record, sizeof record);
+        struct ulp_record *const record = (struct ulp_record *)(void *)out;
+        if (biased == 0x7FF || (biased == 0 && fraction)) {
+            ulp_record_set_double(record, value, 128);
+            continue;
+        }
+        /* number by number: whole from an array of them, each would be waited for */
+        record->exponent = (int64_t)((biased - 1022) & regular);
+        record->kind = (int64_t)((kind ^ negative) - negative);
+        record->limbs[0] = 0;
+        record->limbs[1] = (fraction << 11 | (uint64_t)1 << 63) & regular;
     }
 }
 
