@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Compare two builds bit for bit: every value of every node of the networks in DATA/models, in several arithmetics.
 
-    tests/compare_builds.py BASE NEW DATA [--arith fp32,fp16,...] [--networks mnist_8,...] [--threads N]
+    tests/compare_builds.py BASE NEW DATA [--arith fp32,fp16,...] [--networks mnist_8,...] [--threads N] [--outputs]
 
 BASE and NEW are ulpscope programs, DATA the folder of measured data. Each network runs on its inputs.npz (or its
 test_data_set_0) with `run --all-values`; members of the two archives must have equal names and bytes. A network that both
-refuse with the same words is equal, too. Exit code 1: something differs. For changes that must change no result."""
+refuse with the same words is equal, too. With --outputs only what
+the graph gives, of runs that show no values between and so compute nodes together. Exit code 1: something differs. For changes that must change no result."""
 import argparse
 import os
 import subprocess
@@ -16,13 +17,13 @@ import zipfile
 ARITHMETICS = "mpfr:128,fp32,fp16,bf16-strict,tf32,model"
 
 
-def run(program, folder, arithmetic, threads, out):
+def run(program, folder, arithmetic, options, out):
     """The members of the archive by name, or the message of a refusal."""
     inputs = os.path.join(folder, "inputs.npz")
     if not os.path.exists(inputs):
         inputs = os.path.join(folder, "test_data_set_0")
-    command = [program, "run", os.path.join(folder, "model.onnx"), "-i", inputs, "-a", arithmetic, "-q", "--all-values",
-               "-t", str(threads), "-o", out]
+    command = [program, "run", os.path.join(folder, "model.onnx"), "-i", inputs, "-a", arithmetic, "-q",
+               *([] if options.outputs else ["--all-values"]), "-t", str(options.threads), "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return f"exit code {done.returncode}: {done.stderr.strip()}"
@@ -49,6 +50,7 @@ def main():
     parser.add_argument("--arith", default=ARITHMETICS)
     parser.add_argument("--networks", default="")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--outputs", action="store_true")
     options = parser.parse_args()
     models = os.path.join(options.data, "models")
     chosen = [name for name in options.networks.split(",") if name]
@@ -61,8 +63,8 @@ def main():
                 if chosen and network not in chosen:
                     continue
                 folder, out = os.path.join(models, network), os.path.join(scratch, "out.npz")
-                base = run(options.base, folder, arithmetic, options.threads, out)
-                new = run(options.new, folder, arithmetic, options.threads, out)
+                base = run(options.base, folder, arithmetic, options, out)
+                new = run(options.new, folder, arithmetic, options, out)
                 wrong = compare(base, new)
                 runs += 1
                 values += len(base) if isinstance(base, dict) else 0

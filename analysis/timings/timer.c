@@ -129,7 +129,7 @@ struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp
     if (!timer)
         return (struct ulp_observer){0};
     timer->plan = plan;
-    return (struct ulp_observer){.context = timer, .node_done = add_node};
+    return (struct ulp_observer){.context = timer, .node_done = add_node, .values_unused = true};
 }
 
 /* In the library's environment, apart from the observer, which is called in the host's. */

@@ -326,6 +326,9 @@ struct ulp_observer {
     enum ulp_status (*node_done)(void *context, const struct ulp_event *event,
                                  struct ulp_error *error);
     bool (*cancelled)(void *context); /* asked before every node */
+    /* node_done looks at no values. Where that is so of all observers, a run of one lane may
+     * compute nodes together, and events show no values of those whose results it never had */
+    bool values_unused;
 };
 
 struct ulp_departure;

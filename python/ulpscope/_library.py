@@ -126,7 +126,7 @@ class Watch:
         fields = {field[0]: field[1] for field in d.ulp_observer._fields_}
         see: Any = fields["node_done"]
         ask: Any = fields["cancelled"]
-        self.observer = d.ulp_observer(None, see(self._see), ask(self._ask))
+        self.observer = d.ulp_observer(None, see(self._see), ask(self._ask), node_done is None)
 
     def _see(self, _context: Any, event: Any, _error: Any) -> int:
         try:

@@ -119,6 +119,80 @@ void ulp_tape_free(struct ulp_tape *tape)
         ulp_arena_free(((struct tape_owner *)tape)->arena);
 }
 
+bool ulp_tape_is_elementwise(const struct ulp_tape *tape)
+{
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (tape->instructions[i].kind >= ULP_TAPE_REDUCTION)
+            return false;
+    return tape->output_count == 1 && tape->outputs[0] >= 0 &&
+           !tape->instructions[tape->outputs[0]].per_row;
+}
+
+/* The instructions of one tape behind those that are there. */
+static void append(struct ulp_tape *out, const struct ulp_tape *tape, const int *source,
+                   const int *results)
+{
+    int renumbered[ULP_TAPE_INSTRUCTIONS_MAX], operands[ULP_TAPE_INSTRUCTIONS_MAX];
+    const int first_constant = out->constant_count;
+    for (int o = 0; o < tape->operand_count; o++)
+        operands[o] = source[o] < 0 ? out->operand_count++ : -1;
+    for (int c = 0; c < tape->constant_count; c++)
+        out->constants[out->constant_count++] = tape->constants[c];
+    for (int i = 0; i < tape->instruction_count; i++) {
+        struct ulp_instruction instruction = tape->instructions[i];
+        if (instruction.kind == ULP_TAPE_OPERAND && source[instruction.index] >= 0) {
+            renumbered[i] = results[source[instruction.index]];
+            continue;
+        }
+        if (instruction.kind == ULP_TAPE_OPERAND)
+            instruction.index = operands[instruction.index];
+        if (instruction.kind == ULP_TAPE_CONSTANT)
+            instruction.index += first_constant;
+        for (int k = 0; k < 3; k++)
+            if (instruction.arguments[k] >= 0)
+                instruction.arguments[k] = renumbered[instruction.arguments[k]];
+        renumbered[i] = out->instruction_count;
+        out->instructions[out->instruction_count++] = instruction;
+    }
+    out->outputs[0] = renumbered[tape->outputs[0]];
+}
+
+enum ulp_status ulp_tape_join(struct ulp_tape **out, const struct ulp_tape *const *tapes,
+                              size_t count, const int *source, struct ulp_budget *budget,
+                              struct ulp_error *error)
+{
+    struct ulp_arena *arena;
+    size_t instructions = 0, constants = 0;
+    enum ulp_status status = ulp_arena_create(&arena, budget, error);
+    for (size_t t = 0; t < count; t++) {
+        instructions += (size_t)tapes[t]->instruction_count;
+        constants += (size_t)tapes[t]->constant_count;
+    }
+    if (status != ULP_OK)
+        return status;
+    struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
+    int *results = ulp_arena_take(arena, count + 1, sizeof *results);
+    if (!owner || !results ||
+        !(owner->tape.instructions =
+              ulp_arena_take(arena, instructions + 1, sizeof *owner->tape.instructions)) ||
+        !(owner->tape.constants =
+              ulp_arena_take(arena, constants + 1, sizeof *owner->tape.constants)) ||
+        !(owner->tape.outputs = ulp_arena_take(arena, 1, sizeof *owner->tape.outputs))) {
+        ulp_arena_free(arena);
+        return ulp_out_of_memory(error);
+    }
+    owner->arena = arena;
+    owner->tape.text = tapes[count - 1]->text;
+    owner->tape.phase_count = owner->tape.output_count = 1;
+    for (size_t t = 0; t < count; t++) {
+        append(&owner->tape, tapes[t], source, results);
+        results[t] = owner->tape.outputs[0];
+        source += tapes[t]->operand_count;
+    }
+    *out = &owner->tape;
+    return ULP_OK;
+}
+
 static bool is_exact(const struct ulp_tape *tape, const struct ulp_instruction *instruction,
                      int operand_count)
 {

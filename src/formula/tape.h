@@ -64,6 +64,14 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
                                 const char *const *output_names, int output_count,
                                 struct ulp_budget *budget, struct ulp_error *error);
 void ulp_tape_free(struct ulp_tape *tape);
+/* One tape of `count`, each of one output and without reductions: operand o of them all, counted
+ * through, is the output of the earlier tape source[o], or where that is -1 the next operand of the
+ * new one, whose output is the last tape's. */
+enum ulp_status ulp_tape_join(struct ulp_tape **out, const struct ulp_tape *const *tapes,
+                              size_t count, const int *source, struct ulp_budget *budget,
+                              struct ulp_error *error);
+/* Is it of one output that goes by the element, whose operands it reads in no other place? */
+bool ulp_tape_is_elementwise(const struct ulp_tape *tape);
 /* Whether every result is a real number that any format has which holds the first operand_count
  * operands: these, 0, 1, integer parts and truth values, chosen by what is no rounded number
  * either. The formula reads no other operands then. */

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/infer.h"
+#include "ops/join.h"
 #include "ops/product/quantize_rows.h"
 #include "ops/trace/trace.h"
 
@@ -102,7 +103,7 @@ static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error 
             call->out[i] = (struct ulp_tensor){0};
         else if (call->out[i].type == ULP_TYPE_UNDEFINED)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
-        else
+        else if (!call->join || call->bound->op->run || !ulp_join_place(call->join, &call->out[i]))
             status = wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
                             : ulp_call_temporary(call, &call->out[i], error);
     }

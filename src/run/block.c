@@ -95,6 +95,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .packed = lane->packed,
                                   .trace = lane->trace,
                                   .probe = lane->probe,
+                                  .join = lane->join,
                                   .host = &out->host,
                                   .lowering = find_as_model(lane, step)};
     for (size_t i = 0; !form && i < step->own_input_count && i < 32; i++)

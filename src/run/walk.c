@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "number/function/math.h"
+#include "ops/join.h"
 #include "run/departure.h"
 #include "run/kept.h"
 
@@ -168,6 +169,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     const double started = walk->clock = ulp_seconds_now(), shown_before = walk->seconds_shown;
     double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
     struct ulp_event_inputs inputs = {0};
+    struct ulp_join *join = frame->lanes[0].join;
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     if (!evaluations)
         return ulp_out_of_memory(error);
@@ -179,6 +181,8 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     walk->cost_done = done;
     if (step->bound.blocks)
         walk->clock = ulp_seconds_now();
+    if (join && join->waits)
+        evaluations[0].skipped = true;
     if (status == ULP_OK) {
         const double told = walk->clock,
                      seconds = told - started - (walk->seconds_shown - shown_before);
@@ -195,9 +199,35 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                          status == ULP_OK && (l == 0 || !walk->options->isolated));
             if (l == 0 && status == ULP_OK && walk->options->given && !frame->outer)
                 status = take_given(walk, &frame->lanes[l], step, error);
-            ulp_lane_drop(&frame->lanes[l], step);
+            if (!join)
+                ulp_lane_drop(&frame->lanes[l], step);
         }
-    ulp_stream_behind(walk, frame, step);
+    if (join && join->waits && !step->folded)
+        ulp_join_take(join, &frame->lanes[0].values[step->outputs[0]]);
+    if (!join)
+        ulp_stream_behind(walk, frame, step);
+    return status;
+}
+
+/* Steps [first, last] as one. What they read stays until the last has run. */
+static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *frame, size_t first,
+                                   size_t last, struct ulp_arena *arena, struct ulp_error *error)
+{
+    struct ulp_lane *lane = &frame->lanes[0];
+    enum ulp_status status = ULP_OK;
+    if (!frame->join && !(frame->join = ulp_arena_take(frame->arena, 1, sizeof *frame->join)))
+        return ulp_out_of_memory(error);
+    lane->join = frame->join;
+    for (size_t s = first; s <= last && status == ULP_OK; s++) {
+        lane->join->waits = s < last;
+        status = walk_step(walk, frame, &frame->block->steps[s], arena, error);
+    }
+    ulp_join_clear(lane->join);
+    lane->join = NULL;
+    for (size_t s = first; s <= last; s++) {
+        ulp_lane_drop(lane, &frame->block->steps[s]);
+        ulp_stream_behind(walk, frame, &frame->block->steps[s]);
+    }
     return status;
 }
 
@@ -216,8 +246,12 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (status == ULP_OK && !arena)
             status = ulp_arena_create(&arena, &walk->budget, error);
         ulp_stream_ahead(walk, frame, s);
-        if (status == ULP_OK)
+        if (status == ULP_OK && walk->joins && step->joined > 1 && !frame->absent[0]) {
+            status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
+            s += step->joined - 1;
+        } else if (status == ULP_OK) {
             status = walk_step(walk, frame, step, arena, error);
+        }
         if (!frame->outer && arena)
             ulp_arena_clear(arena);
     }

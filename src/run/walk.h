@@ -21,6 +21,7 @@ struct ulp_walk {
     size_t reserve_draws;  /* before the walk */
     size_t first_step;     /* of the main graph: those before it have been run */
     bool departed;         /* a lane has left the reference's decisions */
+    bool joins;            /* nobody looks at what lies between nodes: they may be run as one */
     size_t *executions;    /* how often each node has been shown, by number */
     bool streams;          /* weights go through memory (stream.c): */
     size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
@@ -40,6 +41,7 @@ struct ulp_frame {
     bool *absent;
     /* by slot: what observers know the value by; NULL: they do not */
     const char **names;
+    struct ulp_join *join; /* of steps that are run as one; NULL: none were yet */
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,

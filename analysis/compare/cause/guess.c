@@ -199,7 +199,9 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
     struct ulp_comparing *comparing = guessing->comparing;
     struct ulp_tensor_set inputs;
     struct ulp_run_options run = {.thread_count = comparing->options->thread_count};
-    const struct ulp_observer observer = {&guessing->looking, look, is_done};
+    const struct ulp_observer observer = {.context = &guessing->looking,
+                                          .node_done = look,
+                                          .cancelled = is_done};
     enum ulp_status status = change_inputs(comparing->inputs, guessing->input, &guessing->picture,
                                            change, &inputs, error);
     if (status != ULP_OK)

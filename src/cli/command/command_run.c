@@ -25,7 +25,8 @@ static const struct argp_option option_list[] = {
      "--save-outputs, of runner ulpscope-ARITH, each sample an iteration", 0},
     {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
     {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, every run, "
-                                      "each kind of operator, the slowest nodes", 0},
+                                      "each kind of operator, the slowest nodes. Nodes that are computed "
+                                      "together count as their last", 0},
     {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
     {0},
 };

@@ -8,6 +8,8 @@
 #include "ops/bounds.h"
 #include "ops/call.h"
 #include "ops/call/library.h"
+#include "ops/infer.h"
+#include "ops/join.h"
 #include "ops/probe.h"
 #include "ops/trace/trace.h"
 
@@ -277,6 +279,33 @@ void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands
             (struct ulp_operand){.constant = bound->attribute_slots[i].text};
 }
 
+/* The call's formula with those that wait for it, or one more that does. */
+static enum ulp_status run_joined(struct ulp_call *call, const struct ulp_tape *tape,
+                                  const struct ulp_arithmetic *arithmetic,
+                                  const struct ulp_operand *operands, struct ulp_error *error)
+{
+    struct ulp_join *join = call->join;
+    struct ulp_rows rows = {0};
+    struct ulp_operand output = {.tensor = &call->out[0]};
+    enum ulp_status status = ulp_join_add(join, tape, operands, &call->out[0], error);
+    if (status != ULP_OK || join->waits)
+        return status;
+    if (join->count > 1)
+        status = ulp_prepared_join(call->bound->prepared, join->tapes, join->count, join->source,
+                                   join->source_count, &tape, error);
+    const struct ulp_layout layout = {.rows = &rows,
+                                      .operands = join->operands,
+                                      .outputs = &output,
+                                      .operand_count = tape->operand_count,
+                                      .output_count = 1,
+                                      .arena = call->scratch};
+    if (status == ULP_OK)
+        status = ulp_layout_elementwise(&layout, error);
+    return status == ULP_OK ? run_tape(call, tape, &call->bound->prepared->plans, arithmetic, &rows,
+                                       join->operands, &output, error)
+                            : status;
+}
+
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
                               const struct ulp_operand *operands, const struct ulp_operand *outputs,
                               struct ulp_error *error)
@@ -289,6 +318,8 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     const struct ulp_tape *tape = bound->plain && arithmetic.plain_exponentials ? bound->plain
                                   : bound->torch && arithmetic.norms_torch      ? bound->torch
                                                                                 : bound->tape;
+    if (status == ULP_OK && call->join)
+        return run_joined(call, tape, &arithmetic, operands, error);
     return status == ULP_OK ? run_tape(call, tape, &bound->prepared->plans, &arithmetic, rows,
                                        operands, outputs, error)
                             : status;

@@ -85,10 +85,9 @@ static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *o
     return status;
 }
 
-/* One element at a time, channels' parameters beside it. */
-static enum ulp_status rows_channels(struct ulp_call *call, struct ulp_rows *rows,
-                                     struct ulp_operand *operands, struct ulp_operand *outputs,
-                                     struct ulp_error *error)
+enum ulp_status ulp_rows_channels(struct ulp_call *call, struct ulp_rows *rows,
+                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+                                  struct ulp_error *error)
 {
     enum ulp_status status = lay_channels(call, operands, error);
     return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
@@ -256,15 +255,15 @@ const struct ulp_operator ulp_ops_normalize[] = {
      .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9; spatial:int=1",
      .infer = infer_batch_norm,
-     .rows = rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
+     .rows = ulp_rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 9, .inputs = "x scale bias mean var", .outputs = "y",
      .attributes = "epsilon:float=1e-5; momentum:float=0.9", .infer = infer_batch_norm,
-     .rows = rows_channels,
+     .rows = ulp_rows_channels,
      .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 14, .when = "training_mode=0",
      .inputs = "x scale:f bias:f mean:f var:f",
      .outputs = "y", .attributes = "epsilon:float=1e-5; momentum:float=0.9; training_mode:int=0",
-     .infer = infer_batch_norm, .rows = rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
+     .infer = infer_batch_norm, .rows = ulp_rows_channels, .formula = BATCH_NORM, .torch = TORCH_BATCH_NORM},
     {.name = "BatchNormalization", .since = 14, .when = "training_mode=1",
      .inputs = "x scale:f bias:f input_mean:f input_var:f",
      .outputs = "y running_mean? running_var?",

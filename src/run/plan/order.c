@@ -272,7 +272,10 @@ enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);
         block->cost += step->cost;
     }
-    return set_last_uses(plan, block, error);
+    status = set_last_uses(plan, block, error);
+    if (status == ULP_OK)
+        ulp_plan_find_joins(block);
+    return status;
 }
 
 /* ---- numbers ---- */

@@ -77,6 +77,9 @@ struct ulp_step {
     /* estimated multiply-adds and element operations, those of bodies included */
     double cost;
     size_t number; /* among all nodes of the plan: what it is reported under */
+    /* so many steps, from this one on, may be run as one where nobody looks at what lies between
+     * them (plan_join.c); 0: it begins none */
+    size_t joined;
 };
 
 struct ulp_block {
@@ -403,6 +406,8 @@ enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_optio
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error);
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error);
+/* plan_join.c: which of the block's steps may be run as one; last uses are known. */
+void ulp_plan_find_joins(struct ulp_block *block);
 /* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
 enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct ulp_mix *mix,
                               struct ulp_error *error);

@@ -1,0 +1,101 @@
+/* run: nodes that are computed as one where nobody looks have the bits they have one by one. */
+#include <string.h>
+
+#include "load/load.h"
+#include "tests/support/text_model.h"
+
+/* A product that three nodes behind it read; and one whose first result is an output, too. */
+static const struct text_graph gated = {"x",
+                                        "y",
+                                        {NODE("MatMul", "product", "x w", "h"),
+                                         NODE("Sigmoid", "gate", "h", "g"),
+                                         NODE("Mul", "weigh", "h g", "v"),
+                                         NODE("Add", "skip", "v x", "z"),
+                                         NODE("Relu", "end", "z", "y")}};
+static const struct text_graph seen = {"x",
+                                       "t u",
+                                       {NODE("Sigmoid", "gate", "x", "u"),
+                                        NODE("Neg", "turn", "u", "n"),
+                                        NODE("Mul", "double", "n two", "t")}};
+/* In a branch. */
+static const struct text_graph squared = {"",
+                                          "e",
+                                          {NODE("Add", "add", "x x", "a"),
+                                           NODE("Mul", "square", "a a", "q"),
+                                           NODE("Tanh", "bend", "q", "e")}};
+static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
+static const struct text_graph branched = {"x b_c",
+                                           "y",
+                                           {CONTROL("If", "if", "b_c", "y", &squared, &negated)}};
+
+static const struct {
+    const struct text_graph *text;
+    size_t hidden; /* results that are in no memory */
+} cases[] = {{&gated, 4}, {&seen, 1}, {&branched, 2}};
+
+static enum ulp_status count_hidden(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    (void)error;
+    *(size_t *)context += event->output_count && !event->values[0].entire;
+    return ULP_OK;
+}
+
+START_TEST(joined_nodes_have_equal_bits)
+{
+    struct ulp_budget budget = {0};
+    struct ulp_model *model = text_load_within(cases[_i].text, &budget);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    struct ulp_error error;
+    for (size_t l = 0; l < TEXT_LANES; l++) {
+        struct ulp_plan *plan = text_plan(model, &inputs, l, 1);
+        /* the others compute in more than they store, or as each node declares */
+        const bool joins =
+            strcmp(text_lanes[l], "fp16") != 0 && strcmp(text_lanes[l], "model") != 0;
+        struct ulp_tensor_set outputs[2] = {{0}};
+        for (int unused = 0; unused < 2; unused++)
+            for (int threads = 1; threads < 3; threads++) {
+                size_t hidden = 0;
+                const struct ulp_observer observer = {.context = &hidden,
+                                                      .node_done = count_hidden,
+                                                      .values_unused = unused};
+                const struct ulp_run_options options = {.thread_count = threads};
+                ulp_tensor_set_free(&outputs[unused]);
+                ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, &observer, 1, &outputs[unused],
+                                       NULL, &error),
+                          error);
+                ck_assert_msg(hidden == (unused && joins ? cases[_i].hidden : 0),
+                              "%s: %zu results were not shown", text_lanes[l], hidden);
+            }
+        for (size_t o = 0; o < outputs[0].count; o++) {
+            const struct ulp_tensor *alone = &outputs[0].items[o].tensor,
+                                    *joined = &outputs[1].items[o].tensor;
+            ck_assert(ulp_tensor_same_shape(alone, joined));
+            ck_assert_mem_eq(alone->data, joined->data, alone->count * alone->element_bytes);
+        }
+        ulp_tensor_set_free(&outputs[0]);
+        ulp_tensor_set_free(&outputs[1]);
+        /* by every limit of memory, without a leak */
+        for (size_t limit = 0; limit < 20000; limit += 400) {
+            budget.limit_bytes = budget.used_bytes + limit;
+            const enum ulp_status status =
+                ulp_plan_run(plan, &inputs, NULL, NULL, 0, NULL, NULL, &error);
+            ck_assert(status == ULP_OK || status == ULP_ERROR_MEMORY);
+        }
+        budget.limit_bytes = 0;
+        ulp_plan_free(plan);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("joins");
+    TCase *tests = tcase_create("joins");
+    tcase_add_loop_test(tests, joined_nodes_have_equal_bits, 0, sizeof cases / sizeof *cases);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
