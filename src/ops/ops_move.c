@@ -83,44 +83,72 @@ static void move_row(char *out, const char *in, int64_t base, const int64_t *tab
 #undef MOVE
 }
 
+/* A row that is one block, and what does not exist around it, which is mostly an element or two. */
+static inline void move_block(const struct axes_job *job, char *to, int64_t from)
+{
+    const size_t bytes = job->out->element_bytes;
+    if (bytes != sizeof(word32)) {
+        const size_t r = (size_t)(to - (char *)job->out->data) / bytes;
+        ulp_move_fill(job->out, r, job->first, job->fill);
+        ulp_move_fill(job->out, r + job->last, job->row - job->last, job->fill);
+    } else {
+        for (size_t i = 0; i < job->first; i++)
+            ((word32 *)to)[i] = *(const word32 *)job->fill;
+        for (size_t i = job->last; i < job->row; i++)
+            ((word32 *)to)[i] = *(const word32 *)job->fill;
+    }
+    memcpy(to + job->first * bytes, ulp_element_at(job->in, (size_t)from),
+           (job->last - job->first) * bytes);
+}
+
 static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker,
                                  struct ulp_error *error)
 {
     const struct axes_job *job = context;
     const struct ulp_tensor *out = job->out;
-    const int64_t *last_table = out->rank ? job->tables[out->rank - 1] : NULL;
+    const int rows = out->rank - 2; /* the axis of neighbours among rows; negative: there is none */
+    const int64_t *const last_table = out->rank ? job->tables[out->rank - 1] : NULL,
+                         *const row_table = rows < 0 ? NULL : job->tables[rows];
+    const int64_t block = job->contiguous && last_table ? last_table[job->first] : 0;
     (void)worker;
     (void)error;
     int64_t index[ULP_RANK_MAX] = {0};
     size_t rest = first;
-    for (int d = out->rank - 2; d >= 0; d--) {
+    for (int d = rows; d >= 0; d--) {
         index[d] = (int64_t)(rest % (size_t)out->dims[d]);
         rest /= (size_t)out->dims[d];
     }
-    for (size_t r = first; r < last; r++) {
-        int64_t base = 0;
+    for (size_t r = first; r < last;) {
+        int64_t outer = 0;
         bool exists = true;
-        for (int d = 0; d < out->rank - 1; d++) {
-            int64_t offset = job->tables[d] ? job->tables[d][index[d]] : 0;
+        for (int d = 0; d < rows; d++) {
+            const int64_t offset = job->tables[d] ? job->tables[d][index[d]] : 0;
             exists = exists && offset != ULP_NOWHERE;
-            base += exists ? offset : 0;
+            outer += exists ? offset : 0;
         }
-        for (int d = out->rank - 2; d >= 0 && ++index[d] == out->dims[d]; d--)
+        const size_t here = rows < 0 ? 1 : (size_t)(out->dims[rows] - index[rows]),
+                     end = here < last - r ? r + here : last;
+        for (size_t i = rows < 0 ? 0 : (size_t)index[rows]; r < end; r++, i++) {
+            const int64_t offset = row_table ? row_table[i] : 0, base = outer + offset;
+            char *to = ulp_element_at(out, r * job->row);
+            if (!exists || offset == ULP_NOWHERE)
+                ulp_move_fill(job->out, r * job->row, job->row, job->fill);
+            else if (job->contiguous)
+                move_block(job, to, base + block);
+            else if (!last_table)
+                ulp_move_fill(job->out, r * job->row, job->row,
+                              ulp_element_at(job->in, (size_t)base));
+            else
+                move_row(to, job->in->data, base, last_table, job->row, out->element_bytes,
+                         job->fill);
+        }
+        if (rows >= 0)
+            index[rows] = out->dims[rows];
+        for (int d = rows; d >= 0 && index[d] == out->dims[d]; d--) {
             index[d] = 0;
-        char *to = ulp_element_at(out, r * job->row);
-        if (!exists)
-            ulp_move_fill(job->out, r * job->row, job->row, job->fill);
-        else if (job->contiguous) {
-            ulp_move_fill(job->out, r * job->row, job->first, job->fill);
-            memcpy(to + job->first * out->element_bytes,
-                   ulp_element_at(job->in,
-                                  (size_t)(base + (last_table ? last_table[job->first] : 0))),
-                   (job->last - job->first) * out->element_bytes);
-            ulp_move_fill(job->out, r * job->row + job->last, job->row - job->last, job->fill);
-        } else if (!last_table)
-            ulp_move_fill(job->out, r * job->row, job->row, ulp_element_at(job->in, (size_t)base));
-        else
-            move_row(to, job->in->data, base, last_table, job->row, out->element_bytes, job->fill);
+            if (d > 0)
+                index[d - 1]++;
+        }
     }
     return ULP_OK;
 }
