@@ -17,13 +17,8 @@ static void find_lanes(struct ulp_lanes *lanes, const struct ulp_factor *factor,
 {
     int64_t base = factor->batch_offset ? factor->batch_offset[batch] : 0;
     lanes->count = count;
-    lanes->run_count = 0;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         lanes->offset[i] = base + factor->line_offset[line + i];
-        if (i == 0 || lanes->offset[i] != lanes->offset[i - 1] + 1)
-            lanes->run_start[lanes->run_count++] = i;
-    }
-    lanes->run_start[lanes->run_count] = count;
 }
 
 #define SUFFIX move32

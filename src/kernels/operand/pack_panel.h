@@ -12,11 +12,10 @@
 typedef uint32_t ulp_move32 __attribute__((may_alias));
 typedef uint64_t ulp_move64 __attribute__((may_alias));
 
-/* The lines of one panel: offsets of their first elements, cut into runs of consecutive offsets. */
+/* The lines of one panel: offsets of their first elements. */
 struct ulp_lanes {
-    size_t count, run_count;
+    size_t count;
     int64_t offset[ULP_PACK_WIDTH_MAX];
-    size_t run_start[ULP_PACK_WIDTH_MAX + 1];
 };
 
 /* Pieces of 16 are what compilers turn into vectors. */

@@ -44,7 +44,7 @@ static void JOIN(gather_panel, SUFFIX)(TARGET *restrict out, const SOURCE *data,
                                        const struct ulp_lanes *lanes, const int64_t *k_offset,
                                        size_t k_count, size_t width)
 {
-    if (lanes->run_count == 1 && lanes->count == width) {
+    if (lanes->count == width && ulp_pack_is_contiguous(lanes->offset, width)) {
         if (width == 32)
             JOIN(copy_run, SUFFIX)(out, data + lanes->offset[0], k_offset, k_count, 32);
         else if (width == 16)

@@ -24,51 +24,43 @@ struct vector_lanes {
     } parts[LANES];
 };
 
-/* Runs of neighbours are known already where they are few: the rows of an image. */
-#define RUNS_KNOWN_MAX 6
-
-static void cut_runs(struct vector_lanes *out, const struct ulp_lanes *lanes)
+/* Bit i: offset i + 1 is offset i + step. */
+AVX512 static inline __mmask16 find_steps(__m512i low, __m512i high, int64_t step)
 {
-    for (size_t r = 0; r < lanes->run_count; r++) {
-        const size_t begin = lanes->run_start[r], end = lanes->run_start[r + 1],
-                     low = begin > out->first ? begin - out->first : 0,
-                     high = end < out->first + out->count ? end - out->first : out->count;
-        if (end <= out->first || begin >= out->first + out->count)
-            continue;
-        out->parts[out->part_count++] =
-            (struct lane_run){.mask = (__mmask16)((1u << high) - (1u << low)),
-                              .step = 1,
-                              .offset = lanes->offset[out->first + low] - (int64_t)low};
-    }
+    const __m512i wanted = _mm512_set1_epi64(step);
+    return (__mmask16)(_mm512_cmpeq_epi64_mask(low, wanted) | _mm512_cmpeq_epi64_mask(high, wanted)
+                                                                  << 8);
 }
 
-static struct vector_lanes cut_lanes(const struct ulp_lanes *lanes, size_t first, size_t width)
+AVX512 static void cut_lanes(struct vector_lanes *out, const struct ulp_lanes *lanes, size_t first,
+                             size_t width)
 {
-    struct vector_lanes out = {.first = first};
-    size_t stored = width - first < LANES ? width - first : LANES;
-    out.count = lanes->count <= first          ? 0
-                : lanes->count - first < LANES ? lanes->count - first
-                                               : LANES;
-    out.stored = (__mmask16)((1u << stored) - 1);
-    out.present = (__mmask16)((1u << out.count) - 1);
-    if (lanes->run_count <= RUNS_KNOWN_MAX)
-        cut_runs(&out, lanes);
-    for (size_t i = lanes->run_count <= RUNS_KNOWN_MAX ? out.count : 0; i < out.count; i++) {
-        const int64_t offset = lanes->offset[first + i],
-                      step = i ? offset - lanes->offset[first + i - 1] : 0;
-        struct lane_run *run = out.part_count ? &out.parts[out.part_count - 1] : NULL;
-        const bool is_second = run && run->mask == 1u << (i - 1) && (step == 1 || step == 2);
-        if (!is_second && !(run && step == run->step && run->mask != 1u << (i - 1))) {
-            run = &out.parts[out.part_count++];
-            *run = (struct lane_run){.step = 1, .offset = offset - (int64_t)i};
-        } else if (is_second) {
-            *run = (struct lane_run){.mask = run->mask,
-                                     .step = step,
-                                     .offset = offset - step * (int64_t)i};
-        }
-        run->mask |= (__mmask16)(1u << i);
+    const size_t stored = width - first < LANES ? width - first : LANES,
+                 left = lanes->count > first ? lanes->count - first : 0,
+                 count = left < LANES ? left : LANES;
+    const unsigned all = (1u << count) - 1;
+    const __mmask8 low = (__mmask8)all, high = (__mmask8)(all >> 8),
+                   next_low = (__mmask8)(all >> 1), next_high = (__mmask8)(all >> 9);
+    const int64_t *offset = lanes->offset + first;
+    const __m512i steps_low = _mm512_sub_epi64(_mm512_maskz_loadu_epi64(next_low, offset + 1),
+                                               _mm512_maskz_loadu_epi64(low, offset)),
+                  steps_high = _mm512_sub_epi64(_mm512_maskz_loadu_epi64(next_high, offset + 9),
+                                                _mm512_maskz_loadu_epi64(high, offset + 8));
+    const unsigned steps[] = {find_steps(steps_low, steps_high, 1) & all >> 1,
+                              find_steps(steps_low, steps_high, 2) & all >> 1};
+    out->first = first;
+    out->count = count;
+    out->stored = (__mmask16)((1u << stored) - 1);
+    out->present = (__mmask16)all;
+    out->part_count = 0;
+    for (unsigned i = 0, end; i < count; i = end) {
+        const int64_t step = !(steps[0] >> i & 1) && steps[1] >> i & 1 ? 2 : 1;
+        end = i + 1 + (unsigned)__builtin_ctz(~(steps[step - 1] >> i));
+        out->parts[out->part_count++] =
+            (struct lane_run){.mask = (__mmask16)((1u << end) - (1u << i)),
+                              .step = step,
+                              .offset = offset[i] - step * (int64_t)i};
     }
-    return out;
 }
 
 /* data + offset, which may lie outside the tensor when the lanes that are read do not. */
@@ -256,20 +248,23 @@ static bool are_runs(const struct vector_lanes *lanes)
     return lanes->part_count <= 6 && !has_even_runs(lanes);
 }
 
-void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
-                           const int64_t *k_offset, size_t k_count, size_t width)
+AVX512 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data,
+                                  const struct ulp_lanes *lanes, const int64_t *k_offset,
+                                  size_t k_count, size_t width)
 {
     bool contiguous = k_count >= 4 && ulp_pack_is_contiguous(k_offset, k_count);
     if (!contiguous && width == 2 * LANES) {
-        const struct vector_lanes low = cut_lanes(lanes, 0, width),
-                                  high = cut_lanes(lanes, LANES, width);
+        struct vector_lanes low, high;
+        cut_lanes(&low, lanes, 0, width);
+        cut_lanes(&high, lanes, LANES, width);
         if (are_runs(&low) && are_runs(&high)) {
             pack_run_pairs(out, data, &low, &high, k_offset, k_count);
             return;
         }
     }
     for (size_t first = 0; first < width; first += LANES) {
-        struct vector_lanes part = cut_lanes(lanes, first, width);
+        struct vector_lanes part;
+        cut_lanes(&part, lanes, first, width);
         if (contiguous && part.part_count > 2)
             pack_transposed(out + first, data + k_offset[0], lanes, &part, k_count, width);
         else if (part.part_count <= 4 && has_even_runs(&part))
