@@ -115,6 +115,28 @@ static enum ulp_status change_range(void *context, size_t begin, size_t end, int
     return ULP_OK;
 }
 
+/* What the node introduces off its result: the exact result that stages begin with. */
+struct exact {
+    const struct ulp_tensor *result;
+    const float *introduced;
+    double *out;
+};
+
+static enum ulp_status find_exact_range(void *context, size_t begin, size_t end, int worker,
+                                        struct ulp_error *error)
+{
+    const struct exact *job = context;
+    (void)worker;
+    (void)error;
+    for (size_t first = begin, count; first < end; first += count) {
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        ulp_side_read(job->out + first, job->result, first, count);
+        for (size_t i = first; i < first + count; i++)
+            job->out[i] -= (double)job->introduced[i];
+    }
+    return ULP_OK;
+}
+
 static double weigh_part(const void *context, size_t begin, size_t end)
 {
     const struct ulp_owed *owed = context;
@@ -144,17 +166,14 @@ static double weigh_change(const struct visit *visit, struct ulp_owed *owed,
 static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
                                      const struct ulp_tensor *outputs, struct ulp_error *error)
 {
-    static const enum ulp_share_cause causes[ULP_STAGE_COUNT] = {ULP_SHARE_INSIDE,
-                                                                 ULP_SHARE_WEIGHTS,
+    static const enum ulp_share_cause causes[ULP_STAGE_COUNT] = {ULP_SHARE_WEIGHTS,
                                                                  ULP_SHARE_INPUTS, ULP_SHARE_SUMS,
                                                                  ULP_SHARE_STEPS};
     const struct visit *visit = context;
     (void)error;
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next)
-        if (owed->first && outputs[owed->position].count == owed->count) {
-            const double change = weigh_change(visit, owed, &outputs[owed->position]);
-            owed->causes[causes[stage]] = stage == ULP_STAGE_EXACT ? 0 : change;
-        }
+        if (owed->first && outputs[owed->position].count == owed->count)
+            owed->causes[causes[stage]] = weigh_change(visit, owed, &outputs[owed->position]);
     return ULP_OK;
 }
 
@@ -176,8 +195,35 @@ static bool take_values(const struct ulp_event *event, const struct ulp_plan_nod
     return next == event->input_count;
 }
 
-static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
-                                  struct ulp_error *error)
+/* Room for what is looked at of an output, and its exact result. */
+static enum ulp_status open_output(struct visit *visit, struct ulp_owed *owed,
+                                   const struct ulp_tensor *result, struct ulp_tensor *exact,
+                                   struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_attributor *attributor = visit->second->attributor;
+    struct ulp_introduced *item = visit->second->lane->introduced[visit->event->index];
+    owed->before = ulp_arena_room(arena, owed->count + 1, sizeof *owed->before);
+    owed->change = ulp_arena_room(arena, owed->count + 1, sizeof *owed->change);
+    if (!owed->before || !owed->change)
+        return ulp_out_of_memory(error);
+    while (item->execution != owed->execution || item->position != owed->position)
+        item = item->next;
+    enum ulp_status status = ulp_tensor_describe(exact, result->type, ULP_ELEMENT_F64, 0,
+                                                 result->rank, result->dims, error);
+    if (status == ULP_OK)
+        status = ulp_attribution_fetch(attributor, &item->kept, error);
+    if (status != ULP_OK)
+        return status;
+    exact->data = owed->before;
+    struct exact job = {result, item->kept.data, owed->before};
+    status = ulp_parallel_for(attributor->pool, owed->count, ulp_grain(4), find_exact_range, &job,
+                              error);
+    ulp_attribution_release(&item->kept);
+    return status;
+}
+
+static enum ulp_status open_visit(struct visit *visit, struct ulp_tensor *exact,
+                                  struct ulp_arena *arena, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (struct ulp_owed *owed = visit->owed; owed && status == ULP_OK; owed = owed->next) {
@@ -190,12 +236,8 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_arena *arena,
         while (first != owed && (!first->first || first->position != owed->position))
             first = first->next;
         owed->first = first;
-        if (first != owed || status != ULP_OK)
-            continue;
-        owed->before = ulp_arena_take(arena, owed->count + 1, sizeof *owed->before);
-        owed->change = ulp_arena_take(arena, owed->count + 1, sizeof *owed->change);
-        if (!owed->before || !owed->change)
-            status = ulp_out_of_memory(error);
+        if (first == owed && status == ULP_OK)
+            status = open_output(visit, owed, result, &exact[owed->position], arena, error);
     }
     return status;
 }
@@ -249,11 +291,13 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
         return status;
     const struct ulp_tensor **values =
         ulp_arena_take(arena, node->step->own_input_count + 1, sizeof *values);
-    if (!values)
+    struct ulp_tensor *exact = ulp_arena_take(arena, node->step->output_count + 1, sizeof *exact);
+    if (!values || !exact)
         status = ulp_out_of_memory(error);
     stages.values = values;
+    stages.exact = exact;
     if (status == ULP_OK && take_values(event, node, values)) {
-        status = open_visit(&visit, arena, error);
+        status = open_visit(&visit, exact, arena, error);
         if (status == ULP_OK)
             status = ulp_stages_run(&stages, &results_first, error);
         if (status == ULP_OK)

@@ -261,6 +261,8 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     const size_t count = value->entire->count, bytes = (attributor->beside ? 3 : 2) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;
     struct ulp_introduced *item;
+    if (value->held == value->here && !attributor->beside)
+        return ULP_OK; /* it introduces nothing */
     enum ulp_status status = ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error);
     if (status != ULP_OK || !item)
         return status;

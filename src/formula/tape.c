@@ -212,6 +212,15 @@ static bool is_exact(const struct ulp_tape *tape, const struct ulp_instruction *
     return false;
 }
 
+bool ulp_tape_reduces(const struct ulp_tape *tape)
+{
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (tape->instructions[i].kind == ULP_TAPE_REDUCTION ||
+            tape->instructions[i].kind == ULP_TAPE_SCAN)
+            return true;
+    return false;
+}
+
 bool ulp_tape_is_exact(const struct ulp_tape *tape, int operand_count)
 {
     for (int i = 0; i < tape->instruction_count; i++)

@@ -77,6 +77,9 @@ bool ulp_tape_is_elementwise(const struct ulp_tape *tape);
  * either. The formula reads no other operands then. */
 bool ulp_tape_is_exact(const struct ulp_tape *tape, int operand_count);
 
+/* Whether some value of a row follows from several of its elements. */
+bool ulp_tape_reduces(const struct ulp_tape *tape);
+
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at
  * (row_offset ? row_offset[r] : r * row_stride) + (position_offset ? position_offset[p] : p *
  * position_stride). A stride of 0 repeats (broadcast). */

@@ -4,13 +4,8 @@
 bool ulp_gate_is_diagonal(const struct ulp_trace_gate *gate)
 {
     const struct ulp_tape *tape = gate->adjoint;
-    if (gate->output_count != 1 || !gate->results->real)
-        return false;
-    for (int i = 0; i < tape->instruction_count && gate->results->per_row > 1; i++)
-        if (tape->instructions[i].kind == ULP_TAPE_REDUCTION ||
-            tape->instructions[i].kind == ULP_TAPE_SCAN)
-            return false;
-    return true;
+    return gate->output_count == 1 && gate->results->real &&
+           (gate->results->per_row <= 1 || !ulp_tape_reduces(tape));
 }
 
 /* Element e is of row e / row_length, at position e % row_length. */

@@ -27,6 +27,8 @@ struct ladder {
     const struct ulp_tensor **reads; /* by input: what it reads of that */
     struct ulp_tensor *outputs;
     bool gathers; /* from a constant: ulp_takes_table */
+    bool refits;  /* some value is not in a format that factors of products hold */
+    bool ran; /* outputs are a stage's; else there are none, and the results are the exact ones */
 };
 
 bool ulp_stages_apply(const struct ulp_stages *stages)
@@ -64,7 +66,7 @@ static struct ulp_arithmetic choose_arithmetic(const struct ladder *ladder, enum
 {
     struct ulp_arithmetic out = ladder->wide;
     if (ladder->gathers) { /* what it lowers of a constant is all that it rounds */
-        out = stage == ULP_STAGE_EXACT ? ladder->wide : ladder->own;
+        out = ladder->own;
         out.as_declared = out.half_as_float = false;
         out.fuse = ULP_FUSE_NONE;
         return out;
@@ -168,6 +170,7 @@ static enum ulp_status widen_input(struct ladder *ladder, size_t i, struct ulp_e
     }
     if (status == ULP_OK)
         status = ulp_lane_format(ulp_lane_reads(&ladder->lane, step, i), read->type, &from, error);
+    ladder->refits |= status == ULP_OK && !ulp_format_holds(&ladder->own.factor, &from);
     if (status == ULP_OK)
         status =
             ulp_adapt(&ladder->widened[i], read, &from, &ladder->wide, ulp_takes_mixed(step, i),
@@ -231,17 +234,32 @@ static void close_ladder(struct ladder *ladder)
     ulp_arena_free(ladder->arena);
 }
 
+static enum ulp_status copy_exact(const struct ladder *ladder, size_t o, struct ulp_error *error)
+{
+    const struct ulp_tensor *exact = &ladder->stages->exact[o];
+    struct ulp_tensor *out = &ladder->outputs[o];
+    *out = ulp_tensor_view(exact);
+    out->data = NULL;
+    return ulp_tensor_allocate(out, ladder->stages->budget, error);
+}
+
 /* The results of the stage before, rounded to what the lane stores. */
 static enum ulp_status round_results(struct ladder *ladder, struct ulp_error *error)
 {
-    const struct ulp_step *step = ladder->stages->step;
+    const struct ulp_stages *stages = ladder->stages;
     enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
-        if (ladder->outputs[o].data && ulp_element_is_float(ladder->outputs[o].element) &&
-            ulp_type_rows[ladder->outputs[o].type].file_bits > 8)
-            status = ulp_tensor_convert(&ladder->outputs[o], &ladder->outputs[o],
-                                        &ladder->own.storage, ladder->own.rounding,
-                                        ladder->own.seed, ladder->stages->pool, error);
+    for (size_t o = 0; o < stages->step->output_count && status == ULP_OK; o++) {
+        const struct ulp_tensor *from = ladder->ran ? &ladder->outputs[o] : &stages->exact[o];
+        if (!from->data || !ulp_element_is_float(from->element) ||
+            ulp_type_rows[from->type].file_bits <= 8)
+            continue;
+        if (!ladder->ran)
+            status = copy_exact(ladder, o, error);
+        if (status == ULP_OK)
+            status =
+                ulp_tensor_convert(&ladder->outputs[o], from, &ladder->own.storage,
+                                   ladder->own.rounding, ladder->own.seed, stages->pool, error);
+    }
     return status;
 }
 
@@ -267,6 +285,46 @@ static enum ulp_status fit_input(struct ladder *ladder, const struct ulp_arithme
                      ulp_takes_mixed(stages->step, i), stages->budget, stages->pool, error);
 }
 
+static bool is_read_at(const struct ladder *ladder, size_t i, enum ulp_stage stage)
+{
+    return ladder->widened[i].type != ULP_TYPE_UNDEFINED &&
+           stage == (is_constant(ladder, i) ? ULP_STAGE_WEIGHTS : ULP_STAGE_INPUTS);
+}
+
+/* Is some value another from this stage on? */
+static bool changes_values(const struct ladder *ladder, enum ulp_stage stage)
+{
+    for (size_t i = 0; i < ladder->stages->step->own_input_count; i++) {
+        const struct ulp_tensor *was = ladder->at[i], *is = &ladder->widened[i];
+        if (is_read_at(ladder, i, stage) && was != is &&
+            (was->element != is->element || was->count != is->count ||
+             (is->count && memcmp(was->data, is->data, is->count * is->element_bytes) != 0)))
+            return true;
+    }
+    return false;
+}
+
+/* Does the stage round anything that the ones before do not? A formula multiplies no factors, and
+ * one without reductions has no sums. What is not one product of what it reads, with one weight,
+ * multiplies values that it has made itself. */
+static bool rounds_more(const struct ladder *ladder, enum ulp_stage stage)
+{
+    const struct ulp_bound *bound = &ladder->stages->step->bound;
+    const struct ulp_operator *op = bound->op;
+    const bool formula = op->formula != NULL,
+               scaled = !formula && ulp_scaling_is_used(&ladder->own),
+               makes_factors = !formula && (op->kernel || op->formulas || !bound->weights ||
+                                            (bound->weights & (bound->weights - 1)) != 0);
+    if (ladder->gathers)
+        return stage == ULP_STAGE_WEIGHTS;
+    if (stage == ULP_STAGE_SUMS)
+        return !formula || ulp_tape_reduces(bound->tape) ||
+               (bound->plain && ulp_tape_reduces(bound->plain)) ||
+               (bound->torch && ulp_tape_reduces(bound->torch));
+    return stage == ULP_STAGE_STEPS || scaled || changes_values(ladder, stage) ||
+           (stage == ULP_STAGE_INPUTS && !formula && (ladder->refits || makes_factors));
+}
+
 static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
                                  struct ulp_error *error)
 {
@@ -279,11 +337,8 @@ static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
                             .lowered_bytes_max = SIZE_MAX,
                             .budget = stages->budget,
                             .pool = stages->pool};
-    for (size_t i = 0; i < stages->step->own_input_count; i++)
-        if (ladder->widened[i].type != ULP_TYPE_UNDEFINED &&
-            stage == (is_constant(ladder, i) ? ULP_STAGE_WEIGHTS : ULP_STAGE_INPUTS))
-            ladder->at[i] = &ladder->widened[i];
     free_results(ladder);
+    ladder->ran = true;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < stages->step->own_input_count && status == ULP_OK; i++)
         status = fit_input(ladder, &arithmetic, i, &ladder->reads[i], error);
@@ -299,8 +354,16 @@ enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_fi
     enum ulp_status status = open_ladder(&ladder, stages, error);
     *results_first = rounds_each_step(&ladder.own);
     for (enum ulp_stage stage = 0; stage < ULP_STAGE_COUNT && status == ULP_OK; stage++) {
-        status = stage == ULP_STAGE_STEPS && *results_first ? round_results(&ladder, error)
-                                                            : run_stage(&ladder, stage, error);
+        const bool more = rounds_more(&ladder, stage);
+        for (size_t i = 0; i < stages->step->own_input_count; i++)
+            if (is_read_at(&ladder, i, stage))
+                ladder.at[i] = &ladder.widened[i];
+        if (stage == ULP_STAGE_STEPS && *results_first)
+            status = round_results(&ladder, error);
+        else if (more)
+            status = run_stage(&ladder, stage, error);
+        else
+            continue;
         if (status == ULP_OK)
             status = stages->stage(stages->context, stage, ladder.outputs, error);
     }

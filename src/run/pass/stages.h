@@ -1,14 +1,13 @@
 /* A node once more on the inputs that it had in a lane, with ever more of what the lane's
- * arithmetic rounds: from the exact result of these inputs towards the lane's own. Differences of
- * neighbours add up to the error that the node introduces, each being that of one cause. What is
- * not rounded is in FP64. */
+ * arithmetic rounds: from the exact result of these inputs, which is known, towards the lane's own.
+ * Differences of neighbours add up to the error that the node introduces, each being that of one
+ * cause. What is not rounded is in FP64; a stage that rounds nothing more is not run. */
 #ifndef ULP_RUN_STAGES_H
 #define ULP_RUN_STAGES_H
 
 #include "run/lane.h"
 
 enum ulp_stage {
-    ULP_STAGE_EXACT,   /* nothing is rounded */
     ULP_STAGE_WEIGHTS, /* constants, as the lane reads them; those of products also as factors */
     ULP_STAGE_INPUTS,  /* values: by Casts at borders, and all factors of products */
     ULP_STAGE_SUMS,    /* sums of products and of rows, in the lane's order */
@@ -24,9 +23,12 @@ struct ulp_stages {
     const struct ulp_step *step;
     /* by the step's own input: the value as the lane holds it; NULL: a constant, or omitted */
     const struct ulp_tensor *const *values;
+    /* by output: the exact result, as FP64; data NULL: it is not looked at */
+    const struct ulp_tensor *exact;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
-    /* is shown what the node gives at each stage, in order */
+    /* is shown what the node gives at each stage that runs, in order; `exact` is not read
+     * afterwards */
     enum ulp_status (*stage)(void *context, enum ulp_stage stage, const struct ulp_tensor *outputs,
                              struct ulp_error *error);
     void *context;
