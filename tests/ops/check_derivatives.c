@@ -185,7 +185,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         struct ulp_tensor values = {0};
         if (outputs[o].data) {
             ck_ulp_ok(ulp_tensor_copy(&values, &outputs[o], NULL, &error), error);
-            ulp_trace_unname(trace, &values);
+            ck_ulp_ok(ulp_trace_unname(trace, &values, &error), error);
             ck_assert_msg(ulp_tensor_same_shape(&values, &plain[o]) &&
                               memcmp(values.data, plain[o].data,
                                      values.count * values.element_bytes) == 0,

@@ -27,7 +27,9 @@ static inline size_t ulp_number_of(double name)
                                            : ULP_NO_NUMBER;
 }
 
-/* The part of a tensor that a gate reads, copied: elements from `first` on, as one dimension. */
+/* The part of a tensor that a gate reads: elements from `first` on, as one dimension. A copy; its
+ * named elements are numbers from ulp_part_resolve on, of which the tensor is a view where all are
+ * named in order. */
 struct ulp_trace_part {
     struct ulp_tensor tensor;
     int64_t first;
@@ -60,10 +62,12 @@ struct ulp_trace_result {
 };
 
 struct ulp_trace_gate {
-    struct ulp_trace_gate *before;
+    struct ulp_trace_gate *before, *later; /* later: the next that is pending */
     struct ulp_trace_part *parts;
+    const struct ulp_arithmetic *arithmetic; /* of a gate that is pending */
     /* a formula: adjoint != NULL */
-    const struct ulp_tape *adjoint;
+    const struct ulp_tape *adjoint, *tape;
+    struct ulp_tape_plans *plans;
     struct ulp_rows rows;
     int operand_count, output_count;
     struct ulp_operand *operands; /* whose tensors are the parts' */
@@ -94,6 +98,7 @@ struct ulp_trace {
     struct ulp_pool *pool;
     struct ulp_arena *arena; /* of gates */
     struct ulp_trace_gate *last;
+    struct ulp_trace_gate *pending, *last_pending; /* not yet computed, in order */
     struct ulp_trace_mark *first_mark, **end_mark;
     double *values, *cotangents;
     size_t count, capacity;
@@ -111,6 +116,15 @@ enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t byt
 /* The number that the first of `count` elements is a name of, where the next ones name those after
  * it; or ULP_NO_NUMBER. */
 size_t ulp_names_in_order(const double *names, size_t count);
+/* trace_settle.c. Compute the gates that are pending and give numbers before `end`: most derivatives do not depend
+ * on them. */
+enum ulp_status ulp_trace_settle(struct ulp_trace *trace, size_t end, struct ulp_error *error);
+/* A formula's gate now, on its operands as numbers. */
+enum ulp_status ulp_gate_run(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                             const struct ulp_tape_call *call, struct ulp_error *error);
+/* The part's elements as numbers, valid until more are reserved. */
+enum ulp_status ulp_part_resolve(struct ulp_trace *trace, struct ulp_trace_part *part,
+                                 struct ulp_error *error);
 /* Elements low to high of a tensor. */
 enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
                               const struct ulp_tensor *tensor, int64_t low, int64_t high,

@@ -166,6 +166,24 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     return ULP_OK;
 }
 
+/* The results of a gate that is not computed yet: names alone. */
+static enum ulp_status promise_results(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                                       bool by_row, const struct ulp_operand *output,
+                                       struct ulp_trace_result *result, struct ulp_error *error)
+{
+    const bool one = by_row && !ulp_gate_has_positions(output);
+    double *elements = output->tensor->data;
+    *result = (struct ulp_trace_result){.real = true,
+                                        .start = trace->count,
+                                        .per_row = one ? 1 : gate->rows.row_length};
+    const size_t count = gate->rows.row_count * result->per_row;
+    const enum ulp_status status = ulp_trace_reserve(trace, count, error);
+    for (size_t i = 0; i < count && status == ULP_OK; i++)
+        elements[i] = ulp_name_of(trace->count + i);
+    trace->count += status == ULP_OK ? count : 0;
+    return status;
+}
+
 /* Types of 8 bits and less are quantised values: steps, which follow no input (ulp_call_convert).
  */
 static bool is_named_float(const struct ulp_operand *output)
@@ -179,12 +197,52 @@ static bool is_by_row(const struct ulp_tape *tape, int output)
     return tape->outputs[output] >= 0 && tape->instructions[tape->outputs[output]].per_row;
 }
 
+/* May the results wait until someone reads them? They are named floats in order. */
+static bool can_wait(const struct ulp_trace_gate *gate, const struct ulp_tape_call *call)
+{
+    for (int o = 0; o < call->tape->output_count; o++) {
+        const struct ulp_operand *output = &call->outputs[o];
+        const bool one = is_by_row(call->tape, o) && !ulp_gate_has_positions(output);
+        if (output->tensor &&
+            (!is_named_float(output) || !lie_in_order(output, one ? 1 : gate->rows.row_length)))
+            return false;
+    }
+    return !gate->rows.window;
+}
+
+static enum ulp_status wait_for(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                                const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
+{
+    struct ulp_arithmetic *copy;
+    const enum ulp_status status = ulp_trace_room(trace, 1, sizeof *copy, &copy, error);
+    if (status != ULP_OK)
+        return status;
+    *copy = *arithmetic;
+    gate->arithmetic = copy;
+    *(trace->pending ? &trace->last_pending->later : &trace->pending) = gate;
+    trace->last_pending = gate;
+    return ULP_OK;
+}
+
+static enum ulp_status name_outputs(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                                    const struct ulp_tape_call *call, bool waits,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (int o = 0; o < call->tape->output_count && status == ULP_OK; o++)
+        if (is_named_float(&call->outputs[o]))
+            status = (waits ? promise_results : name_results)(trace, gate, is_by_row(call->tape, o),
+                                                              &call->outputs[o], &gate->results[o],
+                                                              error);
+    gate->plans = call->plans;
+    return status == ULP_OK && waits ? wait_for(trace, gate, call->arithmetic, error) : status;
+}
+
 enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
                                struct ulp_error *error)
 {
     const struct ulp_tape *tape = call->tape;
     struct ulp_trace_gate *gate;
-    struct ulp_tape_call own = *call;
     uint64_t spread = 0;
     bool named = false, real = false;
     if (trace->instead)
@@ -193,6 +251,7 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
     if (status != ULP_OK)
         return status;
     *gate = (struct ulp_trace_gate){.rows = *call->rows,
+                                    .tape = tape,
                                     .operand_count = tape->operand_count,
                                     .output_count = tape->output_count};
     if (!call->rows->row_count || !call->rows->row_length ||
@@ -208,9 +267,9 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
         status = take_operand(trace, call->rows, &gate->operands[i], &gate->parts[i], error);
         named |= gate->parts[i].named;
     }
-    own.operands = gate->operands;
-    if (status == ULP_OK)
-        status = ulp_tape_run(&own, error);
+    const bool waits = named && can_wait(gate, call);
+    if (status == ULP_OK && !waits)
+        status = ulp_gate_run(trace, gate, call, error);
     for (int o = 0; o < tape->output_count && o < 64; o++) {
         real |= is_named_float(&call->outputs[o]);
         spread |= (uint64_t)(is_named_float(&call->outputs[o]) &&
@@ -224,10 +283,8 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
     else /* whole windows need nothing of what the call has laid out, which goes with it */
         gate->rows = (struct ulp_rows){.row_count = gate->rows.row_count,
                                        .row_length = gate->rows.row_length};
-    for (int o = 0; o < tape->output_count && status == ULP_OK; o++)
-        if (is_named_float(&call->outputs[o]))
-            status = name_results(trace, gate, is_by_row(tape, o), &call->outputs[o],
-                                  &gate->results[o], error);
+    if (status == ULP_OK)
+        status = name_outputs(trace, gate, call, waits, error);
     if (status == ULP_OK)
         status = ulp_trace_adjoint(trace, tape, spread, &gate->adjoint, error);
     gate->before = trace->last;
@@ -267,15 +324,14 @@ static void name_sums(struct ulp_trace *trace, struct ulp_trace_gate *gate,
                       const struct ulp_contraction *p)
 {
     double *elements = p->out->data;
-    const size_t start = trace->count;
-    gate->start = start;
+    gate->start = trace->count;
     for (size_t g = 0; g < p->batch_count; g++)
-        for (size_t i = 0; i < p->m; i++)
+        for (size_t i = 0; i < p->m; i++) {
+            double *row = elements + (p->out_batch_offset ? p->out_batch_offset[g] : 0) +
+                          p->out_row_offset[i];
             for (size_t j = 0; j < p->n; j++)
-                name_element(trace,
-                             &elements[(p->out_batch_offset ? p->out_batch_offset[g] : 0) +
-                                       p->out_row_offset[i] + p->out_column_offset[j]],
-                             trace->count++, start);
+                row[p->out_column_offset[j]] = ulp_name_of(trace->count++);
+        }
 }
 
 enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_arithmetic *arithmetic,
@@ -298,15 +354,14 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
         (status = take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error)) !=
             ULP_OK ||
         (status = take_factor(trace, &p->b, &gate->parts[1], p->batch_count, p->n, p->k, error)) !=
-            ULP_OK ||
-        (status = ulp_contract(arithmetic, p, pool, error)) != ULP_OK)
+            ULP_OK)
         return status;
     if (!gate->parts[0].named && !gate->parts[1].named)
-        return ULP_OK;
+        return ulp_contract(arithmetic, p, pool, error);
     if ((status = ulp_trace_reserve(trace, p->batch_count * p->m * p->n, error)) != ULP_OK)
         return status;
     name_sums(trace, gate, problem);
     gate->before = trace->last;
     trace->last = gate;
-    return ULP_OK;
+    return wait_for(trace, gate, arithmetic, error);
 }

@@ -61,10 +61,21 @@ struct span {
     int32_t *positions;
 };
 
+static bool reads_operand(const struct ulp_tape *tape, int operand)
+{
+    for (int i = 0; i < tape->instruction_count; i++)
+        if (tape->instructions[i].kind == ULP_TAPE_OPERAND &&
+            tape->instructions[i].index == operand)
+            return true;
+    return false;
+}
+
 static void lay_operand(const struct ulp_trace_gate *gate, struct span *span, int i)
 {
     struct ulp_operand *operand = &span->inputs[i];
     *operand = gate->operands[i];
+    if (!reads_operand(gate->adjoint, i))
+        *operand = (struct ulp_operand){.constant = "0"};
     if (!operand->tensor)
         return;
     span->views[i] = *operand->tensor;
@@ -232,8 +243,14 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
                                           gate->rows.row_count * gate->results[o].per_row));
     if (!owed)
         return ULP_OK;
-    for (size_t i = 0; i < operands; i++)
+    enum ulp_status status = ULP_OK;
+    for (size_t i = 0; i < operands && status == ULP_OK; i++) {
         named += gate->parts[i].named;
+        if (!gate->slopes && reads_operand(gate->adjoint, (int)i))
+            status = ulp_part_resolve(trace, &gate->parts[i], error);
+    }
+    if (status != ULP_OK)
+        return status;
     if (!gate->rows.window && named * length * step > ULP_TUNE_REVERSE_ELEMENTS)
         step = named * length < ULP_TUNE_REVERSE_ELEMENTS
                    ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
@@ -245,8 +262,8 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     span.positions = ulp_arena_take(trace->arena, length, sizeof *span.positions);
     if (!span.views || !span.inputs || !span.outputs || !span.owed_by || !span.positions)
         return ulp_trace_fail(error);
-    enum ulp_status status = ulp_allocate(&memory, named * step * length, sizeof *span.owed,
-                                          trace->budget, "cotangents of a formula", error);
+    status = ulp_allocate(&memory, named * step * length, sizeof *span.owed, trace->budget,
+                          "cotangents of a formula", error);
     span.owed = memory;
     if (status == ULP_OK && trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
         status = find_slopes(trace, gate, &span, step, error);

@@ -210,7 +210,10 @@ enum ulp_status ulp_gate_reverse_contraction(struct ulp_trace *trace,
     if (!ulp_trace_is_owed(trace, gate->start, p->batch_count * p->m * p->n))
         return ULP_OK;
     for (int f = 0; f < 2 && status == ULP_OK; f++)
-        if (gate->parts[f].named)
-            status = reverse_factor(trace, gate, f, error);
+        if (gate->parts[f].named) {
+            status = ulp_part_resolve(trace, &gate->parts[1 - f], error);
+            if (status == ULP_OK)
+                status = reverse_factor(trace, gate, f, error);
+        }
     return status;
 }

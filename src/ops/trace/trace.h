@@ -2,8 +2,9 @@
  * (FP64) are replaced by names: doubles of a reserved binade that say which number they stand for.
  * Whatever moves bytes moves names, so run functions that copy, gather, transpose or pad need
  * nothing for it; the gates through which all arithmetic goes (formulas, contractions, conversions)
- * read the named numbers, compute, and give their results new names. Each number has one name and
- * is written once, so memory that is used again does no harm. Going back over the gates, each one's
+ * read the named numbers, compute, and give their results new names; what no one reads as a number
+ * is computed when an adjoint asks for it, which most do not. Each number has one name and is
+ * written once, so memory that is used again does no harm. Going back over the gates, each one's
  * adjoint adds to the cotangents of the numbers it read: of a formula another formula
  * (formula/adjoint.h), of a contraction two contractions with exchanged tables. */
 #ifndef ULP_OPS_TRACE_H
@@ -28,7 +29,8 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
 void ulp_trace_shift(struct ulp_trace *trace, const struct ulp_tensor *named, double part,
                      const float *of);
 /* Names back to numbers, in place. */
-void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor);
+enum ulp_status ulp_trace_unname(struct ulp_trace *trace, struct ulp_tensor *tensor,
+                                 struct ulp_error *error);
 /* Is any element a name? */
 bool ulp_trace_is_named(const struct ulp_tensor *tensor);
 

@@ -1,6 +1,4 @@
 /* Naming the numbers of a trace. */
-#include <stdlib.h>
-
 #include "ops/trace/gate.h"
 
 enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
@@ -22,7 +20,7 @@ void ulp_trace_clear(struct ulp_trace *trace)
     ulp_free(trace->values);
     ulp_free(trace->cotangents);
     trace->arena = NULL;
-    trace->last = NULL;
+    trace->last = trace->pending = trace->last_pending = NULL;
     trace->first_mark = NULL;
     trace->end_mark = NULL;
     trace->values = trace->cotangents = NULL;
@@ -179,53 +177,22 @@ bool ulp_trace_is_named(const struct ulp_tensor *tensor)
     return false;
 }
 
-void ulp_trace_unname(const struct ulp_trace *trace, struct ulp_tensor *tensor)
-{
-    double *names = tensor->data;
-    for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
-        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
-            names[i] = trace->values[ulp_number_of(names[i])];
-}
-
-enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
-                                  struct ulp_error *error)
-{
-    struct ulp_trace_part part;
-    struct ulp_tensor *out;
-    if (!ulp_trace_is_named(*in))
-        return ULP_OK;
-    if (trace->instead)
-        return trace->instead->numbers(trace, in, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_part_take(trace, &part, *in, 0, (int64_t)(*in)->count - 1, error);
-    if (status != ULP_OK)
-        return status;
-    *out = ulp_tensor_view(*in);
-    out->data = part.tensor.data;
-    *in = out;
-    return ULP_OK;
-}
-
 /* ---- what a gate reads ---- */
 
-/* The numbers of the part's names, which become their values. */
+/* The numbers of the part's names. */
 static enum ulp_status read_names(struct ulp_trace *trace, struct ulp_trace_part *part,
                                   struct ulp_error *error)
 {
-    double *values = part->tensor.data;
+    const double *names = part->tensor.data;
     const size_t count = part->tensor.count;
     for (size_t i = 0; i < count && !part->named; i++)
-        part->named = ulp_number_of(values[i]) != ULP_NO_NUMBER;
+        part->named = ulp_number_of(names[i]) != ULP_NO_NUMBER;
     if (!part->named)
         return ULP_OK;
     const enum ulp_status status =
         ulp_trace_room(trace, count, sizeof *part->numbers, &part->numbers, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        part->numbers[i] = ulp_number_of(values[i]);
-        if (part->numbers[i] != ULP_NO_NUMBER)
-            values[i] = trace->values[part->numbers[i]];
-    }
+    for (size_t i = 0; status == ULP_OK && i < count; i++)
+        part->numbers[i] = ulp_number_of(names[i]);
     return status;
 }
 
@@ -239,76 +206,17 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
     out->tensor.count = (size_t)(high - low + 1);
     const void *from = (const char *)tensor->data + (size_t)low * tensor->element_bytes;
     const bool wide = tensor->element == ULP_ELEMENT_F64;
+    out->start = wide ? ulp_names_in_order(from, out->tensor.count) : ULP_NO_NUMBER;
+    out->named = out->start != ULP_NO_NUMBER;
+    if (out->named) {
+        out->tensor.data = NULL;
+        return ULP_OK;
+    }
     const enum ulp_status status =
         ulp_trace_room(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error);
     if (status != ULP_OK)
         return status;
-    out->start = wide ? ulp_names_in_order(from, out->tensor.count) : ULP_NO_NUMBER;
-    out->named = out->start != ULP_NO_NUMBER;
-    if (out->named)
-        from = trace->values + out->start;
     if (out->tensor.count)
         memcpy(out->tensor.data, from, out->tensor.count * tensor->element_bytes);
-    return wide && !out->named ? read_names(trace, out, error) : ULP_OK;
-}
-
-/* ---- names in order ---- */
-
-struct place {
-    double value;
-    size_t index;
-};
-
-static int compare_places(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-    if (x->value != y->value)
-        return x->value < y->value ? -1 : 1;
-    return x->index > y->index ? -1 : x->index < y->index; /* of equals the first is the greatest */
-}
-
-enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
-                                struct ulp_error *error)
-{
-    struct ulp_trace_gate *gate;
-    struct place *places;
-    struct ulp_tensor *out;
-    const size_t count = (*in)->count;
-    if (!ulp_trace_is_named(*in))
-        return ULP_OK;
-    if (trace->instead)
-        return trace->instead->numbers(trace, in, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, count, sizeof *places, &places, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error);
-    if (status == ULP_OK)
-        status = ulp_trace_reserve(trace, count, error);
-    if (status == ULP_OK)
-        status = ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error);
-    if (status == ULP_OK) {
-        *out = ulp_tensor_view(*in);
-        status = ulp_trace_take(trace, count, sizeof(double), &out->data, error);
-    }
-    if (status != ULP_OK)
-        return status;
-    const double *values = gate->parts[0].tensor.data;
-    for (size_t i = 0; i < count; i++)
-        places[i] = (struct place){values[i], i};
-    qsort(places, count, sizeof *places, compare_places);
-    gate->start = trace->count;
-    for (size_t i = 0; i < count; i++) {
-        gate->order[i] = places[i].index;
-        trace->values[trace->count] = places[i].value;
-        ((double *)out->data)[places[i].index] = ulp_name_of(trace->count++);
-    }
-    gate->before = trace->last;
-    trace->last = gate;
-    *in = out;
-    return ULP_OK;
+    return wide ? read_names(trace, out, error) : ULP_OK;
 }

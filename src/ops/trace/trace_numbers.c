@@ -1,0 +1,98 @@
+/* Names back to numbers, and in the numbers' order. */
+#include <stdlib.h>
+
+#include "ops/trace/gate.h"
+
+enum ulp_status ulp_trace_unname(struct ulp_trace *trace, struct ulp_tensor *tensor,
+                                 struct ulp_error *error)
+{
+    double *names = tensor->data;
+    const enum ulp_status status = ulp_trace_settle(trace, trace->count, error);
+    for (size_t i = 0; status == ULP_OK && tensor->element == ULP_ELEMENT_F64 && i < tensor->count;
+         i++)
+        if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
+            names[i] = trace->values[ulp_number_of(names[i])];
+    return status;
+}
+
+enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                  struct ulp_error *error)
+{
+    struct ulp_tensor *out;
+    double *numbers;
+    if (!ulp_trace_is_named(*in))
+        return ULP_OK;
+    if (trace->instead)
+        return trace->instead->numbers(trace, in, error);
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_trace_room(trace, (*in)->count, sizeof *numbers, &numbers, error);
+    if (status != ULP_OK)
+        return status;
+    memcpy(numbers, (*in)->data, (*in)->count * sizeof *numbers);
+    *out = ulp_tensor_view(*in);
+    out->data = numbers;
+    *in = out;
+    return ulp_trace_unname(trace, out, error);
+}
+
+struct place {
+    double value;
+    size_t index;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+    if (x->value != y->value)
+        return x->value < y->value ? -1 : 1;
+    return x->index > y->index ? -1 : x->index < y->index; /* of equals the first is the greatest */
+}
+
+enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
+                                struct ulp_error *error)
+{
+    struct ulp_trace_gate *gate;
+    struct place *places;
+    struct ulp_tensor *out;
+    const size_t count = (*in)->count;
+    if (!ulp_trace_is_named(*in))
+        return ULP_OK;
+    if (trace->instead)
+        return trace->instead->numbers(trace, in, error);
+    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, count, sizeof *places, &places, error);
+    if (status == ULP_OK)
+        status = ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error);
+    if (status == ULP_OK)
+        status = ulp_trace_reserve(trace, count, error);
+    if (status == ULP_OK)
+        status = ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error);
+    if (status == ULP_OK)
+        status = ulp_part_resolve(trace, &gate->parts[0], error);
+    if (status == ULP_OK) {
+        *out = ulp_tensor_view(*in);
+        status = ulp_trace_take(trace, count, sizeof(double), &out->data, error);
+    }
+    if (status != ULP_OK)
+        return status;
+    const double *values = gate->parts[0].tensor.data;
+    for (size_t i = 0; i < count; i++)
+        places[i] = (struct place){values[i], i};
+    qsort(places, count, sizeof *places, compare_places);
+    gate->start = trace->count;
+    for (size_t i = 0; i < count; i++) {
+        gate->order[i] = places[i].index;
+        trace->values[trace->count] = places[i].value;
+        ((double *)out->data)[places[i].index] = ulp_name_of(trace->count++);
+    }
+    gate->before = trace->last;
+    trace->last = gate;
+    *in = out;
+    return ULP_OK;
+}
