@@ -60,6 +60,17 @@ def bodies():
     return model(nodes, [weight("w", 8, 8), weight("big"), flag, count], [info("f", 4, 8), info("z", 3, 4, 8)])
 
 
+def branches():
+    """A branch that is not taken, and which planning does not know so: what is in it has no declared types."""
+    inner = [helper.make_graph([node(op, "h", out)], out, [], [info(out, 4, 8)]) for op, out in [("Exp", "a"), ("Tanh", "b")]]
+    then = helper.make_graph([node("Relu", "h", "t")], "then", [], [info("t", 4, 8)])
+    other = helper.make_graph([node("Less", "sum minus", "f"), node("If", "f", "c", then_branch=inner[0], else_branch=inner[1]), node("Relu", "c", "d"),
+                               node("MatMul", "d w", "e")], "else", [], [info("e", 4, 8)])
+    nodes = [node("MatMul", "x w", "h"), node("Mul", "h h", "hh"), node("ReduceSum", "hh", "sum", keepdims=0), node("Less", "minus sum", "flag"),
+             node("If", "flag", "v", then_branch=then, else_branch=other), node("Add", "v h", "y")]
+    return model(nodes, [weight("w", 8, 8), numpy_helper.from_array(np.float32(-1), "minus")], [info("y", 4, 8)])
+
+
 def functions():
     def make(name, nodes, inputs, outputs, attributes=()):
         return helper.make_function("own", name, inputs.split(), outputs.split(), nodes, [helper.make_opsetid("", 17), helper.make_opsetid("own", 1)],
@@ -105,7 +116,25 @@ def wide():
                          numpy_helper.from_array(np.float64([[1e5] + [2.0] * 7]), "large")], [info("y", 4, 8)])
 
 
-MADE = {"bodies": bodies, "functions": functions, "shared": shared, "old": old, "wide": wide}
+def norms():
+    """LayerNormalizations as nodes, of the kinds that ONNX Runtime joins and passes over Casts of: with one Sub and two, of an input and of a sum,
+    a scale that is computed."""
+    nodes, x = [], "x"
+    for k in range(4):
+        mean = [node("ReduceMean", x, f"m{k}", axes=[-1]), node("Sub", f"{x} m{k}", f"c{k}"), node("Sub", f"{x} m{k}", f"d{k}")]
+        nodes += mean[:2 + k % 2]
+        nodes += [node("Pow", f"c{k} two", f"p{k}"), node("ReduceMean", f"p{k}", f"v{k}", axes=[-1]), node("Add", f"v{k} eps", f"e{k}"),
+                  node("Sqrt", f"e{k}", f"s{k}"), node("Div", f"{'cd'[k % 2]}{k} s{k}", f"n{k}")]
+        if k == 2:
+            nodes += [node("ReduceMean", "x", "g", axes=[0], keepdims=0), node("Add", "g one", "gain")]
+        nodes += [node("Mul", f"n{k} {'gain' if k == 2 else 'gamma'}", f"g{k}"), node("Add", f"g{k} beta", f"b{k}"), node("MatMul", f"b{k} w", f"y{k}"),
+                  node("Add", f"{x} y{k}", f"x{k}")]
+        x = f"x{k}"
+    scalars = [numpy_helper.from_array(np.float32(v), n) for n, v in [("two", 2), ("eps", 1e-5), ("one", 1)]]
+    return model(nodes, [weight("w", 8, 8), weight("gamma", 8), weight("beta", 8), *scalars], [info("x3", 4, 8)])
+
+
+MADE = {"bodies": bodies, "branches": branches, "functions": functions, "shared": shared, "old": old, "wide": wide, "norms": norms}
 
 
 class Case:
@@ -168,7 +197,7 @@ def check_kept(before, after, where, failures):
     if free(before.graph.input) != [k for k in free(after.graph.input) if k[0] not in more] or \
             kinds(before.graph.output) != kinds(after.graph.output):
         failures.append(f"{where}: inputs or outputs have other types")
-    names = lambda m: {n.name for n in all_nodes(m) if n.name}  # noqa: E731
+    names = lambda m: {n.name for n in all_nodes(m) if n.name and n.op_type != "Constant"}  # noqa: E731
     if not names(before) <= names(after):
         failures.append(f"{where}: nodes are gone: {sorted(names(before) - names(after))[:3]}")
     if any(not n.name for n in after.graph.node):
@@ -178,7 +207,8 @@ def check_kept(before, after, where, failures):
 def run_runtime(path, inputs):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    # ORT_ENABLE_ALL of 1.31 ends in a segmentation fault for t5_random_encoder, in FLOAT16 and FLOAT mixed
+    # ORT_ENABLE_ALL of 1.31 and 1.32 ends in a segmentation fault where a Transpose that moves the batch, as in t5_random_encoder, is before a MatMul
+    # with weights in FLOAT16
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     feed = {v.name: inputs[v.name] for v in session.get_inputs()}

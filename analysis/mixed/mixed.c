@@ -87,6 +87,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
     out->widened = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->widened);
     if (!out->widened)
         return ulp_out_of_memory(error);
+    out->low_count = out->float_count = out->other_count = out->widened_count = 0;
     for (size_t n = 0; n < plan->node_count; n++) {
         if (types->node[n] == ULP_TYPE_UNDEFINED)
             continue;
@@ -136,6 +137,22 @@ static enum ulp_status explain_wide(const struct ulp_mixed_job *job, struct ulp_
 
 /* ---- the files ---- */
 
+/* The types of what the first sample leaves out are those that others have. */
+static enum ulp_status complete_types(struct ulp_mixed_job *job, struct ulp_mixed *out,
+                                      struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 1; s < job->sample_count && status == ULP_OK; s++) {
+        struct ulp_tensor_set outputs;
+        status = ulp_mixed_expect(job, s, &job->types, &outputs, error);
+        ulp_tensor_set_free(&outputs);
+    }
+    if (status != ULP_OK || !ulp_mixed_types_lack(job->plan, &job->types))
+        return status;
+    ulp_mixed_types_leave(job->plan, &job->types);
+    return report_nodes(job, out, error);
+}
+
 static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *path,
                                        struct ulp_mixed *out, struct ulp_error *error)
 {
@@ -147,6 +164,8 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
     if (status != ULP_OK)
         return status;
     status = ulp_mixed_expect(job, 0, &job->types, &first, error);
+    if (status == ULP_OK && ulp_mixed_types_lack(job->plan, &job->types))
+        status = complete_types(job, out, error);
     if (status == ULP_OK)
         status = ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error);
     if (status == ULP_OK)

@@ -182,6 +182,50 @@ START_TEST(casts_are_those_of_the_borders)
 }
 END_TEST
 
+/* A LayerNormalization of nodes that have two types with their input's: ONNX Runtime looks for a
+ * Pow, joins them and refuses what it has made (tests/compare_mixed.py runs it). */
+START_TEST(a_norm_of_two_types_has_no_pow)
+{
+    static const struct text_graph norm = {
+        "x",
+        "y",
+        {NODE("ReduceMean", "mean", "x", "m"), NODE("Sub", "centre", "x m", "c"),
+         NODE("Pow", "square", "c two", "p"), NODE("ReduceMean", "variance", "p", "v"),
+         NODE("Add", "epsilon", "v big", "e"), NODE("Sqrt", "root", "e", "s"),
+         NODE("Div", "norm", "c s", "n"), NODE("Mul", "scale", "n row", "g"),
+         NODE("Add", "shift", "g row", "z"), NODE("MatMul", "dense", "z w", "y")}};
+    static const struct {
+        const char *kept, *op;
+        bool lower;
+    } rows[] = {{"#0-8", "Pow", false}, {NULL, "Mul", false},      {NULL, "Pow", true},
+                {"scale", "Mul", true}, {"mean", "Mul", false},    {"square", "Mul", true},
+                {"shift", "Mul", true}, {"variance", "Mul", false}};
+    struct ulp_model *model = load_text(&norm), *written;
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    const struct ulp_sample sample = {"one", &inputs, 0};
+    const struct ulp_keep item = {.pattern = rows[_i].kept, .arithmetic = test_arithmetic("fp32")};
+    const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16"),
+                                              .keeps = {rows[_i].kept != NULL, &item, NULL},
+                                              .lower_io = rows[_i].lower};
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &error),
+              error);
+    ck_ulp_ok(ulp_model_load(mixed.path, NULL, &written, &error), error);
+    size_t n = 0;
+    while (n < ulp_model_node_count(written) &&
+           strcmp(ulp_model_node_name(written, n), "square") != 0)
+        n++;
+    ck_assert_uint_lt(n, ulp_model_node_count(written));
+    ck_assert_str_eq(ulp_model_node_op(written, n), rows[_i].op);
+    ulp_model_free(written);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(what_is_no_type_has_a_reason)
 {
     static const struct {
@@ -320,6 +364,7 @@ int main(void)
     tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
     tcase_add_loop_test(small, bodies_have_types, 0, 2);
     tcase_add_loop_test(small, casts_are_those_of_the_borders, 0, 4);
+    tcase_add_loop_test(small, a_norm_of_two_types_has_no_pow, 0, 8);
     tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);
     tcase_add_loop_test(small, nothing_is_left_of_an_arithmetic, 0, 2);
     tcase_add_test(small, a_changed_file_is_refused);

@@ -116,6 +116,7 @@ struct proto text_message(const struct text_graph *text)
     for (size_t i = 0; i < 64; i++)
         w[i] = (float)(ulp_random_uniform(7, i) - 0.5);
     add_floats(&graph, "w", 2, (const int64_t[]){8, 8}, w);
+    add_floats(&graph, "row", 1, (const int64_t[]){8}, w);
     add_floats(&graph, "two", 0, NULL, (const float[]){2});
     add_floats(&graph, "big", 0, NULL, (const float[]){300});
     proto_bytes(&yes, TENSOR_RAW, "\1", 1);

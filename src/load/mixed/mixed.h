@@ -14,6 +14,7 @@ struct ulp_mixed_node {
     /* what floats of 16 bits and more become in it; UNDEFINED: they stay as declared */
     enum ulp_type type;
     uint64_t fixed; /* bit i: input i keeps its declared type all the same */
+    bool squares;   /* a Pow of exponent 2, which becomes a Mul: the same numbers */
     /* the declared type of each output; UNDEFINED: not known */
     const enum ulp_type *outputs;
     /* of an If that is not computed, because this branch has taken its place; else NULL */

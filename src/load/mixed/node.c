@@ -73,7 +73,8 @@ static bool is_float_cast(struct mixed_scope *scope, const struct ulp_node *node
            mixed_find(scope, node->inputs[0])->declared != ULP_TYPE_UNDEFINED;
 }
 
-/* What only asks for the shape of a value takes it as it is held. BFLOAT16 only from opset 13 on. */
+/* What only asks for the shape of a value takes it as it is held. BFLOAT16 only from opset 13 on.
+ */
 static bool takes_held(const struct ulp_node *node, const struct mixed_value *value)
 {
     return (is_op(node, "Shape") || is_op(node, "Size")) &&
@@ -88,9 +89,16 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < node->input_count && status == ULP_OK; i++) {
         enum ulp_type type = entry ? entry->type : ULP_TYPE_UNDEFINED;
-        if (node->inputs[i] < 0)
+        const int number = node->inputs[entry && entry->squares ? 0 : i];
+        if (number < 0)
             continue;
-        const struct mixed_value *value = mixed_find(scope, node->inputs[i]);
+        const struct mixed_value *value = mixed_find(scope, number);
+        if (number != node->inputs[i]) {
+            mixed_find(scope, node->inputs[i])->loses = true;
+            status = mixed_set_text(scope->mixed, &proto->input[i], value->name, error);
+            if (status != ULP_OK)
+                return status;
+        }
         if (takes_held(node, value))
             type = value->held;
         else if (entry && i < 64 && entry->fixed >> i & 1)
@@ -98,7 +106,7 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
                  value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
             type = value->held;
-        status = mixed_read(scope, node->inputs[i], &proto->input[i], type, error);
+        status = mixed_read(scope, number, &proto->input[i], type, error);
     }
     return status;
 }
@@ -201,6 +209,8 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
         return mixed_visit_call(scope, node, proto, function, error);
     if (!entry && (is_op(node, "Constant") || is_op(node, "ConstantOfShape")))
         return status == ULP_OK ? mixed_visit_constant(scope, node, proto, error) : status;
+    if (status == ULP_OK && entry && entry->squares)
+        status = mixed_set_text(mixed, &proto->op_type, "Mul", error);
     if (status == ULP_OK)
         status = read_inputs(scope, node, proto, entry, error);
     for (size_t o = 0; o < node->output_count && status == ULP_OK; o++) {

@@ -381,6 +381,27 @@ static enum ulp_status put_inserts(struct mixed_scope *scope, struct ulp_error *
     return ULP_OK;
 }
 
+/* The exponent of squares that are products now: runtimes warn of a constant that nothing reads. */
+static void drop_unread(struct mixed_scope *scope, const struct mixed_value *value)
+{
+    const bool is_node = value->kind == MIXED_CONSTANT;
+    const void *dropped = is_node ? (const void *)value->producer : value->proto;
+    bool is_read =
+        !value->loses || !value->tensor || value->uses || value->output != ULP_TYPE_UNDEFINED;
+    for (size_t i = 0; i < scope->source->input_count; i++)
+        is_read |= &scope->values[scope->source->inputs[i]] == value;
+    if (is_read)
+        return;
+    void **items = is_node ? (void **)*scope->nodes : (void **)scope->graph->initializer;
+    size_t *count = is_node ? scope->node_count : &scope->graph->n_initializer, kept = 0;
+    for (size_t i = 0; i < *count; i++)
+        if (items[i] == dropped)
+            ulp_unpack_free(&scope->mixed->loader.unpacker, items[i]);
+        else
+            items[kept++] = items[i];
+    *count = kept;
+}
+
 enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
@@ -389,5 +410,9 @@ enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
             status = settle_value(scope, &scope->values[v], error);
     if (status == ULP_OK)
         status = declare_all(scope, error);
-    return status == ULP_OK ? put_inserts(scope, error) : status;
+    if (status == ULP_OK)
+        status = put_inserts(scope, error);
+    for (size_t v = 0; v < scope->source->value_count && status == ULP_OK; v++)
+        drop_unread(scope, &scope->values[v]);
+    return status;
 }

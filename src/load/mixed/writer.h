@@ -29,6 +29,7 @@ struct mixed_value {
     enum ulp_type declared, held;
     enum ulp_type output; /* of an output of the model: its type there; else UNDEFINED */
     bool declares;        /* its further names have been declared */
+    bool loses;           /* a reader reads another value in its place now */
     /* the elements of a constant; NULL: it is only converted by Casts */
     const struct ulp_tensor *tensor;
     Ulp__TensorProto *proto;   /* of an initializer */

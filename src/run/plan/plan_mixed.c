@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "ops/wide.h"
+#include "run/idiom/idiom.h"
+#include "run/idiom/idiom_read.h"
 
 enum ulp_type ulp_mixed_type(const struct ulp_arithmetic *arithmetic)
 {
@@ -138,6 +140,98 @@ enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
     return status;
 }
 
+static bool has_unknown(const struct ulp_plan *plan, const struct ulp_mixed_types *types,
+                        const struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t o = 0; o < block->steps[s].output_count && is_work(&block->steps[s]); o++)
+            if (block->steps[s].outputs[o] >= 0 &&
+                types->outputs[block->steps[s].number][o] == ULP_TYPE_UNDEFINED)
+                return true;
+    return block->parent && block->parent->owner && has_unknown(plan, types, block->parent);
+}
+
+static bool is_unknown_body(const struct ulp_plan *plan, const struct ulp_mixed_types *types,
+                            size_t b)
+{
+    const struct ulp_block *block = plan->blocks[b];
+    return !block->inlined_in && block->owner && has_unknown(plan, types, block);
+}
+
+bool ulp_mixed_types_lack(const struct ulp_plan *plan, const struct ulp_mixed_types *types)
+{
+    bool lack = false;
+    for (size_t b = 0; b < plan->block_count && !lack; b++)
+        lack = is_unknown_body(plan, types, b);
+    return lack;
+}
+
+void ulp_mixed_types_leave(const struct ulp_plan *plan, struct ulp_mixed_types *types)
+{
+    for (size_t b = 0; b < plan->block_count; b++) {
+        const struct ulp_block *block = plan->blocks[b];
+        const bool leave = is_unknown_body(plan, types, b);
+        for (size_t s = 0; s < block->step_count && leave; s++) {
+            types->node[block->steps[s].number] = ULP_TYPE_UNDEFINED;
+            types->widened[block->steps[s].number] = ULP_WIDENED_NOT;
+        }
+    }
+}
+
+/* ---- norms in more than one type ---- */
+
+/* From opset 17 on ONNX Runtime makes one LayerNormalization of its nodes and passes over Casts in
+ * front of them and before the scale; where that leaves input and parameters of two types it
+ * refuses the whole model. What it looks for has a Pow: the square is a product instead. */
+static bool has_one_type(const struct ulp_block *block, const struct ulp_idiom *idiom,
+                         const struct ulp_mixed_types *types, enum ulp_type io)
+{
+    const int x = idiom->holes[ULP_IDIOM_X];
+    const size_t holder = ulp_slot_holder(block, x);
+    const enum ulp_type type = holder != ULP_NO_NODE      ? types->node[holder]
+                               : io != ULP_TYPE_UNDEFINED ? io
+                                                          : block->slots[x].shape.type;
+    for (size_t i = 0; i < idiom->step_count; i++) {
+        const struct ulp_step *step = &block->steps[idiom->steps[i]];
+        if (is_work(step) && types->node[step->number] != type)
+            return false;
+    }
+    return idiom->holes[ULP_IDIOM_BETA] >= 0; /* else more of it may be computed */
+}
+
+static bool is_square(const struct ulp_block *block, const struct ulp_step *step)
+{
+    double exponent;
+    return ulp_step_is(step, "Pow") && is_work(step) &&
+           ulp_slot_is_scalar(block, ulp_step_input(step, 1), &exponent) && exponent == 2 &&
+           block->slots[step->inputs[1]].shape.rank <= block->slots[step->inputs[0]].shape.rank;
+}
+
+static enum ulp_status mark_squares(const struct ulp_plan *plan,
+                                    const struct ulp_mixed_types *types, enum ulp_type io,
+                                    struct ulp_mixed_node *nodes, struct ulp_arena *arena,
+                                    struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
+        const struct ulp_block *block = plan->blocks[b];
+        struct ulp_idiom *idioms;
+        size_t count = 0;
+        if (!block->inlined_in)
+            status = ulp_idioms_find(block, arena, &idioms, &count, error);
+        for (size_t i = 0; i < count && status == ULP_OK; i++) {
+            const bool one = idioms[i].kind != ULP_IDIOM_LAYER_NORM ||
+                             has_one_type(block, &idioms[i], types, io);
+            for (size_t s = 0; s < idioms[i].step_count && !one; s++) {
+                const struct ulp_step *step = &block->steps[idioms[i].steps[s]];
+                if (is_square(block, step))
+                    nodes[step->number].squares = true;
+            }
+        }
+    }
+    return status;
+}
+
 /* ---- the file ---- */
 
 static uint64_t find_fixed(const struct ulp_step *step)
@@ -179,11 +273,10 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
         nodes[plan->node_count + i] = (struct ulp_mixed_node){.node = plan->inlined[i].node,
                                                               .call = plan->inlined[i].call,
                                                               .branch = plan->inlined[i].branch};
-    if (nodes) {
+    status = nodes ? mark_squares(plan, types, io, nodes, arena, error) : ulp_out_of_memory(error);
+    if (status == ULP_OK) {
         ulp_mixed_sort(nodes, count);
         status = ulp_mixed_write_file(&request, out, error);
-    } else {
-        status = ulp_out_of_memory(error);
     }
     ulp_arena_free(arena);
     return status;

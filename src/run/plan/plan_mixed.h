@@ -21,6 +21,10 @@ struct ulp_mixed_types {
 enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
                                      struct ulp_mixed_types *out, struct ulp_arena *arena,
                                      struct ulp_error *error);
+/* Are there types in bodies that are not known, because no run has computed them? */
+bool ulp_mixed_types_lack(const struct ulp_plan *plan, const struct ulp_mixed_types *types);
+/* Such bodies stay as declared. */
+void ulp_mixed_types_leave(const struct ulp_plan *plan, struct ulp_mixed_types *types);
 /* The type that an arithmetic stores in; UNDEFINED: none. */
 enum ulp_type ulp_mixed_type(const struct ulp_arithmetic *arithmetic);
 
