@@ -115,7 +115,7 @@ static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp
     if (status == ULP_OK && !lane->reason)
         status = form_difference(attributor, &job, error);
     for (size_t i = 0; wanted && status == ULP_OK && i < reference->count; i++) {
-        const double r = ulp_tensor_get(reference, i);
+        const double r = ulp_tensor_read(reference, i);
         norm += isfinite(r) ? r * r : 0;
     }
     lane->norms[slot] = sqrt(norm);

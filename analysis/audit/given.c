@@ -13,7 +13,7 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
 {
     size_t count = 0;
     for (size_t i = 0; ulp_element_is_float(tensor->element) && i < tensor->count; i++)
-        count += !isfinite(ulp_tensor_get(tensor, i));
+        count += !isfinite(ulp_tensor_read(tensor, i));
     if (!count)
         return ULP_OK;
     char *copy = ulp_arena_text(audit->memory, name, strlen(name));

@@ -11,7 +11,7 @@ static bool has_become_zero(const struct ulp_tensor *own, const struct ulp_tenso
     if (!own || !reference || !ulp_element_is_float(own->element) || own->count != reference->count)
         return false;
     for (size_t i = 0; i < own->count; i++)
-        if (ulp_tensor_get(own, i) == 0 && ulp_tensor_get(reference, i) != 0)
+        if (ulp_tensor_read(own, i) == 0 && ulp_tensor_read(reference, i) != 0)
             return true;
     return false;
 }

@@ -27,7 +27,7 @@ static double read_hard(const struct ulp_tensor *tensor, size_t i)
         return NAN;
     if (kind == MPFR_INF_KIND || kind == -MPFR_INF_KIND)
         return kind < 0 ? -INFINITY : INFINITY;
-    const double x = ulp_tensor_get(tensor, i);
+    const double x = ulp_tensor_read(tensor, i);
     return isinf(x) ? copysign(DBL_MAX, x) : x;
 }
 
@@ -39,7 +39,7 @@ static void read_plain(double *out, const struct ulp_tensor *tensor, size_t firs
         ulp_metrics_code_find()->widen(out, (const float *)tensor->data + first, count);
     else
         for (size_t i = 0; i < count; i++)
-            out[i] = ulp_tensor_get(tensor, first + i);
+            out[i] = ulp_tensor_read(tensor, first + i);
 }
 
 void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tensor, size_t first,
@@ -100,7 +100,7 @@ static double subtract_exactly(const struct ulp_tensor *value, const struct ulp_
     for (int side = 0; side < 2; side++) {
         if (is_plain(tensors[side])) {
             mpfr_custom_init_set(sides[side], MPFR_NAN_KIND, 0, 53, limbs[side]);
-            mpfr_set_d(sides[side], ulp_tensor_get(tensors[side], i), MPFR_RNDN);
+            mpfr_set_d(sides[side], ulp_tensor_read(tensors[side], i), MPFR_RNDN);
         } else {
             ulp_record_open_const(sides[side],
                                   ulp_record_at_const(tensors[side]->data, i,

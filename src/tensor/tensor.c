@@ -256,7 +256,7 @@ static double wide_to_double(const struct ulp_record *record, int precision)
     return mpfr_get_d(x, MPFR_RNDN);
 }
 
-static double get_double(const struct ulp_tensor *tensor, size_t i)
+double ulp_tensor_read_any(const struct ulp_tensor *tensor, size_t i)
 {
     switch (tensor->element) {
     case ULP_ELEMENT_F32: return (double)((const float *)tensor->data)[i];
@@ -275,7 +275,7 @@ double ulp_tensor_get(const struct ulp_tensor *tensor, size_t i)
     struct ulp_float_mode caller;
     ulp_float_mode_enter(&caller);
     ULP_COMPUTED_HERE(i);
-    double x = get_double(tensor, i);
+    double x = ulp_tensor_read_any(tensor, i);
     ULP_COMPUTED_HERE(x);
     ulp_float_mode_leave(&caller);
     return x;

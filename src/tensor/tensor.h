@@ -63,11 +63,12 @@ struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t f
 
 /* ulp_tensor_get where the environment is the library's: entering it would take longer than reading.
  */
+double ulp_tensor_read_any(const struct ulp_tensor *tensor, size_t i);
 static inline double ulp_tensor_read(const struct ulp_tensor *tensor, size_t i)
 {
     return tensor->element == ULP_ELEMENT_F32   ? (double)((const float *)tensor->data)[i]
            : tensor->element == ULP_ELEMENT_F64 ? ((const double *)tensor->data)[i]
-                                                : ulp_tensor_get(tensor, i);
+                                                : ulp_tensor_read_any(tensor, i);
 }
 void ulp_tensor_set_int(struct ulp_tensor *tensor, size_t i, int64_t value);
 

@@ -21,7 +21,7 @@ static void count_differing(struct ulp_divergence *out, const struct ulp_tensor 
     out->count = truth->count;
     for (size_t i = truth->count; i-- > 0;)
         if (ulp_element_is_float(truth->element)
-                ? ulp_tensor_get(value, i) != ulp_tensor_get(truth, i)
+                ? ulp_tensor_read(value, i) != ulp_tensor_read(truth, i)
                 : ulp_tensor_get_int(value, i) != ulp_tensor_get_int(truth, i)) {
             out->differing++;
             out->first = i;
@@ -61,8 +61,8 @@ static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan
     const size_t winner = base + (size_t)ulp_tensor_get_int(truth, out->first) * inner,
                  other = base + (size_t)ulp_tensor_get_int(value, out->first) * inner;
     if (winner < in.reference->count && other < in.reference->count)
-        set_gap(out, ulp_tensor_get(in.reference, winner), ulp_tensor_get(in.reference, other),
-                ulp_tensor_get(in.lane, winner), ulp_tensor_get(in.lane, other));
+        set_gap(out, ulp_tensor_read(in.reference, winner), ulp_tensor_read(in.reference, other),
+                ulp_tensor_read(in.lane, winner), ulp_tensor_read(in.lane, other));
 }
 
 /* Of as many elements as the output, or of one. */
@@ -81,8 +81,8 @@ static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan
         return;
     const size_t i = a.reference->count == 1 ? 0 : out->first,
                  j = b.reference->count == 1 ? 0 : out->first;
-    set_gap(out, ulp_tensor_get(a.reference, i), ulp_tensor_get(b.reference, j),
-            ulp_tensor_get(a.lane, i), ulp_tensor_get(b.lane, j));
+    set_gap(out, ulp_tensor_read(a.reference, i), ulp_tensor_read(b.reference, j),
+            ulp_tensor_read(a.lane, i), ulp_tensor_read(b.lane, j));
 }
 
 /* A Cast to integers, Floor and Ceil turn where their input is near a whole number, Round half way
@@ -93,11 +93,11 @@ static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *pla
     const struct ulp_pair in = ulp_pair_find(plan, event, lane, 0);
     if (!has_place(&in, out->count) || in.reference->count != out->count)
         return;
-    const double r = ulp_tensor_get(in.reference, out->first), off = fabs(r - nearbyint(r));
+    const double r = ulp_tensor_read(in.reference, out->first), off = fabs(r - nearbyint(r));
     if (off == 0 && strcmp(event->op, "Cast") == 0)
         return;
     out->margin = strcmp(event->op, "Round") == 0 ? 0.5 - off : off;
-    out->margin_error = fabs(ulp_tensor_get(in.lane, out->first) - r);
+    out->margin_error = fabs(ulp_tensor_read(in.lane, out->first) - r);
 }
 
 static void measure_margin(struct ulp_divergence *out, const struct ulp_plan *plan,
@@ -199,8 +199,8 @@ static enum ulp_status measure_list(struct ulp_matched *out, const struct ulp_te
         return ulp_out_of_memory(error);
     }
     for (size_t i = 0; i < truth->count; i++) {
-        values[i] = ulp_tensor_get(value, i);
-        values[truth->count + i] = ulp_tensor_get(truth, i);
+        values[i] = ulp_tensor_read(value, i);
+        values[truth->count + i] = ulp_tensor_read(truth, i);
     }
     for (size_t b = 0; b < batch; b++) {
         const double *first = values + b * count * width;

@@ -1,5 +1,5 @@
-/* Moving, comparing and testing MPFR records. Records are canonical: zeros, infinities and NaN
- * have exponent 0 and zero limbs, NaN no sign (mpfr_record.h). */
+/* Moving, comparing and testing MPFR records, and rounding them to integers. Records are canonical:
+ * zeros, infinities and NaN have exponent 0 and zero limbs, NaN no sign (mpfr_record.h). */
 #include "number/strip/move.h"
 
 #include "number/mpfr_record.h"
@@ -80,6 +80,50 @@ static void set_extremum(struct ulp_record *out, const struct ulp_record *x,
     copy(out, second ? y : x, bytes);
 }
 
+/* x to an integer: to the nearest, even at ties, or by its sign alone. Its fraction is below
+ * `point` bits; without one nothing changes, and a sum of one more fits where the fraction was. */
+enum whole { NEAREST, TRUNCATED, FLOORED, CEILED };
+static void round_to_whole(struct ulp_record *out, const struct ulp_record *x, enum whole how,
+                           size_t bytes)
+{
+    const size_t limb_count = (bytes - sizeof *out) / sizeof(mp_limb_t);
+    const int64_t width = (int64_t)limb_count * GMP_NUMB_BITS, exponent = x->exponent;
+    const bool negative = x->kind < 0;
+    copy(out, x, bytes);
+    if (ABSOLUTE(x->kind) != MPFR_REGULAR_KIND || exponent >= width)
+        return;
+    const bool tiny = exponent < 0; /* below 1/2 */
+    const size_t point = (size_t)(width - (tiny ? 0 : exponent)),
+                 last = (point - 1) / GMP_NUMB_BITS;
+    const mp_limb_t half = (mp_limb_t)1 << (point - 1) % GMP_NUMB_BITS;
+    mp_limb_t rest = tiny | (out->limbs[last] & (half - 1));
+    for (size_t i = 0; i < last; i++) {
+        rest |= out->limbs[i];
+        out->limbs[i] = 0;
+    }
+    const bool above = !tiny && (out->limbs[last] & half), fraction = above || rest;
+    out->limbs[last] &= ~(half | (half - 1));
+    const bool odd = exponent > 0 && out->limbs[point / GMP_NUMB_BITS] >> point % GMP_NUMB_BITS & 1;
+    const bool away = how == NEAREST   ? above && (rest || odd)
+                      : how == FLOORED ? negative && fraction
+                                       : how == CEILED && !negative && fraction;
+    if (exponent <= 0) {
+        set_sign(out, away ? (negative ? -1 : 1) : 0, bytes);
+        if (!away && negative)
+            out->kind = -MPFR_ZERO_KIND;
+    } else if (away) {
+        mp_limb_t carry = (mp_limb_t)1 << point % GMP_NUMB_BITS;
+        for (size_t i = point / GMP_NUMB_BITS; carry && i < limb_count; i++) {
+            out->limbs[i] += carry;
+            carry = out->limbs[i] < carry;
+        }
+        if (carry) {
+            out->limbs[limb_count - 1] = (mp_limb_t)1 << (GMP_NUMB_BITS - 1);
+            out->exponent++;
+        }
+    }
+}
+
 /* x, y, z: element i of the operands, of `bytes`; an operand that the primitive lacks is not
  * read. */
 #define STRIP(NAME, STATEMENT)                                                                     \
@@ -114,14 +158,19 @@ STRIP(EQUAL, set_sign(to, is_equal(x, y, bytes), bytes))
 STRIP(MIN, set_extremum(to, x, y, false, bytes))
 STRIP(MAX, set_extremum(to, x, y, true, bytes))
 STRIP(SELECT, copy(to, is_true(x) ? y : z, bytes))
+STRIP(ROUND, round_to_whole(to, x, NEAREST, bytes))
+STRIP(TRUNC, round_to_whole(to, x, TRUNCATED, bytes))
+STRIP(FLOOR, round_to_whole(to, x, FLOORED, bytes))
+STRIP(CEIL, round_to_whole(to, x, CEILED, bytes))
 
 ulp_strip_fn *ulp_strip_move(enum ulp_primitive primitive)
 {
     static ulp_strip_fn *const functions[ULP_PRIMITIVE_COUNT] = {
 #define ENTRY(NAME) [ULP_PRIMITIVE_##NAME] = run_##NAME
-        ENTRY(COPY),  ENTRY(NEG), ENTRY(ABS), ENTRY(SIGN),   ENTRY(IS_NAN), ENTRY(IS_INF),
-        ENTRY(NOT),   ENTRY(AND), ENTRY(OR),  ENTRY(XOR),    ENTRY(LESS),   ENTRY(LESS_EQUAL),
-        ENTRY(EQUAL), ENTRY(MIN), ENTRY(MAX), ENTRY(SELECT),
+        ENTRY(COPY),   ENTRY(NEG),        ENTRY(ABS),   ENTRY(SIGN),  ENTRY(IS_NAN),
+        ENTRY(IS_INF), ENTRY(NOT),        ENTRY(AND),   ENTRY(OR),    ENTRY(XOR),
+        ENTRY(LESS),   ENTRY(LESS_EQUAL), ENTRY(EQUAL), ENTRY(MIN),   ENTRY(MAX),
+        ENTRY(SELECT), ENTRY(ROUND),      ENTRY(TRUNC), ENTRY(FLOOR), ENTRY(CEIL),
     };
     return functions[primitive];
 }

@@ -1,5 +1,5 @@
-/* The MPFR carrier's primitives that move, compare or test records, at any precision: nothing is
- * rounded. */
+/* The MPFR carrier's primitives that move, compare or test records, or round them to integers, at
+ * any precision: nothing is rounded to it. */
 #ifndef ULP_NUMBER_STRIP_MOVE_H
 #define ULP_NUMBER_STRIP_MOVE_H
 

@@ -238,18 +238,25 @@ static void open_element(mpfr_t x, mp_limb_t *limbs, const struct ulp_tensor *te
         mpfr_set_sj(x, ulp_strip_get_int(tensor, at), MPFR_RNDN);
 }
 
-static double float_at(const struct ulp_tensor *tensor, size_t at)
+/* Is every value of the element a double? */
+static bool is_double(enum ulp_element element)
 {
-    return tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[at]
-                                              : ((const double *)tensor->data)[at];
+    return element != ULP_ELEMENT_WIDE && element != ULP_ELEMENT_I64 && element != ULP_ELEMENT_U64;
 }
 
-/* Floats as records of two limbs: ulp_record_set_double without a branch where some are zeros. */
-static void load_floats(char *out, const struct ulp_tensor *tensor, int64_t base, int64_t stride,
-                        size_t n)
+static inline double double_at(const struct ulp_tensor *tensor, size_t at)
+{
+    return tensor->element == ULP_ELEMENT_F32   ? (double)((const float *)tensor->data)[at]
+           : tensor->element == ULP_ELEMENT_F64 ? ((const double *)tensor->data)[at]
+                                                : (double)ulp_strip_get_int(tensor, at);
+}
+
+/* Doubles as records of two limbs: ulp_record_set_double without a branch where some are zeros. */
+static void load_doubles(char *out, const struct ulp_tensor *tensor, int64_t base, int64_t stride,
+                         size_t n)
 {
     for (size_t i = 0; i < n; i++, out += 32) {
-        const double value = float_at(tensor, (size_t)(base + (int64_t)i * stride));
+        const double value = double_at(tensor, (size_t)(base + (int64_t)i * stride));
         const uint64_t bits = ulp_double_bits(value), biased = bits >> 52 & 0x7FF,
                        fraction = bits & (((uint64_t)1 << 52) - 1);
         const uint64_t regular = -(uint64_t)(biased != 0), negative = -(bits >> 63);
@@ -272,14 +279,13 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
 {
     const size_t step = ulp_record_bytes(rule->precision);
     const bool same = tensor->element == ULP_ELEMENT_WIDE && tensor->precision == rule->precision;
-    const bool floats = rule->precision >= 53 &&
-                        (tensor->element == ULP_ELEMENT_F32 || tensor->element == ULP_ELEMENT_F64);
+    const bool doubles = rule->precision >= 53 && is_double(tensor->element);
     if (same && !offset && stride == 1) {
         memcpy(out, (const char *)tensor->data + (size_t)base * step, n * step);
         return;
     }
-    if (floats && !offset && step == 32) {
-        load_floats(out, tensor, base, stride, n);
+    if (doubles && !offset && step == 32) {
+        load_doubles(out, tensor, base, stride, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -293,8 +299,8 @@ static void load(const struct ulp_strip_rule *rule, void *out, const struct ulp_
                 memcpy(record, from, step);
             continue;
         }
-        if (floats) {
-            ulp_record_set_double(record, float_at(tensor, at), rule->precision);
+        if (doubles) {
+            ulp_record_set_double(record, double_at(tensor, at), rule->precision);
             continue;
         }
         mp_limb_t limbs[ULP_STRIP_LIMBS(64)];
