@@ -7,7 +7,9 @@
 #include "analysis/audit/audit_shares.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"
+#include "base/machine/environment.h"
 #include "number/function/math.h"
+#include "run/pass/trial.h"
 
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
@@ -168,99 +170,180 @@ static struct choice choose(const struct advising *advising, size_t count)
 
 /* ---- and what they do ---- */
 
-/* The lane's output of that name; an input or a constant that the graph returns has none. */
-static size_t find_output(const struct ulp_audit_node *outputs, const char *name)
+/* What the sample's outputs are in a run of the choice. */
+static enum ulp_status take_run(const struct advising *advising, size_t sample,
+                                const struct ulp_tensor_set *outputs, struct choice *choice,
+                                struct ulp_error *error)
 {
-    size_t o = 0;
-    while (o < outputs->output_count && strcmp(outputs->outputs[o].name, name) != 0)
-        o++;
-    return o;
-}
-
-enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
-                                  const struct ulp_tensor_set *values,
-                                  const struct ulp_tensor_set *truth, double *db, size_t *output,
-                                  struct ulp_error *error)
-{
-    *db = INFINITY;
-    *output = 0;
-    for (size_t i = 0; i < values->count; i++) {
-        const struct ulp_tensor *value = &values->items[i].tensor,
-                                *other = ulp_tensor_set_find(truth, values->items[i].name);
-        const size_t o = find_output(&lane->outputs, values->items[i].name);
-        struct ulp_metrics metrics;
-        if (o == lane->outputs.output_count || !other || !ulp_type_is_float(value->type) ||
-            lane->outputs.outputs[o].entire.diverged)
-            continue;
-        const enum ulp_status status =
-            ulp_metrics_measure(value, other, &lane->arithmetic.storage, &metrics, error);
-        if (status != ULP_OK)
-            return status;
-        const double own = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
-        if (own < *db) {
-            *db = own;
-            *output = o;
-        }
+    double db;
+    size_t output;
+    const enum ulp_status status =
+        ulp_session_worst(advising->lane, outputs, advising->truths[sample], &db, &output, error);
+    if (status == ULP_OK && db < choice->sqnr_db) {
+        choice->sqnr_db = db;
+        choice->output = output;
     }
-    return ULP_OK;
+    return status;
 }
 
-static enum ulp_status run_choice(const struct advising *advising, struct choice *choice,
-                                  struct ulp_error *error)
+/* Each choice in whole runs: what kernels hold depends on which nodes are kept. */
+static enum ulp_status run_whole(const struct advising *advising, struct choice *choices,
+                                 size_t count, struct ulp_error *error)
 {
     struct ulp_alone *alone = advising->alone;
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
     struct ulp_keep *last = &alone->keeps[alone->keep_count];
-    *last = (struct ulp_keep){.nodes = choice->nodes, .node_count = choice->count};
-    const struct ulp_keeps keeps = {.count = alone->keep_count + (choice->count > 0),
-                                    .items = alone->keeps};
-    enum ulp_status status = ulp_arithmetic_find("fp32", &last->arithmetic, error);
-    if (status == ULP_OK)
+    enum ulp_status status = ULP_OK;
+    for (size_t c = 0; c < count && status == ULP_OK; c++) {
+        last->nodes = choices[c].nodes;
+        last->node_count = choices[c].count;
+        const struct ulp_keeps keeps = {.count = alone->keep_count + (choices[c].count > 0),
+                                        .items = alone->keeps};
         status = ulp_plan_keep(alone->plan, 0, &keeps, error);
-    double db;
-    size_t output;
-    choice->sqnr_db = INFINITY;
-    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
-        struct ulp_tensor_set outputs = {0};
-        status = ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
-                              given->progress, given->progress != NULL, &outputs, NULL, error);
-        if (status == ULP_OK)
-            status = ulp_session_worst(advising->lane, &outputs, advising->truths[s], &db, &output,
-                                       error);
-        if (status == ULP_OK && db < choice->sqnr_db) {
-            choice->sqnr_db = db;
-            choice->output = output;
+        for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
+            struct ulp_tensor_set outputs = {0};
+            status = ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
+                                  given->progress, given->progress != NULL, &outputs, NULL, error);
+            if (status == ULP_OK)
+                status = take_run(advising, s, &outputs, &choices[c], error);
+            ulp_tensor_set_free(&outputs);
         }
-        ulp_tensor_set_free(&outputs);
     }
     return status;
 }
 
-/* Choices of one, two and three nodes, as long as more is foretold of one more; the smallest of
- * those that gain most. */
-static enum ulp_status try_choices(struct advising *advising, struct choice *before,
-                                   struct choice *best, struct ulp_error *error)
+static enum ulp_status check_cancelled(const struct advising *advising, struct ulp_error *error)
+{
+    const struct ulp_observer *progress = advising->session->options->progress;
+    bool cancelled = false;
+    if (progress && progress->cancelled) {
+        struct ulp_environment *paused = ulp_environment_pause();
+        cancelled = progress->cancelled(progress->context);
+        ulp_environment_resume(paused);
+    }
+    return cancelled ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while nodes are tried")
+                     : ULP_OK;
+}
+
+/* One sample in all choices, each of which computes only what it changes of the one before. */
+static enum ulp_status run_changes(const struct advising *advising, size_t sample,
+                                   const struct ulp_arithmetic *keep_in, struct ulp_pool *pool,
+                                   struct choice *choices, size_t count, struct ulp_error *error)
+{
+    const struct ulp_alone *alone = advising->alone;
+    struct ulp_trial *trial;
+    uint16_t *kept = ulp_arena_take(alone->memory, alone->plan->node_count + 1, sizeof *kept);
+    if (!kept)
+        return ulp_out_of_memory(error);
+    enum ulp_status status =
+        ulp_trial_create(alone->plan, 0, keep_in, alone->keep_count + 1, 1, pool, &trial, error);
+    if (status == ULP_OK)
+        status = ulp_trial_add(trial, advising->samples->items[sample].inputs, error);
+    for (size_t c = 0; c < count && status == ULP_OK; c++) {
+        struct ulp_tensor_set outputs = {0};
+        memset(kept, 0, alone->plan->node_count * sizeof *kept);
+        for (size_t k = 0; k < alone->keep_count; k++)
+            for (size_t n = 0; n < alone->keeps[k].node_count; n++)
+                kept[alone->keeps[k].nodes[n]] = (uint16_t)(k + 1);
+        for (size_t n = 0; n < choices[c].count; n++)
+            kept[choices[c].nodes[n]] = (uint16_t)(alone->keep_count + 1);
+        status = check_cancelled(advising, error);
+        if (status == ULP_OK)
+            status = ulp_trial_run(trial, 0, kept, &outputs, error);
+        if (status == ULP_OK) {
+            ulp_trial_accept(trial);
+            status = take_run(advising, sample, &outputs, &choices[c], error);
+        }
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_trial_free(trial);
+    return status;
+}
+
+static enum ulp_status run_choices(const struct advising *advising, struct choice *choices,
+                                   size_t count, struct ulp_error *error)
+{
+    const struct ulp_alone *alone = advising->alone;
+    const struct ulp_mix *mix = alone->plan->mixes;
+    struct ulp_pool *pool;
+    struct ulp_arithmetic *keep_in =
+        ulp_arena_take(alone->memory, alone->keep_count + 1, sizeof *keep_in);
+    if (!keep_in)
+        return ulp_out_of_memory(error);
+    for (size_t c = 0; c < count; c++)
+        choices[c].sqnr_db = INFINITY;
+    enum ulp_status status =
+        ulp_arithmetic_find("fp32", &alone->keeps[alone->keep_count].arithmetic, error);
+    for (size_t k = 0; k <= alone->keep_count; k++)
+        keep_in[k] = alone->keeps[k].arithmetic;
+    if (status != ULP_OK || mix->fusion || mix->items->batchnorm_folded)
+        return status == ULP_OK ? run_whole(advising, choices, count, error) : status;
+    status = ulp_pool_create(&pool, advising->session->options->thread_count, error);
+    if (status != ULP_OK)
+        return status;
+    ulp_pool_set_root(pool, ulp_model_budget(alone->plan->model));
+    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++)
+        status = run_changes(advising, s, keep_in, pool, choices, count, error);
+    ulp_pool_free(pool);
+    return status;
+}
+
+/* What the lane gives without a choice: of a single sample the audit has it. */
+static bool take_measured(const struct advising *advising, struct choice *before)
+{
+    const struct ulp_audit_node *outputs = &advising->lane->outputs;
+    before->sqnr_db = INFINITY;
+    for (size_t o = 0; o < outputs->output_count; o++) {
+        const struct ulp_audit_output *output = &outputs->outputs[o];
+        const struct ulp_metrics *metrics = &output->entire;
+        const double own = metrics->nonfinite ? -INFINITY : metrics->sqnr_db;
+        if (!ulp_type_is_float(output->type) || metrics->diverged ||
+            (!metrics->count && !metrics->nonfinite) || !(own < before->sqnr_db))
+            continue;
+        before->sqnr_db = own;
+        before->output = o;
+    }
+    return advising->samples->count == 1 && advising->session->samples->count == 1;
+}
+
+/* Nothing, the inputs' readers where these matter, then one, two and three nodes, as long as more
+ * is foretold of one more. */
+static size_t list_choices(const struct advising *advising, struct choice *choices)
 {
     double foretold = 0;
-    enum ulp_status status = run_choice(advising, before, error);
-    *best = *before;
-    if (status == ULP_OK && advising->lane->attribution.inputs >= INPUTS_MATTER) {
-        struct choice choice = choose_readers(advising);
-        status = choice.count ? run_choice(advising, &choice, error) : ULP_OK;
-        if (choice.count && status == ULP_OK && choice.sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
-            *best = choice;
+    size_t listed = 1;
+    choices[0] = (struct choice){.count = 0};
+    if (advising->lane->attribution.inputs >= INPUTS_MATTER) {
+        choices[listed] = choose_readers(advising);
+        listed += choices[listed].count > 0;
     }
-    for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count && status == ULP_OK;
-         count++) {
-        struct choice choice = choose(advising, count);
+    for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count; count++) {
+        const struct choice choice = choose(advising, count);
         if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN)
             continue;
         foretold = choice.foretold;
-        status = run_choice(advising, &choice, error);
-        if (status == ULP_OK && choice.sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
-            *best = choice;
+        choices[listed++] = choice;
     }
+    return listed;
+}
+
+/* The smallest of those that gain most. */
+static enum ulp_status try_choices(struct advising *advising, struct choice *before,
+                                   struct choice *best, struct ulp_error *error)
+{
+    struct choice choices[2 + NODES_MAX];
+    const size_t count = list_choices(advising, choices);
+    struct choice measured = choices[0];
+    const bool known = take_measured(advising, &measured);
+    const enum ulp_status status =
+        count > known ? run_choices(advising, choices + known, count - known, error) : ULP_OK;
+    if (known)
+        choices[0] = measured;
+    *before = *best = choices[0];
+    for (size_t c = 1; c < count; c++)
+        if (choices[c].sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
+            *best = choices[c];
     return status;
 }
 
