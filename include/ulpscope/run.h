@@ -326,8 +326,8 @@ struct ulp_observer {
     enum ulp_status (*node_done)(void *context, const struct ulp_event *event,
                                  struct ulp_error *error);
     bool (*cancelled)(void *context); /* asked before every node */
-    /* node_done looks at no values. Where that is so of all observers, a run of one lane may
-     * compute nodes together, and events show no values of those whose results it never had */
+    /* node_done looks at no values. Where that is so of all observers, events have none
+     * (output_count and input_count are 0), and a run of one lane may compute nodes together */
     bool values_unused;
 };
 

@@ -68,15 +68,20 @@ static void go_to_departure(struct ulp_walk *walk, const struct ulp_frame *frame
         walk->cost_done += frame->block->steps[s].cost;
 }
 
+static bool is_unseen(const struct ulp_walk *walk)
+{
+    for (size_t i = 0; i < walk->observer_count; i++)
+        if (walk->observers[i].node_done && !walk->observers[i].values_unused)
+            return false;
+    return true;
+}
+
 /* May steps be run as one: does nobody look at values, and do all have their bits so? */
 static bool may_join(const struct ulp_walk *walk)
 {
     const struct ulp_run_options *options = walk->options;
     const struct ulp_mix *mix = &walk->plan->mixes[0];
-    for (size_t i = 0; i < walk->observer_count; i++)
-        if (walk->observers[i].node_done && !walk->observers[i].values_unused)
-            return false;
-    return walk->plan->lane_count == 1 && !options->given && !options->departure &&
+    return walk->unseen && walk->plan->lane_count == 1 && !options->given && !options->departure &&
            mix->count == 1 && !mix->fusion && ulp_join_serves(mix->items);
 }
 
@@ -86,6 +91,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
     const size_t input_count = plan->main->input_count;
+    walk->unseen = is_unseen(walk);
     walk->joins = may_join(walk);
     void *executions = NULL, *arithmetics = NULL, *shown = NULL, *memory = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);

@@ -133,33 +133,33 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_event_inputs *inputs, double seconds,
                            struct ulp_arena *arena, struct ulp_error *error)
 {
-    size_t lanes = walk->plan->lane_count, outputs = 0;
+    const size_t lanes = walk->plan->lane_count, shown = walk->unseen ? 0 : step->output_count;
+    size_t outputs = 0;
     if (!listens(walk))
         return ULP_OK;
-    const char **output_names = ulp_arena_take(arena, step->output_count + 1, sizeof *output_names);
-    int *positions = ulp_arena_take(arena, step->output_count + 1, sizeof *positions);
-    struct ulp_lane_value *values =
-        ulp_arena_take(arena, lanes * step->output_count + 1, sizeof *values);
+    const char **output_names = ulp_arena_take(arena, shown + 1, sizeof *output_names);
+    int *positions = ulp_arena_take(arena, shown + 1, sizeof *positions);
+    struct ulp_lane_value *values = ulp_arena_take(arena, lanes * shown + 1, sizeof *values);
     struct ulp_lane_seconds *lane_seconds = ulp_arena_take(arena, lanes, sizeof *lane_seconds);
     if (!output_names || !positions || !values || !lane_seconds)
         return ulp_out_of_memory(error);
-    for (size_t o = 0; o < step->output_count; o++)
+    for (size_t o = 0; o < shown; o++)
         if (step->outputs[o] >= 0) {
             output_names[outputs] = frame->block->slots[step->outputs[o]].name;
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++) {
         const struct ulp_mix *mix = &walk->plan->mixes[l];
-        const struct ulp_arithmetic *shown = leaves_rounded(frame, step, l)
+        const struct ulp_arithmetic *holds = leaves_rounded(frame, step, l)
                                                  ? ulp_mix_arithmetic(mix, step->number)
                                                  : ulp_mix_holds(mix, step->number);
-        if (walk->shown[l] != shown)
-            walk->arithmetics[l] = *shown;
-        walk->shown[l] = shown;
+        if (walk->shown[l] != holds)
+            walk->arithmetics[l] = *holds;
+        walk->shown[l] = holds;
         lane_seconds[l] = evaluations[l].seconds;
     }
     enum ulp_status status =
-        walk->observer_count ? round_leaving(walk, frame, step, evaluations, arena, error) : ULP_OK;
+        walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error);
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
@@ -183,7 +183,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .seconds = seconds,
         .lane_seconds = lane_seconds,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
-        .settled = find_mark(walk, frame, step),
+        .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
     };
     struct ulp_environment *paused = ulp_environment_pause();
     for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)

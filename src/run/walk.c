@@ -95,7 +95,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }
-    if (status == ULP_OK && !step->bound.blocks)
+    if (status == ULP_OK && !step->bound.blocks && !walk->unseen)
         status = ulp_list_inputs(walk, frame, step, inputs, arena, error);
     ulp_inputs_free(&reference);
     return status;
@@ -181,8 +181,6 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     walk->cost_done = done;
     if (step->bound.blocks)
         walk->clock = ulp_seconds_now();
-    if (join && join->waits)
-        evaluations[0].skipped = true;
     if (status == ULP_OK) {
         const double told = walk->clock,
                      seconds = told - started - (walk->seconds_shown - shown_before);

@@ -21,7 +21,8 @@ struct ulp_walk {
     size_t reserve_draws;  /* before the walk */
     size_t first_step;     /* of the main graph: those before it have been run */
     bool departed;         /* a lane has left the reference's decisions */
-    bool joins;            /* nobody looks at what lies between nodes: they may be run as one */
+    bool unseen;           /* no observer looks at values */
+    bool joins;            /* nor does anybody else: nodes may be run as one */
     size_t *executions;    /* how often each node has been shown, by number */
     bool streams;          /* weights go through memory (stream.c): */
     size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */

@@ -21,9 +21,11 @@ void progress_init(struct progress *progress, bool quiet, size_t part_count)
 static enum ulp_status show(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
     struct progress *progress = context;
-    double now = ulp_seconds_now();
     (void)error;
-    if (!progress->enabled || now - progress->shown < SHOWN_EVERY_SECONDS)
+    if (!progress->enabled)
+        return ULP_OK;
+    double now = ulp_seconds_now();
+    if (now - progress->shown < SHOWN_EVERY_SECONDS)
         return ULP_OK;
     progress->shown = now;
     double done = ((double)progress->part + event->progress) / (double)progress->part_count,

@@ -169,6 +169,7 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     ulp_arena_free(status == ULP_OK ? plan->mixes[lane].memory : mix.memory);
     if (status == ULP_OK) {
         plan->mixes[lane] = mix;
+        ulp_plan_find_peak(plan);
         ulp_kept_forget(plan->kept);
     }
     return status;

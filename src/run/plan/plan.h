@@ -259,8 +259,14 @@ struct ulp_plan {
     const char **names;              /* that the caller gave the lanes; NULL: by what they are */
     size_t lane_count;
     struct ulp_arithmetic exact; /* fp32: what constants are folded in */
-    bool wants_integers;         /* some lane or node has qdq=integer */
-    bool joins_attention;        /* lanes have written-attention=kernel */
+    /* of the values alive at one step, without an audit (plan_memory.c), and the step's name */
+    struct ulp_peak {
+        double bytes;
+        const char *node;
+    } peak;
+    size_t peak_limit;    /* the memory limit that it was found under */
+    bool wants_integers;  /* some lane or node has qdq=integer */
+    bool joins_attention; /* lanes have written-attention=kernel */
     /* attentions that are written out: how many became one step, how many did not, and of the
      * first of these its last node and why */
     struct ulp_written_attention {
@@ -440,6 +446,8 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
  * given, scratch, and shapes unknown before the run come on top, and are charged as they come. */
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
                                       struct ulp_error *error);
+/* Find plan->peak anew: mixes have changed. */
+void ulp_plan_find_peak(struct ulp_plan *plan);
 /* That bound, and (when node is not NULL) the node of the step. */
 double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node);
 

@@ -81,24 +81,19 @@ static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *b
     return bytes;
 }
 
-struct peak {
-    double bytes;
-    const char *node;
-};
-
 /* The most that is alive at one step of the block, or of the branches in it, beside `live` bytes
  * that are there throughout. */
-static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block *block, bool audit,
-                             double live)
+static struct ulp_peak find_peak(const struct ulp_plan *plan, const struct ulp_block *block,
+                                 bool audit, double live)
 {
-    struct peak peak = {0};
+    struct ulp_peak peak = {0};
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
-        struct peak least = {
+        struct ulp_peak least = {
             0}; /* of an If's branches; a Loop or Scan may have no iteration at all */
         for (size_t a = 0; step->bound.blocks && a < step->bound.attribute_count; a++)
             if (step->bound.blocks[a] && strcmp(step->bound.op->name, "If") == 0) {
-                struct peak inside = find_peak(plan, step->bound.blocks[a], audit, live);
+                struct ulp_peak inside = find_peak(plan, step->bound.blocks[a], audit, live);
                 least = !least.node || inside.bytes < least.bytes ? inside : least;
             }
         for (size_t o = 0; o < step->output_count; o++)
@@ -111,7 +106,8 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
         if (least.bytes > now)
             now = least.bytes;
         if (now > peak.bytes || !peak.node)
-            peak = (struct peak){now, least.bytes == now && least.node ? least.node : step->name};
+            peak =
+                (struct ulp_peak){now, least.bytes == now && least.node ? least.node : step->name};
         for (size_t d = 0; d < step->dead_count; d++)
             /* what is captured is the enclosing block's */
             if (block->slots[step->dead[d]].outer < 0)
@@ -120,17 +116,30 @@ static struct peak find_peak(const struct ulp_plan *plan, const struct ulp_block
     return peak;
 }
 
-double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node)
+static struct ulp_peak find_values_peak(const struct ulp_plan *plan, bool audit)
 {
-    double live = (double)plan->model->budget.used_bytes + (double)plan->budget.used_bytes +
-                  (double)plan->constants.used_bytes;
     const struct ulp_block *block = plan->main;
+    double live = 0;
     for (size_t i = 0; i < block->input_count; i++)
         live += lanes_bytes(plan, block, block->inputs[i]);
-    const struct peak peak = find_peak(plan, block, audit, live);
+    return find_peak(plan, block, audit, live);
+}
+
+void ulp_plan_find_peak(struct ulp_plan *plan)
+{
+    plan->peak = find_values_peak(plan, false);
+    plan->peak_limit = ulp_budget_limit(&plan->budget);
+}
+
+double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node)
+{
+    const struct ulp_peak peak = audit || plan->peak_limit != ulp_budget_limit(&plan->budget)
+                                     ? find_values_peak(plan, audit)
+                                     : plan->peak;
     if (node)
         *node = peak.node;
-    return peak.bytes;
+    return (double)plan->model->budget.used_bytes + (double)plan->budget.used_bytes +
+           (double)plan->constants.used_bytes + peak.bytes;
 }
 
 enum ulp_status ulp_plan_check_memory(const struct ulp_plan *plan, bool audit,
