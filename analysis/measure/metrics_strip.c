@@ -24,20 +24,12 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #include "analysis/measure/metrics_strip_template.h"
 #define AVX2 __attribute__((target("avx2")))
 
-typedef int64_t four __attribute__((vector_size(32)));
-
-static inline __attribute__((always_inline)) AVX2 four shift_right(four x, int bits)
-{
-    return (four)_mm256_srli_epi64((__m256i)x, bits);
-}
-
 /* An integer up to 2^53 times the power of two whose pattern is given, with a sign: both halves as
  * the last bits of a double. */
-static inline __attribute__((always_inline)) AVX2 void store_four(double *out, four integer,
-                                                                  four power, four sign)
+ULP_FOUR void store_four(double *out, ulp_four integer, ulp_four power, ulp_four sign)
 {
-    const __m256d top =
-                      _mm256_castsi256_pd((__m256i)(shift_right(integer, 32) | 0x4530000000000000)),
+    const __m256d top = _mm256_castsi256_pd(
+                      (__m256i)(ulp_four_right(integer, 32) | 0x4530000000000000)),
                   low = _mm256_castsi256_pd((__m256i)((integer & 0xFFFFFFFF) | 0x4330000000000000));
     const __m256d whole = _mm256_add_pd(_mm256_sub_pd(top, _mm256_set1_pd(0x1p84)),
                                         _mm256_sub_pd(low, _mm256_set1_pd(0x1p52)));
@@ -68,30 +60,22 @@ static AVX2 bool open_fours(struct ulp_metrics_side *restrict side, const void *
                             int limb_count, size_t count)
 {
     size_t i = 0;
-    four any = {0};
+    ulp_four any = {0};
     for (; limb_count == 2 && i + 4 <= count; i += 4) {
-        const __m256i *from = (const __m256i *)((const int64_t *)records + 4 * i);
-        const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256(from + 1),
-                      c = _mm256_loadu_si256(from + 2), d = _mm256_loadu_si256(from + 3);
-        const __m256i even[2] = {_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)},
-                      odd[2] = {_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)};
-        const four e = (four)_mm256_permute2x128_si256(even[0], even[1], 0x20),
-                   kind = (four)_mm256_permute2x128_si256(odd[0], odd[1], 0x20);
-        const four sign = kind & INT64_MIN,
-                   zero = (kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND),
-                   kept = ((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND)) &
-                          (e >= -800) & (e <= 800);
-        const four lower = (four)_mm256_permute2x128_si256(even[0], even[1], 0x31) & kept,
-                   upper = (four)_mm256_permute2x128_si256(odd[0], odd[1], 0x31) & kept;
-        const four scale = (e & kept) + 1023, first = shift_right(upper, 11),
-                   below = (upper & 0x3FF) | lower,
-                   up = shift_right(upper, 10) & 1 & (first | (below != 0));
+        ulp_four fields[4];
+        ulp_records_load_four(fields, (const int64_t *)records + 4 * i);
+        const ulp_four sign = fields[1] & INT64_MIN, zero = ulp_four_zeros(fields),
+                       kept = ulp_four_regular(fields, 800);
+        const ulp_four lower = fields[2] & kept, upper = fields[3] & kept;
+        const ulp_four scale = (fields[0] & kept) + 1023, first = ulp_four_right(upper, 11),
+                       below = (upper & 0x3FF) | lower,
+                       up = ulp_four_right(upper, 10) & 1 & (first | (below != 0));
         store_four(side->high + i, first, (scale - 53) << 52, sign);
         store_four(side->nearest + i, first + up, (scale - 53) << 52, sign);
-        store_four(side->middle + i, (upper & 0x7FF) << 42 | shift_right(lower, 22),
+        store_four(side->middle + i, (upper & 0x7FF) << 42 | ulp_four_right(lower, 22),
                    (scale - 106) << 52, sign);
         store_four(side->low + i, lower & 0x3FFFFF, (scale - 128) << 52, sign);
-        const four hard = ~(zero | kept);
+        const ulp_four hard = ~(zero | kept);
         memcpy(side->hard + i, &hard, sizeof hard);
         any |= hard;
     }

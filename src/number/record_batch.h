@@ -1,4 +1,5 @@
-/* Records of two limbs in batches of eight, for AVX-512: number i of every vector is record i's. */
+/* Records of two limbs in batches of eight, for AVX-512, and of four, for AVX2: number i of every
+ * vector is record i's. */
 #ifndef ULP_NUMBER_RECORD_BATCH_H
 #define ULP_NUMBER_RECORD_BATCH_H
 
@@ -27,6 +28,39 @@ static inline __attribute__((always_inline, target("avx512f"))) void ulp_records
     fields[1] = _mm512_shuffle_i64x2(tops[0], tops[1], 0xEE);
     fields[2] = _mm512_shuffle_i64x2(limbs[0], limbs[1], 0x44);
     fields[3] = _mm512_shuffle_i64x2(limbs[0], limbs[1], 0xEE);
+}
+
+typedef int64_t ulp_four __attribute__((vector_size(32)));
+#define ULP_FOUR static inline __attribute__((always_inline, target("avx2")))
+
+ULP_FOUR ulp_four ulp_four_right(ulp_four x, int bits)
+{
+    return (ulp_four)_mm256_srli_epi64((__m256i)x, bits);
+}
+
+/* As ulp_records_load. */
+ULP_FOUR void ulp_records_load_four(ulp_four fields[4], const void *records)
+{
+    const __m256i *from = records;
+    const __m256i a = _mm256_loadu_si256(from), b = _mm256_loadu_si256(from + 1),
+                  c = _mm256_loadu_si256(from + 2), d = _mm256_loadu_si256(from + 3);
+    const __m256i even[2] = {_mm256_unpacklo_epi64(a, b), _mm256_unpacklo_epi64(c, d)},
+                  odd[2] = {_mm256_unpackhi_epi64(a, b), _mm256_unpackhi_epi64(c, d)};
+    fields[0] = (ulp_four)_mm256_permute2x128_si256(even[0], even[1], 0x20);
+    fields[1] = (ulp_four)_mm256_permute2x128_si256(odd[0], odd[1], 0x20);
+    fields[2] = (ulp_four)_mm256_permute2x128_si256(even[0], even[1], 0x31);
+    fields[3] = (ulp_four)_mm256_permute2x128_si256(odd[0], odd[1], 0x31);
+}
+
+/* All bits of those that are zeros, and of those that are regular with |exponent| <= most. */
+ULP_FOUR ulp_four ulp_four_zeros(const ulp_four fields[4])
+{
+    return (fields[1] == MPFR_ZERO_KIND) | (fields[1] == -MPFR_ZERO_KIND);
+}
+ULP_FOUR ulp_four ulp_four_regular(const ulp_four fields[4], int64_t most)
+{
+    return ((fields[1] == MPFR_REGULAR_KIND) | (fields[1] == -MPFR_REGULAR_KIND)) &
+           (fields[0] >= -most) & (fields[0] <= most);
 }
 #endif
 

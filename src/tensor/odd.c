@@ -75,17 +75,37 @@ static __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))) bool read_b
     _mm512_storeu_si512(out, _mm512_or_si512(magnitude, sign));
     return true;
 }
+
+/* The same of four. */
+static __attribute__((target("avx2"))) bool read_four(const struct ulp_record *records, double *out)
+{
+    ulp_four fields[4];
+    ulp_records_load_four(fields, records);
+    const ulp_four zero = ulp_four_zeros(fields), kept = ulp_four_regular(fields, EXPONENT_MAX);
+    if (_mm256_movemask_epi8((__m256i)(zero | kept)) != -1)
+        return false;
+    const ulp_four fraction = ulp_four_right(fields[3], 11) & (((int64_t)1 << 52) - 1),
+                   below = ((fields[3] & 0x7FF) | fields[2]) != 0;
+    const ulp_four odd =
+        ((((fields[0] + 1022) << 52 | fraction | (below & 1)) & kept) | (fields[1] & INT64_MIN));
+    memcpy(out, &odd, sizeof odd);
+    return true;
+}
 #endif
 
 static void read_records(const struct ulp_tensor *in, size_t first, size_t count, double *out)
 {
     size_t i = 0;
 #ifdef __x86_64__
-    const bool batches = (in->precision + 63) / 64 == 2 && (ulp_cpu_features() & ULP_CPU_AVX512);
-    for (; batches && i + 8 <= count; i += 8)
-        if (!read_batch(ulp_record_at_const(in->data, first + i, in->precision), out + i))
-            for (size_t k = i; k < i + 8; k++)
-                out[k] = wide_to_odd(in, first + k);
+    const unsigned cpu = (in->precision + 63) / 64 == 2 ? ulp_cpu_features() : 0;
+    const size_t batch = cpu & ULP_CPU_AVX512 ? 8 : cpu & ULP_CPU_AVX2 ? 4 : 0;
+    for (; batch && i + batch <= count; i += batch) {
+        const struct ulp_record *records = ulp_record_at_const(in->data, first + i, in->precision);
+        if (batch == 8 ? read_batch(records, out + i) : read_four(records, out + i))
+            continue;
+        for (size_t k = i; k < i + batch; k++)
+            out[k] = wide_to_odd(in, first + k);
+    }
 #endif
     for (; i < count; i++)
         out[i] = wide_to_odd(in, first + i);

@@ -51,10 +51,11 @@ static inline __attribute__((always_inline)) void put(uint64_t *out, double valu
 }
 
 static inline __attribute__((always_inline)) void cut_numbers(
-    const struct ulp_wide_stretch *stretch, enum ulp_element element, int limb_count)
+    const struct ulp_wide_stretch *stretch, enum ulp_element element, int limb_count,
+    int word_count)
 {
     const struct ulp_wide_tails *tails = stretch->tails;
-    const int digits = tails->digits, bits = tails->bits, word_count = tails->word_count;
+    const int digits = tails->digits, bits = tails->bits;
     const int64_t half = (int64_t)1 << (bits - 1);
     uint64_t words[ULP_WIDE_CUT_WORDS];
     uint64_t *out = stretch->out;
@@ -130,7 +131,11 @@ static void cut_floats(const struct ulp_wide_stretch *stretch)
 #define CUT_NUMBERS(name, element, limbs)                    \
     static void name(const struct ulp_wide_stretch *stretch) \
     {                                                        \
-        cut_numbers(stretch, element, limbs);                \
+        const int words = stretch->tails->word_count;        \
+        if (words == 3) /* of 128 bits, mostly */            \
+            cut_numbers(stretch, element, limbs, 3);         \
+        else                                                 \
+            cut_numbers(stretch, element, limbs, words);     \
     }
 CUT_NUMBERS(cut_f64, ULP_ELEMENT_F64, 1)
 CUT_NUMBERS(cut_wide_128, ULP_ELEMENT_WIDE, 2)
