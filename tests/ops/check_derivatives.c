@@ -213,7 +213,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
             continue;
         double *d = calloc(names[i].count + 1, sizeof *d);
         ck_assert_ptr_nonnull(d);
-        ulp_trace_cotangents(trace, &names[i], 1, d);
+        ulp_trace_cotangents(trace, &names[i], 1, true, d);
         for (size_t k = 0; k < names[i].count && case_is_variable(c, bound, i); k++) {
             const double owed = !ones || names[i].count != outputs->count ? d[k]
                                 : first[k] != 0                           ? d[k] * first[k]

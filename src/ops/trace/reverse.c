@@ -36,15 +36,23 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
 }
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
-                          double weight, double *out)
+                          double weight, bool add, double *out)
 {
     const double *names = named->data;
-    if (named->element != ULP_ELEMENT_F64)
+    const size_t first =
+        named->element == ULP_ELEMENT_F64 ? ulp_names_in_order(names, named->count) : ULP_NO_NUMBER;
+    if (first != ULP_NO_NUMBER && add) {
+        for (size_t i = 0; i < named->count; i++)
+            out[i] += weight * trace->cotangents[first + i];
         return;
-    const size_t first = ulp_names_in_order(names, named->count);
+    }
     for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
-        out[i] += weight * trace->cotangents[first + i];
-    for (size_t i = 0; first == ULP_NO_NUMBER && i < named->count; i++)
+        out[i] = weight * trace->cotangents[first + i];
+    if (first != ULP_NO_NUMBER)
+        return;
+    if (!add && named->count)
+        memset(out, 0, named->count * sizeof *out);
+    for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             out[i] += weight * trace->cotangents[ulp_number_of(names[i])];
 }
@@ -168,18 +176,48 @@ static enum ulp_status run_adjoint(struct ulp_trace *trace, const struct ulp_tra
 }
 
 /* A cotangent of 0 stays 0 where the derivative is infinite. */
-static void multiply_slopes(const struct ulp_trace *trace, const struct ulp_trace_gate *gate,
-                            const struct span *span, int operand)
+static inline double multiply_slope(double slope, double cotangent)
 {
-    const size_t length = span->rows.row_length, per_row = gate->results->per_row;
-    const double *slopes = gate->slopes[operand] + span->first * length,
+    return cotangent != 0 ? slope * cotangent : 0;
+}
+
+/* What slopes owe an operand whose rows follow one another. */
+static void owe_dense(double *owed, const double *slopes, const double *results, size_t per_row,
+                      size_t rows, size_t length)
+{
+    if (per_row > 1) {
+        for (size_t i = 0; i < rows * length; i++)
+            owed[i] += multiply_slope(slopes[i], results[i]);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t p = 0; p < length; p++)
+            owed[r * length + p] += multiply_slope(slopes[r * length + p], results[r]);
+}
+
+static void owe_slopes(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                       const struct span *span, int i)
+{
+    const struct ulp_operand *operand = &gate->operands[i];
+    const struct ulp_trace_part *part = &gate->parts[i];
+    const size_t length = span->rows.row_length, per_row = gate->results->per_row,
+                 rows = span->rows.row_count;
+    const double *slopes = gate->slopes[i] + span->first * length,
                  *results = trace->cotangents + gate->results->start + span->first * per_row;
-    double *owed = span->owed_by[operand];
-    for (size_t r = 0; r < span->rows.row_count; r++)
-        for (size_t p = 0; p < length; p++) {
-            const double result = results[r * per_row + (per_row > 1 ? p : 0)];
-            owed[r * length + p] = result != 0 ? slopes[r * length + p] * result : 0;
-        }
+    double *owed = span->owed_by[i];
+    const bool dense = !span->rows.window && !operand->position_offset && !operand->row_offset &&
+                       operand->position_stride == 1 && operand->row_stride == (int64_t)length &&
+                       !part->numbers;
+    if (dense) {
+        owed = trace->cotangents + part->start + ulp_operand_place(operand, span->first, 0);
+        owe_dense(owed, slopes, results, per_row, rows, length);
+        return;
+    }
+    for (size_t r = 0; r < rows; r++)
+        for (size_t p = 0; p < length; p++)
+            owed[r * length + p] = multiply_slope(slopes[r * length + p],
+                                                  results[r * per_row + (per_row > 1 ? p : 0)]);
+    hand_on(trace, gate, span, i, owed);
 }
 
 static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
@@ -191,12 +229,12 @@ static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_tr
         span->owed_by[i] = owed;
         owed += gate->parts[i].named ? elements : 0;
         if (gate->slopes && gate->parts[i].named)
-            multiply_slopes(trace, gate, span, i);
+            owe_slopes(trace, gate, span, i);
     }
     const enum ulp_status status =
         gate->slopes ? ULP_OK : run_adjoint(trace, gate, span, false, error);
     for (int i = 0; i < gate->operand_count && status == ULP_OK; i++)
-        if (gate->parts[i].named)
+        if (gate->parts[i].named && !gate->slopes)
             hand_on(trace, gate, span, i, span->owed_by[i]);
     return status;
 }

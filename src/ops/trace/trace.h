@@ -54,7 +54,7 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
 
 /* Go back: begin (shared: more than one sweep goes back over what was recorded), seed
  * (cotangents[i] is of element i, those of elements without a name are left out), reverse; then
- * ulp_trace_cotangents adds those of a tensor's names, times a weight, to out[]. */
+ * ulp_trace_cotangents gives those of a tensor's names, times a weight, or adds them to out[]. */
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
                                         struct ulp_error *error);
 /* cotangents NULL: each 1. */
@@ -78,6 +78,6 @@ enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int posi
 const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace);
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
-                          double weight, double *out);
+                          double weight, bool add, double *out);
 
 #endif

@@ -135,11 +135,11 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
         const size_t execution = executions[mark->key * POSITIONS + (size_t)mark->position]++;
         if (!ulp_trace_is_named(&mark->named))
             continue;
-        status = ulp_allocate_zero(&memory, mark->named.count, sizeof(double), sweep->budget,
-                                   "cotangents", error);
+        status = ulp_allocate(&memory, mark->named.count, sizeof(double), sweep->budget,
+                              "cotangents", error);
         if (status != ULP_OK)
             break;
-        ulp_trace_cotangents(course->trace, &mark->named, 1, memory);
+        ulp_trace_cotangents(course->trace, &mark->named, 1, false, memory);
         status = sweep->node(sweep->context, mark->key, execution, mark->position, memory,
                              mark->named.count, introduced, error);
         ulp_free(memory);
@@ -150,22 +150,24 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
 
 /* ---- one step ---- */
 
-/* What the trace's cotangents are of the inputs, added to owed[]. */
+/* What the trace's cotangents are of the inputs, added to owed[]; derived: there are some. */
 static enum ulp_status take_cotangents(struct course *course, const struct ulp_step *step,
                                        const struct ulp_tensor *named, double weight, double **owed,
                                        bool derived, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < step->input_count; i++) {
+        const bool add = owed[i] != NULL;
         void *memory = owed[i];
         if (!named[i].data)
             continue;
-        if (!memory)
-            status = ulp_allocate_zero(&memory, named[i].count, sizeof(double),
-                                       course->sweep->budget, "cotangents", error);
+        if (!add)
+            status = (derived ? ulp_allocate
+                              : ulp_allocate_zero)(&memory, named[i].count, sizeof(double),
+                                                   course->sweep->budget, "cotangents", error);
         owed[i] = memory;
         if (status == ULP_OK && derived)
-            ulp_trace_cotangents(course->trace, &named[i], weight, owed[i]);
+            ulp_trace_cotangents(course->trace, &named[i], weight, add, owed[i]);
     }
     return status;
 }
@@ -276,10 +278,8 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
         status = ulp_handed_apply_slopes(step, slopes, means, found, error);
     for (size_t m = 0; m < found; m++) {
         struct ulp_handed *middle = means[m].middle;
-        if (status == ULP_OK) {
-            ulp_handed_drop_infinite(step, &means[m]);
-            means[m].carried = ulp_handed_measure(step, &means[m]);
-        }
+        if (status == ULP_OK)
+            ulp_handed_measure(step, &means[m]);
         if (status == ULP_OK &&
             fabs(middle->wanted - means[m].carried) < fabs(middle->wanted - middle->carried)) {
             double **const before = middle->owed;

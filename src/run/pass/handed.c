@@ -20,15 +20,19 @@ enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **sl
             const struct ulp_reverse *sweep = handed[h].sweep;
             const double *cotangents = sweep->cotangents[step->outputs[0]];
             const size_t elements = sweep->values[step->inputs[i]].count;
-            const bool read = elements == sweep->values[step->outputs[0]].count;
+            const bool read = elements == sweep->values[step->outputs[0]].count,
+                       add = handed[h].owed[i] != NULL;
             void *memory = handed[h].owed[i];
             handed[h].derived = true;
-            if (!memory)
-                status = ulp_allocate_zero(&memory, elements, sizeof(double), sweep->budget,
-                                           "cotangents", error);
+            if (!add)
+                status =
+                    (read ? ulp_allocate : ulp_allocate_zero)(&memory, elements, sizeof(double),
+                                                              sweep->budget, "cotangents", error);
             double *owed = handed[h].owed[i] = memory;
-            for (size_t e = 0; e < elements && read && status == ULP_OK; e++)
+            for (size_t e = 0; e < elements && read && add && status == ULP_OK; e++)
                 owed[e] += slope[e] * cotangents[e];
+            for (size_t e = 0; e < elements && read && !add && status == ULP_OK; e++)
+                owed[e] = slope[e] * cotangents[e];
         }
         ulp_free(slopes[i]);
         slopes[i] = NULL;
@@ -36,31 +40,36 @@ enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **sl
     return status;
 }
 
-double ulp_handed_measure(const struct ulp_step *step, const struct ulp_handed *handed)
+static void drop_infinite(double *owed, size_t count)
+{
+    for (size_t e = 0; e < count; e++)
+        owed[e] = fabs(owed[e]) <= DBL_MAX ? owed[e] : 0;
+}
+
+/* A sum of products with finite errors that is finite has no infinite one. */
+void ulp_handed_measure(const struct ulp_step *step, struct ulp_handed *handed)
 {
     const struct ulp_reverse *sweep = handed->sweep;
-    double sum = 0;
-    for (size_t i = 0; i < step->input_count; i++)
-        if (handed->owed[i])
-            sum += ulp_weigh_errors(sweep->pool, handed->owed[i], sweep->errors[step->inputs[i]],
-                                    sweep->values[step->inputs[i]].count);
-    return sum;
+    handed->carried = 0;
+    for (size_t i = 0; i < step->input_count; i++) {
+        double *owed = handed->owed[i];
+        if (!owed)
+            continue;
+        const size_t count = sweep->values[step->inputs[i]].count;
+        const float *errors = sweep->errors ? sweep->errors[step->inputs[i]] : NULL;
+        double carried = ulp_weigh_errors(sweep->pool, owed, errors, count);
+        if (!errors || !(fabs(carried) <= DBL_MAX)) {
+            drop_infinite(owed, count);
+            carried = ulp_weigh_errors(sweep->pool, owed, errors, count);
+        }
+        handed->carried += carried;
+    }
 }
 
 void ulp_handed_free(const struct ulp_step *step, struct ulp_handed *handed)
 {
     for (size_t i = 0; handed->owed && i < step->input_count; i++)
         ulp_free(handed->owed[i]);
-}
-
-/* A derivative that is infinite (of a root at 0), or that times 0, says nothing of an error: such
- * an element hands nothing on, and what is not explained so is missing at this step alone. */
-void ulp_handed_drop_infinite(const struct ulp_step *step, const struct ulp_handed *handed)
-{
-    const struct ulp_tensor *values = handed->sweep->values;
-    for (size_t i = 0; i < step->input_count; i++)
-        for (size_t e = 0; handed->owed[i] && e < values[step->inputs[i]].count; e++)
-            handed->owed[i][e] = fabs(handed->owed[i][e]) <= DBL_MAX ? handed->owed[i][e] : 0;
 }
 
 /* Of a Cast of amounts. */
@@ -86,9 +95,11 @@ enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed 
 {
     const struct ulp_reverse *sweep = handed->sweep;
     enum ulp_status status = ULP_OK;
-    ulp_handed_drop_infinite(step, handed);
-    if (ulp_is_quantizer(step->bound.op))
+    ulp_handed_measure(step, handed);
+    if (ulp_is_quantizer(step->bound.op)) {
         status = ulp_cross_steps(handed->sweep, step, handed->owed[0], error);
+        ulp_handed_measure(step, handed);
+    }
     if (status != ULP_OK || !sweep->errors)
         return status;
     handed->wanted = -handed->introduced;
@@ -97,7 +108,6 @@ enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed 
             handed->wanted += ulp_weigh_errors(sweep->pool, sweep->cotangents[step->outputs[o]],
                                                sweep->errors[step->outputs[o]],
                                                sweep->values[step->outputs[o]].count);
-    handed->carried = ulp_handed_measure(step, handed);
     return ULP_OK;
 }
 

@@ -20,10 +20,11 @@ struct ulp_handed {
 enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **slopes,
                                         struct ulp_handed *handed, size_t count,
                                         struct ulp_error *error);
-/* What is handed on, as shares. */
-double ulp_handed_measure(const struct ulp_step *step, const struct ulp_handed *handed);
+/* handed->carried, where there are errors. A derivative that is infinite (of a root at 0), or that
+ * times 0, says nothing of an error: such an element hands nothing on, and what is not explained so
+ * is missing at this step alone. */
+void ulp_handed_measure(const struct ulp_step *step, struct ulp_handed *handed);
 void ulp_handed_free(const struct ulp_step *step, struct ulp_handed *handed);
-void ulp_handed_drop_infinite(const struct ulp_step *step, const struct ulp_handed *handed);
 enum ulp_status ulp_handed_copy(const struct ulp_step *step, struct ulp_handed *handed,
                                 struct ulp_error *error);
 /* What is wanted and what is carried. */
