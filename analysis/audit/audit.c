@@ -13,6 +13,7 @@
 #include "analysis/audit/zero.h"
 #include "analysis/schedule/schedule.h"
 #include "analysis/audit/divergence/qdq.h"
+#include "analysis/writing/columns.h"
 
 static char *copy_text(const struct ulp_audit *audit, const char *text)
 {
@@ -69,6 +70,7 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
         return status;
     audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
     audit->model_path = copy_text(audit, ulp_model_path(plan->model));
+    audit->arguments = ulp_model_words(audit->memory, plan->model);
     audit->reference = copy_text(audit, plan->lanes[0].name);
     audit->ir_version = ulp_model_ir_version(plan->model);
     audit->attentions_joined = plan->written.joined;
@@ -82,8 +84,8 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     audit->opset = ulp_model_opset(plan->model, "");
     auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
     auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
-    if (!audit->lanes || !audit->model_path || !audit->reference || !auditor->taints ||
-        !auditor->sampled)
+    if (!audit->lanes || !audit->model_path || !audit->arguments || !audit->reference ||
+        !auditor->taints || !auditor->sampled)
         return ulp_out_of_memory(error);
     for (audit->lane_count = 0; audit->lane_count < lanes && status == ULP_OK;
          audit->lane_count++) {

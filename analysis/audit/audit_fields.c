@@ -529,6 +529,7 @@ const struct ulp_struct ulp_struct_spreads = {
 
 static const struct ulp_field audit[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit, model_path), .whole = true},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit, arguments), .whole = true},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit, reference), .whole = true},
     {.name = "reference_model", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_audit, reference_model), .whole = true},
     {.name = "paired_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, paired_count), .whole = true},

@@ -119,6 +119,7 @@ const struct ulp_struct ulp_struct_compared_slices = {
 
 static const struct ulp_field comparison[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, arguments)},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, reference)},
     {.name = "arithmetic_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, arithmetic_count), .counts = true},
     {.name = "arithmetics", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, arithmetics), .points = true, .counted = true, .count = offsetof(struct ulp_comparison, arithmetic_count)},

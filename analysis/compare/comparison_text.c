@@ -94,7 +94,8 @@ static const struct ulp_compared_tensor *find_nearest(const struct ulp_compariso
 }
 
 /* Explained is not accurate: an arithmetic that overflows explains what has overflowed. */
-static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *comparison, size_t f)
+static void add_inaccurate(struct ulp_headline *head, const struct ulp_comparison *comparison,
+                           size_t f)
 {
     const struct ulp_compared_tensor *worst = NULL;
     double most = INACCURATE;
@@ -111,11 +112,13 @@ static void add_inaccurate(struct ulp_text *text, const struct ulp_comparison *c
         return;
     const size_t by = worst->values[f].by;
     const double own = worst->expected[by].rms / worst->range.ref_rms;
+    struct ulp_text *text = &head->why;
+    ulp_text_show(&head->todo, "ulpscope audit %s -a", comparison->arguments);
+    ulp_word_add(&head->todo, comparison->arithmetics[by]);
     ulp_text_show(text, "explained is not accurate: '%s'", worst->name);
     ulp_text_add(text, " is off by %.2g of its rms", most);
     if (isfinite(own))
         ulp_text_add(text, ", where %s by itself is off by %.2g", comparison->arithmetics[by], own);
-    ulp_text_add(text, "; ulpscope audit -a %s says why", comparison->arithmetics[by]);
 }
 
 /* What is explained, by what, and how narrowly. */
@@ -127,9 +130,9 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
     ulp_text_add(&head->what, "explained by %s (%zu tensor%s)",
                  file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
                  file->tensor_count, file->tensor_count == 1 ? "" : "s");
-    ulp_text_show(&head->why, "at '%s' ", nearest->name);
+    add_inaccurate(head, comparison, f);
+    ulp_text_show(&head->why, "%sat '%s' ", head->why.length ? "; " : "", nearest->name);
     add_measure(&head->why, comparison, &nearest->values[f]);
-    add_inaccurate(&head->todo, comparison, f);
     if (*file->cause.text)
         ulp_text_show(&head->why, "; %s", file->cause.text);
     if (!head->todo.length)

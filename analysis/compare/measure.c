@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/compare/comparing.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
@@ -25,13 +26,14 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     out->arithmetic_count = options->arithmetic_count;
     out->file_count = comparing->recording_count;
     out->model_path = ulp_comparing_text(comparing, ulp_model_path(comparing->model));
+    out->arguments = ulp_model_words(out->memory, comparing->model);
     out->reference = ulp_comparing_text(comparing, options->reference.name);
     out->arithmetics = ulp_arena_take(out->memory, out->arithmetic_count, sizeof *out->arithmetics);
     out->files = ulp_arena_take(out->memory, out->file_count, sizeof *out->files);
     comparing->open =
         ulp_arena_take(comparing->arena, out->arithmetic_count, sizeof *comparing->open);
-    bool whole =
-        out->model_path && out->reference && out->arithmetics && out->files && comparing->open;
+    bool whole = out->model_path && out->arguments && out->reference && out->arithmetics &&
+                 out->files && comparing->open;
     for (size_t a = 0; whole && a < out->arithmetic_count; a++) {
         out->arithmetics[a] = ulp_comparing_text(comparing, options->arithmetics[a].asked);
         comparing->open[a].names.budget = budget;

@@ -290,7 +290,7 @@ static void say_next(struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_cause *first = doctor->cause_count ? doctor->causes : NULL;
-    const char *arguments = x->options->arguments ? x->options->arguments : "";
+    const char *arguments = x->model->arguments ? x->model->arguments : "";
     const double tolerance = x->options->tolerance > 0 ? x->options->tolerance : FINE_DB;
     struct ulp_text text = {0};
     if (doctor->grade == ULP_GRADE_FINE) {

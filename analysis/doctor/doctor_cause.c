@@ -329,7 +329,7 @@ void ulp_doctor_find_errors(struct ulp_doctoring *x)
         add_small(&text, lane, most);
         ulp_doctor_add(x, ULP_DOCTOR_ERROR, most, NULL, &text);
         struct ulp_text remedy = {0};
-        ulp_scaled_remedy(&remedy, lane, most->name);
+        ulp_scaled_remedy(&remedy, x->doctor->audit, lane, most->name);
         x->failed |= remedy.failed;
         if (remedy.length && !x->failed)
             x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, remedy.data);

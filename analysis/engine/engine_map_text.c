@@ -6,6 +6,7 @@
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
+#include "run/plan/plan.h"
 
 static void add_more(const struct ulp_page *page, size_t listed, size_t shown)
 {
@@ -286,7 +287,8 @@ static void add_next(const struct ulp_page *page, const struct ulp_engine_map *b
     ulp_word_add(page->out, built->model_path);
     ulp_text_add(page->out, " --engine");
     ulp_word_add(page->out, built->engine->path);
-    ulp_text_add(page->out, " -i INPUTS\n          %s\n",
+    const char *arguments = built->plan->model->arguments;
+    ulp_text_add(page->out, "%s\n          %s\n", arguments ? arguments : "",
                  disobeyed ? "computes what runs instead, and what that costs at the outputs"
                            : "computes just that, and says what it costs at the outputs");
 }

@@ -62,7 +62,8 @@ struct ulp_overflow_view {
 
 /* Does the value round to more than the largest number, were there an infinity? */
 /* overflow_text.c: what is concluded of a format. */
-void ulp_overflow_headline(const struct ulp_overflow_lane *lane, struct ulp_headline *head);
+void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
+                           const struct ulp_overflow_lane *lane, struct ulp_headline *head);
 
 static inline bool ulp_overflow_is_beyond(const struct ulp_format *format, double value)
 {

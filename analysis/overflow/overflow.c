@@ -5,6 +5,7 @@
 #include "analysis/audit/place.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/overflow/meter.h"
+#include "analysis/writing/columns.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -62,11 +63,13 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
         return status;
     forecast->lane_count = plan->lane_count - 1;
     forecast->model_path = copy_text(meter, ulp_model_path(plan->model));
+    forecast->arguments = ulp_model_words(forecast->memory, plan->model);
     forecast->reference = copy_text(meter, plan->lanes[0].name);
     forecast->lanes =
         ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
     meter->lanes = ulp_arena_take(meter->memory, forecast->lane_count, sizeof *meter->lanes);
-    if (!forecast->model_path || !forecast->reference || !forecast->lanes || !meter->lanes)
+    if (!forecast->model_path || !forecast->arguments || !forecast->reference || !forecast->lanes ||
+        !meter->lanes)
         return ulp_out_of_memory(error);
     status = ulp_places_make(plan, forecast->memory, &forecast->places, error);
     if (status != ULP_OK)

@@ -134,6 +134,7 @@ const struct ulp_struct ulp_struct_overflow_lane = {
 
 static const struct ulp_field overflow_forecast[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_forecast, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_forecast, arguments)},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_forecast, reference)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_forecast, sample_count), .counts = true},
     {.name = "sample_names", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_forecast, sample_names), .points = true, .counted = true, .count = offsetof(struct ulp_overflow_forecast, sample_count)},

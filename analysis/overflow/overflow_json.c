@@ -64,8 +64,7 @@ static json_t *make_tiles(const struct ulp_overflow_lane *lane)
 static void add_tiles(struct ulp_json_writer *writer, const void *lane, const void *context)
 {
     struct ulp_headline headline = {0};
-    (void)context;
-    ulp_overflow_headline(lane, &headline);
+    ulp_overflow_headline(context, lane, &headline);
     ulp_tiles_put(writer, &headline, make_tiles(lane));
 }
 

@@ -232,7 +232,8 @@ static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane
                       worst->culprit ? " " : "", worst->culprit ? worst->culprit : "");
 }
 
-static void add_todo(struct ulp_text *out, const struct ulp_overflow_lane *lane)
+static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *forecast,
+                     const struct ulp_overflow_lane *lane)
 {
     const struct ulp_overflow_node *first = find_first(lane);
     const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
@@ -248,11 +249,15 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_lane *lane)
         ulp_text_show(out, "%s", find_best(lane)->what);
     else if (first && find_worst(first)->largest > FLT_MAX)
         ulp_text_add(out, ULP_BEYOND_FP32);
-    else
-        ulp_text_add(out, "compute it otherwise: ulpscope doctor looks for the cause");
+    else {
+        ulp_text_show(out, "ulpscope doctor %s -a", forecast->arguments);
+        ulp_word_add(out, lane->name);
+        ulp_text_add(out, " # looks for the cause");
+    }
 }
 
-void ulp_overflow_headline(const struct ulp_overflow_lane *lane, struct ulp_headline *head)
+void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
+                           const struct ulp_overflow_lane *lane, struct ulp_headline *head)
 {
     const struct ulp_overflow_node *nearest = find_nearest(lane);
     const char *s = lane->node_count == 1 ? "" : "s";
@@ -275,7 +280,7 @@ void ulp_overflow_headline(const struct ulp_overflow_lane *lane, struct ulp_head
     } else {
         ulp_text_add(&head->what, "no float is computed");
     }
-    add_todo(&head->todo, lane);
+    add_todo(&head->todo, forecast, lane);
 }
 
 /* The keeps whole, where the line had no room for their names. */
@@ -294,11 +299,12 @@ static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lan
     ulp_text_free(&text);
 }
 
-static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
+static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast,
+                        const struct ulp_overflow_lane *lane)
 {
     const size_t masked = count_masked(lane);
     struct ulp_headline head = {0};
-    ulp_overflow_headline(lane, &head);
+    ulp_overflow_headline(forecast, lane, &head);
     ulp_page_headline(page, lane->harmful_count ? page->red : "", &head);
     ulp_page_headline_rest(page, &head, false);
     add_keeps(page, lane, head.todo.data);
@@ -545,7 +551,7 @@ enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, 
     enum ulp_status status = ULP_OK;
     *out = NULL;
     for (size_t l = 0; l < forecast->lane_count; l++)
-        add_verdict(&page, &forecast->lanes[l]);
+        add_verdict(&page, forecast, &forecast->lanes[l]);
     add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = add_lane(&page, forecast, &forecast->lanes[l], error);

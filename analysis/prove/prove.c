@@ -12,6 +12,7 @@
 #include "formula/words.h"
 #include "number/function/math.h"
 #include "analysis/prove/box.h"
+#include "analysis/writing/columns.h"
 #include "run/enclose/enclose_graph.h"
 
 /* Unknowns of affine forms: what they cost grows with its square. A small image has 3072. */
@@ -291,6 +292,7 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     struct ulp_input_range *box;
     struct ulp_pool *pool = NULL;
     proof->model_path = copy(prover, ulp_model_path(model));
+    proof->arguments = ulp_model_words(proof->memory, model);
     proof->arithmetic = copy(prover, plan->lanes[0].name);
     proof->format = plan->lanes[0].storage;
     prover->limit = proof->format.max_finite;
@@ -298,7 +300,8 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
         ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->bounds);
     prover->makers =
         ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->makers);
-    if (!proof->model_path || !proof->arithmetic || !prover->bounds || !prover->makers)
+    if (!proof->model_path || !proof->arguments || !proof->arithmetic || !prover->bounds ||
+        !prover->makers)
         return ulp_out_of_memory(error);
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;

@@ -63,6 +63,7 @@ const struct ulp_struct ulp_struct_proof_node = {
 
 static const struct ulp_field proof[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_proof, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_proof, arguments)},
     {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_proof, arithmetic)},
     {.name = "format", .kind = ULP_FIELD_NAMED, .offset = offsetof(struct ulp_proof, format), .type = &ulp_struct_format},
     {.name = "input_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_proof, input_count), .counts = true},

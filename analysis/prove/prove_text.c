@@ -125,11 +125,12 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
         if (!proof->inputs[i].given && !proof->inputs[i].sampled && !is_index(&proof->inputs[i]))
             assumed = &proof->inputs[i];
     if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
-        ulp_text_add(out, "nothing; what rounding does, ulpscope audit measures");
+        ulp_text_add(out, "nothing");
         return;
     }
-    ulp_text_show(out, "ulpscope overflow --format %s measures how near your samples come",
-                  proof->arithmetic);
+    ulp_text_show(out, "ulpscope overflow %s --format", proof->arguments);
+    ulp_word_add(out, proof->arithmetic);
+    ulp_text_add(out, " # how near your samples come");
     if (assumed)
         ulp_text_show(out,
                       "; --input-range '%s=LO,HI' with what that input really is may prove more "

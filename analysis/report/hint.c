@@ -127,14 +127,17 @@ static bool follows_others(const struct ulp_audit_lane *lane)
     return diverged && lane->first_decided >= 0 && lane->arithmetic.storage.precision < single;
 }
 
-static void add_plan(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *why)
+static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane, const char *why)
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_text_show(out, " ulpscope plan -a %.*s, as %s", asked.length, asked.text, why);
+    ulp_text_show(out, " ulpscope plan %s -a %.*s --tolerance sqnr_db=40 # %s", audit->arguments,
+                  asked.length, asked.text, why);
 }
 
 /* Options that keep nodes, or the command that finds which, and why. */
-static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, size_t columns)
+static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, size_t columns)
 {
     const struct ulp_audit_remedy *remedy = &lane->remedy;
     struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
@@ -143,18 +146,19 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit_lane *lane, s
     if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane)))
         ulp_hint_keeps(out, &nodes, columns);
     else if (!nodes.kept && !remedy->tried && follows_others(lane))
-        add_plan(out, lane, "outputs follow other decisions");
+        add_plan(out, audit, lane, "outputs follow other decisions");
     if (remedy->tried && !remedy->node_count)
-        add_plan(out, lane,
+        add_plan(out, audit, lane,
                  isfinite(remedy->before_db)
                      ? "keeping one to three nodes in FP32 gains less than 1 dB"
                      : "FP32 where values are not finite leaves some that are not");
 }
 
-void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
+void ulp_report_hint(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                     struct ulp_text *out)
 {
     struct ulp_text trial = {0};
-    add_trial(&trial, lane, ULP_HINT_COLUMNS);
+    add_trial(&trial, audit, lane, ULP_HINT_COLUMNS);
     if (trial.length)
         ulp_text_add(out, "Try%s", trial.data);
     if (lane->remedy.node_count)
@@ -163,10 +167,11 @@ void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out)
     ulp_text_free(&trial);
 }
 
-void ulp_report_todo(const struct ulp_audit_lane *lane, struct ulp_text *out)
+void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                     struct ulp_text *out)
 {
     struct ulp_text trial = {0};
-    add_trial(&trial, lane, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
+    add_trial(&trial, audit, lane, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
     if (trial.length)
         ulp_text_add(out, "%s", trial.data + 1);
     out->failed |= trial.failed;

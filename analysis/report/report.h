@@ -23,10 +23,10 @@ enum ulp_status ulp_report_add_text(const struct ulp_audit *audit, int width, bo
 enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const *limits,
                                size_t limit_count, bool allow_nonfinite_inputs,
                                struct ulp_text *out, struct ulp_error *error);
-/* report_verdict.c: a sentence or two about one arithmetic, on one line; and as what, why and what
- * to do. */
-void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
-                        struct ulp_text *out);
+/* report_verdict.c: what one arithmetic makes of the outputs, why and what to do; the headline
+ * begins with its name. */
+void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         struct ulp_headline *verdict);
 void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict);
 /* report_cause.c. The node of the largest share in the error of the outputs, or of the largest
@@ -57,9 +57,11 @@ double ulp_report_introduced(const struct ulp_audit_output *output);
 void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
 /* hint.c: what to try next, with options as a shell takes them, and what that gives. */
-void ulp_report_hint(const struct ulp_audit_lane *lane, struct ulp_text *out);
+void ulp_report_hint(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                     struct ulp_text *out);
 /* The same for a verdict's line; empty: there is nothing to try. */
-void ulp_report_todo(const struct ulp_audit_lane *lane, struct ulp_text *out);
+void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                     struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */
 struct ulp_hint_node {
     const char *name;

@@ -18,12 +18,13 @@
 
 json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
-    struct ulp_text text = {0};
-    ulp_report_verdict(audit, lane, &text);
-    struct ulp_text hint = {0};
-    ulp_report_hint(lane, &hint);
+    struct ulp_headline headline = {0};
+    struct ulp_text text = {0}, hint = {0};
+    ulp_report_conclude(audit, lane, &headline);
+    ulp_headline_join(&text, &headline);
+    ulp_report_hint(audit, lane, &hint);
     if (hint.length)
-        ulp_text_add(&text, ". %s", hint.data);
+        ulp_text_add(&text, " %s", hint.data);
     text.failed |= hint.failed;
     ulp_text_free(&hint);
     json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");

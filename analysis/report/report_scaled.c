@@ -47,13 +47,16 @@ static double find_share(const struct ulp_audit_lane *lane, const struct ulp_sca
     return NAN;
 }
 
-/* The first reason that makes much of its error, and what is against it. */
-static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
-                       const struct ulp_scaled_tensor *t)
+/* What there is against it, on one line, and the first reason that makes much of its error. */
+static void add_remedy(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const struct ulp_scaled_tensor *t)
 {
-    const bool power = strncmp(t->format, "mx", 2) == 0;
+    const bool power = strncmp(t->format, "mx", 2) == 0,
+               smooth = t->outlier_gain_db >= OUTLIER_DB && !t->outlier_is_line && !t->weight;
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_text_show(out, "'%s' of %s: ", t->name, t->node);
+    ulp_text_show(out, "ulpscope %s %s -a %.*s%s # '%s' of %s: ", smooth ? "fix" : "scales",
+                  audit->arguments, asked.length, asked.text,
+                  smooth ? " --only outlier-channel -o fixed.onnx" : "", t->name, t->node);
     if (t->nonfinite)
         ulp_text_add(out, "%zu of its values are not finite, or share a block with one",
                      t->nonfinite);
@@ -67,15 +70,11 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
     else if (t->outlier_gain_db >= OUTLIER_DB)
         ulp_text_add(out,
                      "%s %zu is %.3g times as large as the median, and without it the others are "
-                     "%.1f dB more exact; %s",
+                     "%.1f dB more exact",
                      !t->outlier_is_line ? "channel"
                      : t->weight         ? "output channel"
                                          : "row",
-                     t->outlier, t->outlier_ratio, t->outlier_gain_db,
-                     t->outlier_is_line || t->weight
-                         ? "keep the node"
-                         : "ulpscope fix --only outlier-channel scales it down in front of the "
-                           "product, or keep the node");
+                     t->outlier, t->outlier_ratio, t->outlier_gain_db);
     else if (t->scaling >= 2 * PART_MATTERS)
         ulp_text_add(out, "the rounding of scales makes %.0f %% of its error; %s", 100 * t->scaling,
                      power ? "scales that are no powers of two (nvfp4, fp8-row) round less"
@@ -91,11 +90,10 @@ static void add_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane,
             "the few bits of its elements make %.0f %% of its error; a format of more bits "
             "rounds less",
             100 * t->rounding);
-    ulp_text_show(out, ". ulpscope scales -a %.*s runs what there is against it", asked.length,
-                  asked.text);
 }
 
-void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *node)
+void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const char *node)
 {
     const struct ulp_scaled_tensor *found = NULL;
     double most = 0;
@@ -108,11 +106,11 @@ void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane, 
         }
     }
     if (found)
-        add_remedy(out, lane, found);
+        add_remedy(out, audit, lane, found);
 }
 
-static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane *lane,
-                        const struct scaled *items, size_t count)
+static void add_tensors(const struct ulp_page *page, const struct ulp_audit *audit,
+                        const struct ulp_audit_lane *lane, const struct scaled *items, size_t count)
 {
     struct ulp_text *out = page->out, remedy = {0};
     ulp_text_add(out,
@@ -132,9 +130,16 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_audit_lane
     }
     if (count > TENSORS_SHOWN)
         ulp_text_add(out, "    %zu more in report.json\n", count - TENSORS_SHOWN);
-    ulp_text_add(&remedy, "  ");
-    add_remedy(&remedy, lane, items[0].tensor);
-    ulp_page_broken(page, &remedy, 4, 0);
+    add_remedy(&remedy, audit, lane, items[0].tensor);
+    const char *reason = remedy.length ? strstr(remedy.data, " # ") : NULL;
+    if (reason) {
+        ulp_text_put(out, "  ", 2);
+        ulp_text_put(out, remedy.data, (size_t)(reason - remedy.data)); /* to be copied */
+        ulp_text_add(out, "\n    ");
+        ulp_page_wrapped(page, reason + 1, 4, 6);
+    }
+    out->failed |= remedy.failed;
+    ulp_text_free(&remedy);
 }
 
 /* Of the graph's own quantisation: the one that clips most, and the one that loses most to 0. */
@@ -175,7 +180,8 @@ static void add_quantised(const struct ulp_page *page, const struct ulp_audit_la
     ulp_page_broken(page, &lost, 4, 0);
 }
 
-void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit_lane *lane)
+void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane)
 {
     struct scaled *items = calloc(lane->scaled_count + 1, sizeof *items);
     size_t count = 0;
@@ -188,7 +194,7 @@ void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit_lane *l
             items[count++] = (struct scaled){&lane->scaled[i], find_share(lane, &lane->scaled[i])};
     qsort(items, count, sizeof *items, by_share);
     if (count)
-        add_tensors(page, lane, items, count);
+        add_tensors(page, audit, lane, items, count);
     add_quantised(page, lane);
     free(items);
 }

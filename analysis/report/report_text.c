@@ -102,7 +102,7 @@ static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
     struct ulp_headline verdict = {0};
     struct ulp_text hint = {0};
     ulp_report_headline(audit, lane, &verdict);
-    ulp_report_hint(lane, &hint);
+    ulp_report_hint(audit, lane, &hint);
     const char *todo = verdict.todo.data, *tried = hint.length ? hint.data + strlen("Try ") : "";
     if (todo && *tried &&
         (strcmp(todo, tried) != 0 || ulp_page_columns(todo, verdict.todo.length) >
@@ -114,8 +114,9 @@ static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
             ulp_text_add(page->out, "   %s\n", gain);
     }
     page->out->failed |= hint.failed || verdict.todo.failed;
+    if (*tried)
+        ulp_text_free(&verdict.todo);
     ulp_text_free(&hint);
-    ulp_text_free(&verdict.todo);
     ulp_page_headline_rest(page, &verdict, true);
     ulp_headline_free(page, &verdict);
 }
@@ -156,7 +157,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_shares(page, lane);
     ulp_page_pairs(page, lane);
     ulp_page_stored(page, audit, lane);
-    ulp_page_scaled(page, lane);
+    ulp_page_scaled(page, audit, lane);
     ulp_page_outputs(page, lane);
     add_types(page, lane);
     add_attention(page, audit, lane);

@@ -1,5 +1,6 @@
 /* The verdict: what happened to an arithmetic, and where. */
 #include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
@@ -149,28 +150,6 @@ static void add_vacant(struct ulp_text *out, const struct ulp_audit *audit,
     }
 }
 
-/* "fine (classify: 0 of 3 first choices change): ", by the output that is worst by its rules. Where
- * the rule is about decibels alone, which follow, it is not said. more: something follows. */
-static void add_grade(struct ulp_text *out, const struct ulp_audit *audit,
-                      const struct ulp_audit_lane *lane, bool more)
-{
-    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
-    if (!worst) {
-        ulp_text_add(out, "%s", more ? "" : "no output can be compared");
-        return;
-    }
-    const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
-    if (worst->entire.nonfinite || is_unmeant(audit) ||
-        (worst->vacant.count && audit->sample_count > 1)) /* which the rest says */
-        ulp_text_add(out, "%s", ulp_grade_name(grade));
-    else
-        ulp_judged_say(out, grade, &worst->judged,
-                       lane->outputs.output_count > 1 || worst->judged.grade == ULP_GRADE_NOT
-                           ? worst->name
-                           : NULL);
-    ulp_text_add(out, "%s", more ? ": " : "");
-}
-
 /* What is said behind the grade and the error: "; node 4 fc (Gemm) causes 97 % of the error"; of
  * what is not finite or decided otherwise the error, too. */
 static void add_reasons(struct ulp_text *out, const struct ulp_audit *audit,
@@ -204,21 +183,6 @@ static void add_stored(struct ulp_text *out, const struct ulp_audit *audit,
         return;
     ulp_text_add(out, ". ");
     ulp_report_stored(out, audit, lane, audit->stored_faults);
-}
-
-void ulp_report_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
-                        struct ulp_text *out)
-{
-    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
-    const bool decides = find_diverged(&lane->outputs) && lane->first_decided >= 0,
-               tells = lane->first_born >= 0 || decides;
-    add_grade(out, audit, lane, tells || worst);
-    if (!tells && worst)
-        add_error(out, worst);
-    add_reasons(out, audit, lane, worst);
-    add_stored(out, audit, lane);
-    add_vacant(out, audit, &lane->outputs);
-    add_inputs(out, audit);
 }
 
 /* "broken (classify): logits is at 2.2 dB, 1 of 4 first choices change" */
@@ -286,24 +250,36 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
                                                           : "there is nothing to measure");
 }
 
+void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
+                         struct ulp_headline *verdict)
+{
+    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
+    add_what(&verdict->what, audit, lane);
+    add_why(&verdict->why, audit, lane);
+    if (!fine)
+        ulp_report_todo(audit, lane, &verdict->todo);
+    if (!fine && !verdict->todo.length && audit->stored_fault_count &&
+        !(ulp_report_stored_gain(lane, audit->stored_faults) <= 0))
+        ulp_text_show(&verdict->todo, "quantise the original's weights of %s again",
+                      audit->stored_faults->value);
+    if (verdict->todo.length)
+        return;
+    const struct ulp_asked asked = ulp_audit_asked(lane);
+    if (fine)
+        ulp_text_add(&verdict->todo, "nothing");
+    else if (is_unmeant(audit))
+        ulp_text_add(&verdict->todo, "give inputs that are finite");
+    else if (!ulp_audit_worst(&lane->outputs))
+        ulp_text_add(&verdict->todo, "give inputs of which an output has elements");
+    else
+        ulp_text_show(&verdict->todo, "ulpscope doctor %s -a %.*s", audit->arguments, asked.length,
+                      asked.text);
+}
+
 void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict)
 {
     char name[ULP_SHOWN_BYTES];
     ulp_text_add(&verdict->what, "%s: ", ulp_show(name, sizeof name, lane->name, 40, 0));
-    add_what(&verdict->what, audit, lane);
-    add_why(&verdict->why, audit, lane);
-    const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
-    if (!fine)
-        ulp_report_todo(lane, &verdict->todo);
-    if (!fine && !verdict->todo.length && audit->stored_fault_count &&
-        !(ulp_report_stored_gain(lane, audit->stored_faults) <= 0))
-        ulp_text_show(&verdict->todo, "quantise the original's weights of %s again",
-                      audit->stored_faults->value);
-    if (!verdict->todo.length)
-        ulp_text_add(&verdict->todo, fine                ? "nothing"
-                                     : is_unmeant(audit) ? "give inputs that are finite"
-                                     : !ulp_audit_worst(&lane->outputs)
-                                         ? "give inputs of which an output has elements"
-                                         : "run ulpscope doctor on this model and these inputs");
+    ulp_report_conclude(audit, lane, verdict);
 }

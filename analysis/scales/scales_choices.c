@@ -239,7 +239,7 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     ulp_text_show(&words, "smooth scales in front of %s", smooths.items[0].node->name);
     if (smooths.count > 1)
         ulp_text_add(&words, " and %zu more", smooths.count - 1);
-    ulp_text_add(&words, " (ulpscope fix --only outlier-channel)");
+    ulp_text_add(&words, " (fix's edit outlier-channel)");
     if (status == ULP_OK && (words.failed || !add_lane(c, &c->options->arithmetic, words.data)))
         status = ulp_out_of_memory(error);
     ulp_text_free(&words);

@@ -177,6 +177,7 @@ const struct ulp_struct ulp_struct_mixed = {
 
 static const struct ulp_field search[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, arguments)},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, reference)},
     {.name = "cost", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, cost)},
     {.name = "base", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_search, base), .apart = true},

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/audit/place.h"
+#include "analysis/writing/columns.h"
 #include "analysis/measure/judged.h"
 #include "analysis/measure/quantile.h"
 #include "analysis/search/search_text.h"
@@ -41,7 +42,8 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     out->headroom = options->headroom;
     out->tolerances =
         ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
-    if (!out->tolerances)
+    out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
+    if (!out->tolerances || !out->arguments)
         return ulp_out_of_memory(error);
     enum ulp_status status =
         ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/study/studying.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/machine/clock.h"
@@ -92,9 +93,10 @@ static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
     const struct ulp_study_options *options = s->options;
     const char *path = ulp_model_path(s->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
+    out->arguments = ulp_model_words(out->memory, s->model);
     out->reference =
         ulp_arena_text(out->memory, options->reference.name, strlen(options->reference.name));
-    if (!out->model_path || !out->reference)
+    if (!out->model_path || !out->arguments || !out->reference)
         return ulp_out_of_memory(error);
     enum ulp_status status = ulp_study_make_settings(s, error);
     if (status == ULP_OK)

@@ -108,6 +108,7 @@ const struct ulp_struct ulp_struct_study_series = {
 
 static const struct ulp_field study[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study, arguments)},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_study, reference)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study, sample_count)},
     {.name = "trials", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_study, trials)},

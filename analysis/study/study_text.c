@@ -89,9 +89,13 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
     else
         ulp_text_add(&head.why, "the errors of its settings are in the tables below");
     next += length + (next[length] == '\n');
-    ulp_text_add(&head.todo, isnan(study->tolerance)
-                                 ? "--tolerance VALUE asks which setting is enough for it"
-                                 : "ulpscope audit -a SETTING says which nodes its error is from");
+    if (isnan(study->tolerance))
+        ulp_text_add(&head.todo, "--tolerance VALUE asks which setting is enough for it");
+    else {
+        ulp_text_show(&head.todo, "ulpscope audit %s -a", study->arguments);
+        ulp_word_add(&head.todo, study->settings[series->settings[0]].name);
+        ulp_text_add(&head.todo, " # which nodes its error is from");
+    }
     ulp_page_headline(page, "", &head);
     ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);

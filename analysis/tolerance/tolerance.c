@@ -7,6 +7,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/judge.h"
+#include "analysis/writing/columns.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
@@ -275,9 +276,10 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
         return status;
     const char *path = ulp_model_path(m->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
+    out->arguments = ulp_model_words(out->memory, m->model);
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
-    if (!out->model_path || !out->reference)
+    if (!out->model_path || !out->arguments || !out->reference)
         return ulp_out_of_memory(error);
     if (!ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs, m->options->sample))
         return ulp_out_of_memory(error);

@@ -42,6 +42,7 @@ const struct ulp_struct ulp_struct_tolerance_output = {
 
 static const struct ulp_field tolerance[] = {
     {.name = "model_path", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance, model_path)},
+    {.name = "arguments", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance, arguments)},
     {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance, arithmetic)},
     {.name = "reference", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_tolerance, reference)},
     {.name = "trials", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_tolerance, trials)},

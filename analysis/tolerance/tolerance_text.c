@@ -50,8 +50,9 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         ulp_text_add(&head->what, "no tolerance holds");
         ulp_text_show(&head->why, "%s has %zu element%s not finite", worst->name, worst->nonfinite,
                       worst->nonfinite == 1 ? " that is" : "s that are");
-        ulp_text_show(&head->todo, "ulpscope audit -a %s says which node overflows",
-                      tolerance->arithmetic);
+        ulp_text_show(&head->todo, "ulpscope audit %s -a", tolerance->arguments);
+        ulp_word_add(&head->todo, tolerance->arithmetic);
+        ulp_text_add(&head->todo, " # which node overflows");
         return;
     }
     ulp_text_show(&head->what, "allow atol=%.1e at %s", worst->atol, worst->name);

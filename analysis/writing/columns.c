@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory/alloc.h"
+#include "graph/graph.h"
 
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
 {
@@ -58,6 +59,16 @@ void ulp_word_add(struct ulp_text *out, const char *word)
     ulp_text_add(out, " '");
     ulp_quoted_add(out, word);
     ulp_text_add(out, "'");
+}
+
+char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model)
+{
+    struct ulp_text text = {0};
+    ulp_word_add(&text, model->path);
+    ulp_text_add(&text, "%s", model->arguments ? model->arguments : "");
+    char *words = text.failed ? NULL : ulp_arena_copy(arena, text.data + 1);
+    ulp_text_free(&text);
+    return words;
 }
 
 size_t ulp_page_columns(const char *text, size_t length)
@@ -267,6 +278,10 @@ void ulp_page_headline_rest(const struct ulp_page *page, const struct ulp_headli
         ulp_text_free(&beginning);
         if (!text[said] || strcmp(text + said, ".") == 0)
             continue;
+        if (strncmp(text, "ulpscope ", strlen("ulpscope ")) == 0) { /* to be copied */
+            ulp_text_add(page->out, "%s%s\n", title, text);
+            continue;
+        }
         const bool titled = whole && line;
         ulp_text_add(page->out, "%s", titled ? title : "  ... ");
         ulp_page_wrapped(page, titled ? text : text + said + strspn(text + said, ",;:. "),

@@ -34,6 +34,9 @@ void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, 
 void ulp_quoted_add(struct ulp_text *out, const char *text);
 /* " word" of a command line, in quotes where a shell needs them. */
 void ulp_word_add(struct ulp_text *out, const char *word);
+/* The model and its inputs as a command line names them: "model.onnx -i inputs.npz". NULL: out of
+ * memory. */
+char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model);
 /* The columns of a text of so many bytes. */
 size_t ulp_page_columns(const char *text, size_t length);
 /* A figure as printf writes it, and "-" where there is none (NaN). ULP_FIGURE is for one use in the
@@ -86,10 +89,12 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
 void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane);
 /* report_scaled.c: what formats with scales do to the tensors that most of the error comes from. */
-void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit_lane *lane);
+void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane);
 /* What makes much of the error of a node's factors, and what is against it; nothing of a node whose
  * factors have no scales. */
-void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit_lane *lane, const char *node);
+void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
+                       const struct ulp_audit_lane *lane, const char *node);
 /* overflow.c: what overflows and what becomes of it, the first decision that is not the
  * reference's, and which constants are changed. */
 void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);

@@ -435,6 +435,7 @@ struct ulp_audit_input {
 /* The result of an audit. */
 struct ulp_audit {
     char *model_path; /* [whole] */
+    char *arguments;  /* the model and its inputs on a command line [whole] */
     char *reference;  /* name of its arithmetic [whole] */
     /* path of the model whose values are the truth; NULL: this model [whole] */
     char *reference_model;

@@ -143,7 +143,7 @@ struct ulp_compared_slices {
 
 /* The result of a comparison. */
 struct ulp_comparison {
-    char *model_path, *reference;
+    char *model_path, *arguments, *reference;
     /* those that were asked about, and then their neighbours, which explain nothing and are ranked
      * beside them: other formats, another accumulator, fused or not, factors scaled back or not */
     size_t arithmetic_count;

@@ -53,11 +53,11 @@ struct ulp_doctor_options {
     /* of the lint, of random inputs and of free dimensions */
     const struct ulp_dim_value *dims;
     size_t dim_count;
-    double tolerance;      /* the sqnr_db that a plan is searched for; 0: the bound of "fine" */
-    enum ulp_task task;    /* of the outputs; UNKNOWN: each is recognised */
-    bool no_plan;          /* do not search what to keep */
-    const char *arguments; /* of a command line, behind the model: " -i a.npz"; NULL: none */
-    const char *engine_arguments; /* likewise: " --engine a.json"; NULL: " --engine LAYERS" */
+    double tolerance;   /* the sqnr_db that a plan is searched for; 0: the bound of "fine" */
+    enum ulp_task task; /* of the outputs; UNKNOWN: each is recognised */
+    bool no_plan;       /* do not search what to keep */
+    const char
+        *engine_arguments; /* of a command line: " --engine a.json"; NULL: " --engine LAYERS" */
     bool allow_nonfinite_inputs;
     int thread_count;
     const struct ulp_observer *progress;

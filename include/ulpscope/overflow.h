@@ -170,7 +170,7 @@ struct ulp_overflow_lane {
 };
 
 struct ulp_overflow_forecast {
-    char *model_path, *reference;
+    char *model_path, *arguments, *reference;
     size_t sample_count;
     char **sample_names;  /* [count sample_count] */
     size_t scanned_count; /* samples of which only FP32's values were looked at */

@@ -68,7 +68,7 @@ struct ulp_proof_input {
     bool beyond;
 };
 struct ulp_proof {
-    char *model_path, *arithmetic;
+    char *model_path, *arguments, *arithmetic;
     struct ulp_format format; /* of storage */
     size_t input_count;
     struct ulp_proof_input *inputs;

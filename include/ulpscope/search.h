@@ -193,7 +193,7 @@ struct ulp_search_uniform {
 
 /* The cheapest allocation that was found. Strings and arrays belong to the result. */
 struct ulp_search {
-    char *model_path, *reference, *cost;
+    char *model_path, *arguments, *reference, *cost;
     char *base;    /* the arithmetic that the entries are over, and of what belongs to no layer
                     * [apart] */
     bool by_node;  /* a plan */

@@ -153,7 +153,7 @@ struct ulp_study_series {
 };
 
 struct ulp_study {
-    char *model_path, *reference;
+    char *model_path, *arguments, *reference;
     size_t sample_count, trials;
     uint64_t seed;
     double probability, confidence;

@@ -54,7 +54,7 @@ struct ulp_tolerance_output {
 #define ULP_TOLERANCE_FACTOR 1.5
 
 struct ulp_tolerance {
-    char *model_path, *arithmetic, *reference;
+    char *model_path, *arguments, *arithmetic, *reference;
     size_t trials;
     size_t sample_count; /* that were joined: 1 of a measurement */
     /* products take factors of fewer bits than are stored: TF32. Libraries may leave products in

@@ -21,6 +21,7 @@ void ulp_model_free(struct ulp_model *model)
     ulp_free(model->tensors);
     free(model->mappings);
     free(model->path);
+    free(model->arguments);
     ulp_free(model->bytes);
     ulp_arena_free(model->arena);
     ulp_budget_close(&model->budget);
@@ -49,6 +50,17 @@ int64_t ulp_node_int(const struct ulp_node *node, const char *name, int64_t fall
 const char *ulp_model_path(const struct ulp_model *model)
 {
     return model->path;
+}
+
+enum ulp_status ulp_model_set_arguments(struct ulp_model *model, const char *arguments,
+                                        struct ulp_error *error)
+{
+    char *copy = strdup(arguments);
+    if (!copy)
+        return ulp_out_of_memory(error);
+    free(model->arguments);
+    model->arguments = copy;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_model_check_file(const struct ulp_model *model, struct ulp_error *error)

@@ -95,6 +95,7 @@ struct ulp_model {
     struct ulp_budget budget; /* of its own memory; the root is what it was loaded with */
     struct ulp_arena *arena;
     char *path;
+    char *arguments; /* ulp_model_set_arguments; NULL: none */
     /* the file, where it was never written (ulp_edit_load); NULL: it is at path, if at_path */
     void *bytes;
     size_t byte_count;

@@ -46,6 +46,10 @@ fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
 fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
 study 3 MODEL.onnx -i MODEL.npz --sweep e8m{4..9} --sweep fp16,round={rne,rz} --sweep e{4..8}m9 --tolerance 0.01
 study 1 MODEL.onnx -i MODEL.npz --sweep e8m{4..6}
+study 1 MODEL.onnx -i MODEL.npz --sweep e8m{4..6} --tolerance 1e-9
+audit 1 MODEL.onnx -i MODEL.npz -a fp8-e4m3
+audit 1 MODEL.onnx -i MODEL.npz -a e4m2
+overflow 1 MODEL.onnx --seed 3 --val-range 0,1e30 --format e4m3
 doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
 fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx
 compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
@@ -81,10 +85,22 @@ while read -r -u 3 command count arguments; do
                 if (found != count) print found + 0 " verdicts, not " count
             }' out >wrong
         [ ! -s wrong ] || fail "$command ${words[*]}: $(cat wrong)"
+        # every command that is proposed: on a line by itself, or in parentheses; not the beginning of one that is whole below
+        grep -v ' \.\.\.$' out | sed -nE 's/^ *(do|next|Try)? *(ulpscope [a-z]+ .*)/\2/p; s/.*\((ulpscope [a-z]+ [^)]*)\).*/\1/p' >>proposed
         # names whole in what is not cut, and the options that are to be copied
         ! sed -n 's/^  do    --keep/--keep/p' out | grep -q '\.\.\.' || fail "$command ${words[*]}: options are cut: $(sed -n 3p out)"
     done
 done 3< <(cases)
+# they can be copied and run
+ulpscope() { "$program" "$@"; }
+sort -u proposed >commands
+while read -r -u 3 command; do
+    (eval "$command") >out 2>err </dev/null
+    code=$?
+    [ $code -le 1 ] || fail "proposed: $command: exit $code: $(cat err)"
+done 3<commands
+for command in audit doctor plan lint extract overflow fix; do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
+
 # no tile is green of an output that is not finite
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np; np.savez("large.npz", patches=np.load("digits.npz")["patches"] * np.float32(1e7))'

@@ -62,7 +62,7 @@ END
     look audit float.onnx -i inputs.npz -a bf16,factor=nvfp4
     [[ $(tr -s ' \n' ' ' <out) == *"channel 7 is "*" times as large as the median"* ]] || fail "network $seed, outlier: audit says nothing of channel 7"
     "$program" doctor float.onnx -i inputs.npz -a bf16,factor=nvfp4 --no-plan -q >out 2>err
-    [[ $(tr -s ' \n' ' ' <out) == *"do "*"channel 7 is "*"ulpscope fix --only outlier-channel"* ]] || fail "network $seed, outlier: doctor names no smooth scales: $(cat out err)"
+    [[ $(tr -s ' \n' ' ' <out) == *" do ulpscope fix float.onnx -i inputs.npz -a bf16,factor=nvfp4 --only outlier-channel -o fixed.onnx # "*"channel 7 is "* ]] || fail "network $seed, outlier: doctor names no smooth scales: $(cat out err)"
 done
 # fix makes the edit, which is none for a network without an outlier
 for fault in outlier none; do

@@ -196,7 +196,7 @@ expect 3 "a plan without its ranges" "$program" audit m.onnx -i in.npz --plan ba
 expect 2 "a file where none is taken" "$program" doctor one.onnx -i s0.npz -a $fp8,scales=max.json
 shows err "scales=max.json: no file is taken here, but by -a of audit" "a file where none is taken"
 expect 0 "what runs against it" "$program" audit one.onnx -i s0.npz -a $fp8,scales=max.json -q
-[[ $(tr -s ' \n' ' ' <out) == *"ulpscope scales -a $fp8,scales=max.json runs what there is against it"* ]] || fail "what runs against it: $(cat out)"
+[[ $(tr -s ' \n' ' ' <out) == *" ulpscope scales one.onnx -i s0.npz -a $fp8,scales=max.json # "* ]] || fail "what runs against it: $(cat out)"
 expect 2 "no file" "$program" audit one.onnx -i s0.npz -a $fp8,scales=static -q
 shows err "scales=ranges.json" "no file"
 expect 3 "no such file" "$program" run one.onnx -i s0.npz -a $fp8,scales=nowhere.json -o y.npz

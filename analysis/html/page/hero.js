@@ -10,11 +10,8 @@ const heroOf = (part, level, text, command) => ({ level, headline: shown(firstCl
 // As a shell takes it.
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 
-// "ulpscope audit MODEL -i SAMPLE": null where the samples are no files, since nothing then says how they were made.
-function commandOf(name, root) {
-  const samples = sampleNames(root), path = root.model_path;
-  return !path || !samples.length || samples.some((sample) => !/\.\w+$|\/$/.test(sample)) || samples.length > 4 ? null : ["ulpscope", name, quoted(path), ...samples.flatMap((sample) => ["-i", quoted(sample)])].join(" ");
-}
+// "ulpscope audit MODEL -i SAMPLE"
+const commandOf = (name, root) => (root.arguments ? `ulpscope ${name} ${root.arguments}` : null);
 
 // Nodes by number, as --keep takes them: those that follow each other as one range.
 function keepOptions(nodes) {

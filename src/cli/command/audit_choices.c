@@ -147,7 +147,7 @@ static void print_worst(const struct audit_options *options, const struct ulp_au
     if (verdict->grade == ULP_GRADE_FINE)
         say(stdout, "  do    nothing\n\n");
     else if (verdict->grade != ULP_GRADE_NOT)
-        say(stdout, "  do    try ulpscope fix --for %s; ulpscope doctor says why\n\n",
+        say(stdout, "  do    ulpscope fix %s --for %s -o fixed.onnx\n\n", audit->arguments,
             options->target);
     else
         say(stdout, "  do    give inputs %s\n\n",

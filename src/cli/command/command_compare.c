@@ -253,6 +253,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                                struct ulp_error *error)
 {
     struct progress progress;
+    char *shape = NULL;
     struct ulp_compare_options compare_options = {.trials = options->trials,
                                                   .thread_count = options->common.threads,
                                                   .allow_nonfinite_inputs =
@@ -268,6 +269,9 @@ static enum ulp_status compare(const struct compare_options *options, struct com
         status = ulp_report_prepare(options->out, error);
     if (status == ULP_OK)
         status = load_model(options->common.model, options->common.budget, &c->model, error);
+    if (status == ULP_OK)
+        status = set_shapes(c->model, &options->common, 0, &shape, error);
+    free(shape);
     if (status == ULP_OK)
         status = read_recordings(options, c, error);
     if (status == ULP_OK)

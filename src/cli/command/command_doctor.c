@@ -110,79 +110,22 @@ struct making {
     struct sample_list samples;
     struct ulp_sample *list;
     struct ulp_recording_list recordings;
-    struct ulp_text arguments, engine_arguments;
+    struct ulp_text engine_arguments;
     struct engine_lane engine;
     struct progress progress;
 };
 
-/* An option and its word, in quotes where a shell would change it; frees the word. */
-static void add_option(struct ulp_text *out, const char *option, struct ulp_text *text)
-{
-    const char *word = text->data ? text->data : "";
-    const bool quoted = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                          "0123456789_./,:@%+=-")];
-    ulp_text_add(out, quoted ? " %s '" : " %s ", option);
-    for (; *word; word++)
-        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
-    ulp_text_add(out, quoted ? "'" : "");
-    out->failed |= text->failed;
-    ulp_text_free(text);
-}
-
-static void add_shape(struct ulp_text *out, const struct input_shape *shape)
-{
-    struct ulp_text text = {0};
-    ulp_text_add(&text, "%s=%s", shape->name, shape->rank ? "" : "scalar");
-    for (int d = 0; d < shape->rank; d++)
-        ulp_text_add(&text, d ? "x%lld" : "%lld", (long long)shape->dims[d]);
-    add_option(out, "--shape", &text);
-}
-
-static void add_range(struct ulp_text *out, const struct ulp_input_range *range)
-{
-    struct ulp_text text = {0};
-    if (range->name)
-        ulp_text_add(&text, "%s=", range->name);
-    ulp_text_add(&text, "%.17g,%.17g", range->low, range->high);
-    add_option(out, "--val-range", &text);
-}
-
 static void list_engine(struct making *making)
 {
     const struct doctor_options *options = making->options;
-    struct ulp_text *out = &making->engine_arguments, text = {0};
+    struct ulp_text *out = &making->engine_arguments;
     if (!options->engine)
         return;
-    ulp_text_add(&text, "%s", options->engine);
-    add_option(out, "--engine", &text);
+    add_option(out, "--engine", options->engine);
     if (options->built.unknown_accumulator)
         ulp_text_add(out, " -A unknown=%s", options->built.unknown_accumulator);
-    if (options->built.gpu) {
-        ulp_text_add(&text, "%s", options->built.gpu);
-        add_option(out, "-G", &text);
-    }
-}
-
-/* What the command to go on with takes from this one: what says the inputs. */
-static void list_arguments(struct making *making)
-{
-    const struct common_options *common = &making->options->common;
-    struct ulp_text *out = &making->arguments, text = {0};
-    for (size_t i = 0; i < common->input_count; i++) {
-        ulp_text_add(&text, "%s", common->inputs[i]);
-        add_option(out, "-i", &text);
-    }
-    for (size_t d = 0; d < common->dim_count; d++) {
-        ulp_text_add(&text, "%s=%lld", common->dims[d].name, (long long)common->dims[d].value);
-        add_option(out, "--dim", &text);
-    }
-    for (size_t s = 0; s < common->shape_count; s++)
-        add_shape(out, &common->shapes[s]);
-    for (size_t r = 0; r < common->range_count; r++)
-        add_range(out, &common->ranges[r]);
-    if (common->seed)
-        ulp_text_add(out, " --seed %llu", (unsigned long long)common->seed);
-    list_engine(making);
+    if (options->built.gpu)
+        add_option(out, "-G", options->built.gpu);
 }
 
 static enum ulp_status prepare(struct making *making, struct ulp_error *error)
@@ -208,9 +151,8 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
     if (status == ULP_OK && options->engine)
         status = open_engine(options->engine, making->model, &making->samples, &options->built,
                              &making->engine, error);
-    list_arguments(making);
-    const bool failed = making->arguments.failed || making->engine_arguments.failed;
-    return status == ULP_OK && failed ? out_of_memory(error) : status;
+    list_engine(making);
+    return status == ULP_OK && making->engine_arguments.failed ? out_of_memory(error) : status;
 }
 
 static void show_step(void *context, const char *step, size_t index, size_t step_count)
@@ -237,7 +179,6 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
     wanted.recording_count = making->recordings.count;
     wanted.dims = options->common.dims;
     wanted.dim_count = options->common.dim_count;
-    wanted.arguments = making->arguments.data;
     wanted.engine_arguments = making->engine_arguments.data;
     wanted.allow_nonfinite_inputs = options->common.allow_nonfinite_inputs;
     wanted.thread_count = options->common.threads;
@@ -253,7 +194,6 @@ static void finish(struct making *making)
 {
     close_engine_lane(&making->engine);
     ulp_recording_list_free(&making->recordings);
-    ulp_text_free(&making->arguments);
     ulp_text_free(&making->engine_arguments);
     free(making->list);
     free_samples(&making->samples);

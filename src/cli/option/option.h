@@ -22,6 +22,8 @@ struct input_shape {
     int64_t dims[ULP_RANK_MAX];
 };
 
+struct ulp_text;
+
 /* Options of every command that runs a model. */
 struct common_options {
     const char *model;
@@ -248,8 +250,11 @@ struct sample_list {
     size_t count;
     bool random; /* made, not read */
 };
+/* " --option word", in quotes where a shell would change it. */
+void add_option(struct ulp_text *out, const char *option, const char *word);
 /* The n-th shapes that --shape gives: the n-th of each input, or its last. How many there are, 1 at
- * least; *text says them ("x 1x77, y 1x77"; empty without --shape) and is freed. */
+ * least; *text says them ("x 1x77, y 1x77"; empty without --shape) and is freed. With them the
+ * model gets what the command line says of its inputs (ulp_model_set_arguments). */
 size_t count_shapes(const struct common_options *options);
 enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
                            char **text, struct ulp_error *error);

@@ -24,11 +24,48 @@ size_t count_shapes(const struct common_options *options)
     return most;
 }
 
+void add_option(struct ulp_text *out, const char *option, const char *word)
+{
+    const bool quoted = word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                          "0123456789_./,:@%+=-")];
+    ulp_text_add(out, quoted ? " %s '" : " %s ", option);
+    for (; *word; word++)
+        ulp_text_add(out, *word == '\'' ? "'\\''" : "%c", *word);
+    ulp_text_add(out, quoted ? "'" : "");
+}
+
+/* What a command that a result proposes says of the inputs: as this one, but for the shapes, which
+ * are said behind it. */
+static void list_arguments(struct ulp_text *out, const struct common_options *options)
+{
+    for (size_t i = 0; i < options->input_count; i++)
+        add_option(out, "-i", options->inputs[i]);
+    for (size_t d = 0; d < options->dim_count; d++) {
+        struct ulp_text text = {0};
+        ulp_text_add(&text, "%s=%lld", options->dims[d].name, (long long)options->dims[d].value);
+        add_option(out, "--dim", text.data ? text.data : "");
+        out->failed |= text.failed;
+        ulp_text_free(&text);
+    }
+    for (size_t r = 0; r < options->range_count; r++) {
+        const struct ulp_input_range *range = &options->ranges[r];
+        struct ulp_text text = {0};
+        ulp_text_add(&text, "%s%s%.17g,%.17g", range->name ? range->name : "",
+                     range->name ? "=" : "", range->low, range->high);
+        add_option(out, "--val-range", text.data ? text.data : "");
+        out->failed |= text.failed;
+        ulp_text_free(&text);
+    }
+    if (options->seed)
+        ulp_text_add(out, " --seed %llu", (unsigned long long)options->seed);
+}
+
 enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
                            char **text, struct ulp_error *error)
 {
-    struct ulp_text said = {0};
+    struct ulp_text said = {0}, arguments = {0};
     enum ulp_status status = ULP_OK;
+    list_arguments(&arguments, options);
     for (size_t s = 0; s < options->shape_count && status == ULP_OK; s++) {
         const struct input_shape *shape = &options->shapes[s];
         bool last = true;
@@ -38,15 +75,27 @@ enum ulp_status set_shapes(struct ulp_model *model, const struct common_options 
         if (number != n + 1 && !(last && number < n + 1))
             continue;
         status = ulp_model_set_shape(model, shape->name, shape->rank, shape->dims, error);
-        ulp_text_add(&said, "%s%s ", said.length ? ", " : "", shape->name);
+        struct ulp_text own = {0};
+        ulp_text_add(&own, "%s=%s", shape->name, shape->rank ? "" : "scalar");
         for (int d = 0; d < shape->rank; d++)
-            ulp_text_add(&said, "%s%lld", d ? "x" : "", (long long)shape->dims[d]);
+            ulp_text_add(&own, "%s%lld", d ? "x" : "", (long long)shape->dims[d]);
+        add_option(&arguments, "--shape", own.data ? own.data : "");
+        ulp_text_add(&said, "%s%s %s", said.length ? ", " : "", shape->name,
+                     own.data && shape->rank ? strchr(own.data + strlen(shape->name), '=') + 1
+                                             : "");
+        said.failed |= own.failed;
+        ulp_text_free(&own);
     }
     ulp_text_add(&said, "%s", "");
     *text = said.data;
-    if (status == ULP_OK && said.failed)
+    if (status == ULP_OK && (said.failed || arguments.failed))
         status = out_of_memory(error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--shape");
+    if (status != ULP_OK)
+        status = ulp_fail_at(error, status, "--shape");
+    else
+        status = ulp_model_set_arguments(model, arguments.data ? arguments.data : "", error);
+    ulp_text_free(&arguments);
+    return status;
 }
 
 enum ulp_status add_shape_result(struct shape_results *results, char *shape,
