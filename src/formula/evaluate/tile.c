@@ -55,12 +55,14 @@ static struct ulp_row_address address_rows(const struct ulp_tape_worker *worker,
     return (struct ulp_row_address){.offsets = offsets};
 }
 
+/* Elements of windows that are reduced at once are addressed from run to run (reduce_windows). */
 static void address_tile(struct ulp_tape_worker *worker)
 {
     const struct ulp_tape_plan *plan = worker->plan;
     int64_t *gathered = ulp_slot_of(worker, plan->gathered_slot);
     for (int i = 0; i < plan->step_count; i++)
-        if (plan->steps[i].needed && plan->steps[i].operand >= 0)
+        if (plan->steps[i].needed && plan->steps[i].operand >= 0 &&
+            !(plan->reduce_windows && plan->steps[i].reach == ULP_REACH_ELEMENT))
             worker->addresses[i] =
                 address_rows(worker, ulp_step_operand(worker, &plan->steps[i]), worker->row_count,
                              gathered + (size_t)i * plan->tile_rows);
