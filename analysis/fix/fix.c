@@ -124,37 +124,11 @@ static const struct ulp_model *edited(const struct ulp_fixing *x)
     return x->edited ? x->edited : x->model;
 }
 
-static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
+/* What the plan keeps is what the fix keeps. */
+static enum ulp_status take_plan(struct ulp_fix *fix, struct ulp_search *plan,
+                                 struct ulp_error *error)
 {
-    struct ulp_fix *fix = x->fix;
-    const struct ulp_fix_options *options = x->options;
-    const char *const formats[] = {KEPT_IN, fix->arithmetic}, *const targets[] = {fix->arithmetic};
-    const struct ulp_search_options wanted = {.reference = options->reference,
-                                              .formats = formats,
-                                              .format_count = 2,
-                                              .by_node = true,
-                                              .targets = targets,
-                                              .target_count = options->target ? 1 : 0,
-                                              .tolerances = (const char *const *)fix->tolerances,
-                                              .tolerance_count = fix->tolerance_count,
-                                              .confidence = options->confidence,
-                                              .allow_nonfinite_inputs =
-                                                  options->allow_nonfinite_inputs,
-                                              .thread_count = options->thread_count,
-                                              .progress = options->progress,
-                                              .seconds = options->seconds};
-    struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
-    if (!plan)
-        return ulp_out_of_memory(error);
-    if (options->plans) /* every draw is about such a run */
-        options->plans(options->plans_context,
-                       PLAN_RUNS * x->run_seconds / (double)x->sample_count);
-    const enum ulp_status status =
-        ulp_search_run(edited(x), &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
-    if (status != ULP_OK)
-        return status;
     fix->plan = plan;
-    fix->plan_seconds = plan->seconds;
     fix->node_count = plan->node_count;
     for (size_t t = 0; t < plan->target_count; t++) {
         fix->draw_count = plan->targets[t].draw_count;
@@ -162,11 +136,97 @@ static enum ulp_status search(struct ulp_fixing *x, struct ulp_error *error)
     }
     fix->kept_macs = plan->kept_macs;
     fix->macs = plan->macs;
+    fix->kept_count = 0;
     fix->kept = ulp_arena_take(fix->memory, plan->kept_count + 1, sizeof *fix->kept);
     for (size_t k = 0; fix->kept && k < plan->kept_count; k++)
         if (!copy(fix, &fix->kept[fix->kept_count++], plan->kept[k].name))
             return ulp_out_of_memory(error);
     return fix->kept ? ULP_OK : ulp_out_of_memory(error);
+}
+
+static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *model,
+                              struct ulp_search **out, struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    const struct ulp_fix_options *options = x->options;
+    const char *const formats[] = {KEPT_IN, fix->arithmetic}, *const targets[] = {fix->arithmetic};
+    const struct ulp_search_options wanted = {
+        .reference = options->reference,
+        .formats = formats,
+        .format_count = 2,
+        .by_node = true,
+        .targets = targets,
+        .target_count = options->target ? 1 : 0,
+        .tolerances = (const char *const *)fix->tolerances,
+        .tolerance_count = fix->tolerance_count,
+        .confidence = options->confidence,
+        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+        .thread_count = options->thread_count,
+        .progress = options->progress,
+        .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0};
+    struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
+    if (!plan)
+        return ulp_out_of_memory(error);
+    if (options->plans) /* every draw is about such a run */
+        options->plans(options->plans_context,
+                       PLAN_RUNS * x->run_seconds / (double)x->sample_count);
+    const enum ulp_status status =
+        ulp_search_run(model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
+    if (status == ULP_OK) {
+        *out = plan;
+        fix->plan_seconds += plan->seconds;
+    }
+    return status;
+}
+
+/* An edit moves roundings, so that a plan may keep more with it. */
+static bool keeps_less(const struct ulp_search *plan, const struct ulp_search *than)
+{
+    return plan->met &&
+           (!than->met || plan->kept_count < than->kept_count ||
+            (plan->kept_count == than->kept_count && plan->kept_macs < than->kept_macs));
+}
+
+static void drop_edits(struct ulp_fixing *x)
+{
+    struct ulp_fix *fix = x->fix;
+    for (size_t e = 0; e < fix->edit_count; e++)
+        if (x->taken[e]) {
+            x->taken[e] = false;
+            fix->edits[e].done = ULP_FIX_DEARER;
+        }
+    ulp_model_free(x->edited);
+    x->edited = NULL;
+    fix->made_count = 0;
+    fix->change = 0;
+}
+
+/* Of the edited model; where nodes are kept with edits also of the model as it is. */
+static enum ulp_status plan_best(struct ulp_fixing *x, const struct ulp_fix_judged *before,
+                                 struct ulp_fix_judged *after, struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    struct ulp_search *plan = NULL, *alone = NULL;
+    enum ulp_status status = search(x, edited(x), &plan, error);
+    if (status == ULP_OK)
+        status = take_plan(fix, plan, error);
+    const bool is_stopped = x->options->seconds > 0 && fix->plan_seconds >= x->options->seconds;
+    if (status != ULP_OK || !fix->made_count || !fix->kept_count || is_stopped)
+        return status;
+    status = search(x, x->model, &alone, error);
+    if (status != ULP_OK)
+        return status;
+    fix->with_edits_count = plan->met ? plan->kept_count : 0;
+    fix->without_edits_count = alone->met ? alone->kept_count : 0;
+    if (keeps_less(alone, plan)) {
+        drop_edits(x);
+        fix->edited = fix->before;
+        *after = *before;
+        ulp_search_free(plan);
+        return take_plan(fix, alone, error);
+    }
+    ulp_search_free(alone);
+    return ULP_OK;
 }
 
 /* What the plan keeps, of the edited model. */
@@ -303,7 +363,7 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     if (status == ULP_OK)
         status = ulp_fix_report(x, &after, &fix->edited, error);
     if (status == ULP_OK && may_plan(x)) /* judged in draws, also that nothing needs to be kept */
-        status = search(x, error);
+        status = plan_best(x, before, &after, error);
     if (status == ULP_OK)
         status = list_keeps(x, &keeps, error);
     if (status == ULP_OK && keeps.count)

@@ -13,7 +13,8 @@
 
 const char *ulp_fix_done_name(enum ulp_fix_done done)
 {
-    static const char *const names[ULP_FIX_DONE_COUNT] = {"made", "no gain", "changes", "left out"};
+    static const char *const names[ULP_FIX_DONE_COUNT] = {"made", "no gain", "changes", "left out",
+                                                          "dearer"};
     return names[done];
 }
 

@@ -29,7 +29,7 @@ static const struct ulp_field fix_edit[] = {
     {.name = "rule", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, rule)},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, node)},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, text)},
-    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 4},
+    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 5},
     {.name = "gain", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, gain)},
     {.name = "change", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, change)},
 };
@@ -61,6 +61,8 @@ static const struct ulp_field fix[] = {
     {.name = "macs", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix, macs)},
     {.name = "draw_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, draw_count)},
     {.name = "held_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, held_count)},
+    {.name = "with_edits_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, with_edits_count)},
+    {.name = "without_edits_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, without_edits_count)},
     {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix, reason)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, sample_count)},
     {.name = "runs", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, runs)},

@@ -61,7 +61,8 @@ static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
 
 static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
 {
-    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out"};
+    static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out",
+                                                           "dearer"};
     struct ulp_text text = {0};
     ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
     if (edit->done == ULP_FIX_CHANGES) {
@@ -73,6 +74,8 @@ static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edi
         say_gain(&text, edit);
         ulp_text_add(&text, "; ");
         say_change(&text, edit);
+        if (edit->done == ULP_FIX_DEARER)
+            ulp_text_add(&text, "; not made, a plan keeps less without it");
     }
     add_line(page, titles[edit->done], &text);
 }
@@ -112,6 +115,10 @@ static void add_plan(const struct ulp_page *page, const struct ulp_fix *fix)
         ulp_text_show(&text, "%s %s", k ? "," : ":", fix->kept[k]);
     if (fix->kept_count > SHOWN)
         ulp_text_add(&text, ", ...");
+    const size_t other = fix->made_count ? fix->without_edits_count : fix->with_edits_count;
+    if (other)
+        ulp_text_add(&text, "; with%s edits it would keep %zu", fix->made_count ? "out" : "",
+                     other);
     add_line(page, "plan", &text);
 }
 

@@ -16,9 +16,10 @@ enum ulp_fix_done {
     ULP_FIX_NO_GAIN,  /* less than 0.1 dB */
     ULP_FIX_CHANGES,  /* it changes more than is allowed */
     ULP_FIX_LEFT_OUT, /* as asked: its rule is left out */
+    ULP_FIX_DEARER,   /* a plan keeps less of the model without it */
     ULP_FIX_DONE_COUNT
 };
-/* "made", "no gain", "changes", "left out". */
+/* "made", "no gain", "changes", "left out", "dearer". */
 ULP_API const char *ulp_fix_done_name(enum ulp_fix_done done);
 
 struct ulp_fix_edit {
@@ -93,6 +94,9 @@ struct ulp_fix {
     double kept_macs, macs; /* multiply-adds and element operations of these, and of all */
     /* draws of what was found, as those of a plan, and those within the tolerance */
     size_t draw_count, held_count;
+    /* nodes that plans keep which meet the goal, with the edits and of the model as it is; the
+     * cheaper one is taken. 0: there is none, or it was not searched */
+    size_t with_edits_count, without_edits_count;
     char *reason; /* why there is no file, or the file has no types; NULL: it is as meant */
     size_t sample_count, runs; /* of one sample: of edits */
     double seconds, plan_seconds;

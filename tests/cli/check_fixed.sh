@@ -62,6 +62,23 @@ END
 expect 0 "a plan's own default" "$program" plan w/20-running-variance/broken.onnx -i w/20-running-variance/inputs.npz --for coreml-gpu -q
 shows out "then meets sqnr_db=40 (the default)" "a plan's own default"
 
+# edits after which a plan keeps more than of the model as it is are not made; others are
+for name in 20-running-variance 17-unscaled-scores; do
+    given="w/$name/broken.onnx -i w/$name/inputs.npz --for torch --tolerance sqnr_db=60 -q"
+    expect 0 "$name, a plan by itself" "$program" plan $given -o alone
+    expect 0 "$name, a fix beside it" "$program" fix $given -o beside.onnx --json beside.json
+    python3 - <<'END' || fail "$name: a fix keeps more than a plan by itself"
+import json
+
+said, alone = json.load(open("beside.json")), len(json.load(open("alone/plan.json"))["kept"])
+assert said["without_edits_count"] == alone and len(said["kept"]) == min(alone, said["with_edits_count"]), said["verdict"]
+dropped = [edit for edit in said["edits"] if edit["done"] == "dearer"]
+assert bool(dropped) == (said["made_count"] == 0) == (alone < said["with_edits_count"]), said["edits"]
+END
+done
+grep -q '"done": "dearer"' beside.json && fail "17-unscaled-scores is dearer with its edit"
+tr -s ' \n' ' ' <out | grep -q '; without edits it would keep [0-9]' || fail "17-unscaled-scores: what the other plan keeps is not said"
+
 # what was asked
 broken=w/15-min-max-epsilon given="-i w/15-min-max-epsilon/inputs.npz --for torch -q"
 expect 0 "only" "$program" fix w/01-layernorm-square/broken.onnx -i w/01-layernorm-square/inputs.npz --for torch -q -o only.onnx --only log-of-softmax
