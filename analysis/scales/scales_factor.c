@@ -207,8 +207,8 @@ static enum ulp_status weigh_outlier(struct measuring *m, int side, struct ulp_b
                 ((float *)copy.data)[at] = 0;
         }
     factor->tensor = &copy;
-    status =
-        ulp_scaled_make(&scaled, m->scaling, &without, side, ULP_ROUND_NEAREST_EVEN, NULL, error);
+    status = ulp_scaled_make(&scaled, m->scaling, &without, side, true, ULP_ROUND_NEAREST_EVEN,
+                             NULL, error);
     if (status == ULP_OK) {
         const double after = sum_error(m, &scaled);
         out->outlier_gain_db =
@@ -284,8 +284,8 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
     struct ulp_arena *arena;
     enum ulp_status status = ulp_arena_create(&arena, budget, error);
     if (status == ULP_OK)
-        status =
-            ulp_scaled_make(&m.scaled, scaling, problem, side, ULP_ROUND_NEAREST_EVEN, NULL, error);
+        status = ulp_scaled_make(&m.scaled, scaling, problem, side, true, ULP_ROUND_NEAREST_EVEN,
+                                 NULL, error);
     if (status == ULP_OK)
         status = look(&m, side, arena, out, sums, error);
     ulp_scaled_free(&m.scaled);

@@ -43,7 +43,7 @@ static enum ulp_status contract_back(const struct ulp_arithmetic *arithmetic,
         if (!(which >> side & 1))
             continue;
         status = ulp_scaled_make(&sides[side], ulp_scaled_choose(arithmetic, problem, side),
-                                 problem, side, ULP_ROUND_NEAREST_EVEN, pool, error);
+                                 problem, side, false, ULP_ROUND_NEAREST_EVEN, pool, error);
         if (status == ULP_OK)
             status = ulp_scaled_back(&sides[side], &arithmetic->factor,
                                      ulp_storage_element(&arithmetic->storage), pool, error);

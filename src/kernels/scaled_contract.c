@@ -255,7 +255,7 @@ enum ulp_status ulp_contract_scaled(const struct ulp_arithmetic *arithmetic,
     own.factor = own.scaling[0].element;
     enum ulp_status status = ULP_OK;
     for (int side = 0; side < 2 && status == ULP_OK; side++)
-        status = ulp_scaled_make(&sides[side], &own.scaling[side], problem, side,
+        status = ulp_scaled_make(&sides[side], &own.scaling[side], problem, side, false,
                                  arithmetic->schedule.operand_rounding, pool, error);
     if (status == ULP_OK)
         status = ulp_contract_elements(&own, problem, sides, pool, error);

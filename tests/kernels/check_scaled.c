@@ -224,7 +224,7 @@ START_TEST(instruction_sets_are_equal)
             const struct ulp_arithmetic arithmetic = test_arithmetic(names[which]);
             for (int side = 0; side < 2; side++)
                 ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
-                                          ULP_ROUND_NEAREST_EVEN, NULL, &error),
+                                          false, ULP_ROUND_NEAREST_EVEN, NULL, &error),
                           error);
             for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
                 if ((ulp_cpu_features() & sets[s]) != sets[s])
@@ -288,7 +288,7 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
              !blocks && strcmp(speed, "slow") == 0 ? ",promote=128" : "");
     const struct ulp_arithmetic arithmetic = test_arithmetic(arithmetic_name);
     for (int side = 0; side < 2; side++) {
-        ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
+        ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side, false,
                                   ULP_ROUND_NEAREST_EVEN, NULL, &error),
                   error);
         set_side(&sides[side], codes[side], find_part(set, name, side ? "scale_b" : "scale_a"));
@@ -368,7 +368,7 @@ START_TEST(rules_of_scales)
         ((float *)p.a.data)[5] = -cases[i].m;
         snprintf(name, sizeof name, "bf16,factor=%s", cases[i].name);
         const struct ulp_arithmetic arithmetic = test_arithmetic(name);
-        ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[0], &p.problem, 0,
+        ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[0], &p.problem, 0, true,
                                   ULP_ROUND_NEAREST_EVEN, NULL, &error),
                   error);
         ck_expect((double)scaled.scale[0] == cases[i].scale, "%s, %a: %a", name, (double)cases[i].m,
@@ -477,7 +477,7 @@ START_TEST(cells_that_lines_share)
                                               .line_offset = line_offset,
                                               .k_offset = k_offset};
             struct ulp_scaled scaled;
-            ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[1], &p.problem, 1,
+            ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[1], &p.problem, 1, true,
                                       ULP_ROUND_NEAREST_EVEN, NULL, &error),
                       error);
             ck_assert(scaled.shared && scaled.cell_count < N * TAPS);

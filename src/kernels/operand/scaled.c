@@ -143,6 +143,19 @@ static void find_cells(struct making *making)
     making->first = low[0] + low[1];
 }
 
+/* Lines are runs of that length. */
+static void cut_runs(struct making *making, size_t run, size_t k_count)
+{
+    struct ulp_scaled *s = making->out;
+    s->run = making->rule.run = run;
+    s->run_count = run ? k_count / run : 0;
+    s->block = s->scaling->k ? (size_t)s->scaling->k : run;
+    making->rule.block = ulp_size_min(s->block, run);
+    s->run_blocks = run ? ulp_size_divide_up(run, s->block) : 0;
+    s->block_count = s->run_count * s->run_blocks;
+    find_cells(making);
+}
+
 static void mark_used(const struct making *making, uint8_t *used)
 {
     const struct ulp_scaled *s = making->out;
@@ -270,32 +283,29 @@ static enum ulp_status round_all(struct making *making, struct ulp_pool *pool,
 }
 
 enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling *scaling,
-                                const struct ulp_contraction *problem, int side,
+                                const struct ulp_contraction *problem, int side, bool lines,
                                 enum ulp_rounding rounding, struct ulp_pool *pool,
                                 struct ulp_error *error)
 {
     const struct ulp_factor *factor = side ? &problem->b : &problem->a;
-    const size_t k_count = problem->k,
-                 run = problem->k_run && scaling->k ? problem->k_run : k_count,
-                 block = scaling->k ? (size_t)scaling->k : run;
+    const size_t k_count = problem->k;
     *out = (struct ulp_scaled){.scaling = scaling,
                                .group_count = count_groups(factor, problem->batch_count),
-                               .line_count = side ? problem->n : problem->m,
-                               .run = run,
-                               .run_count = run ? k_count / run : 0,
-                               .block = block,
-                               .run_blocks = run ? ulp_size_divide_up(run, block) : 0};
-    out->block_count = out->run_count * out->run_blocks;
+                               .line_count = side ? problem->n : problem->m};
     if (factor->tensor->element != ULP_ELEMENT_F32 && factor->tensor->element != ULP_ELEMENT_F64)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "factors with scales (%s) are rounded from values in FP32 or narrower",
                         scaling->name);
     struct making making = {.out = out,
                             .factor = factor,
-                            .rule = {scaling, rounding, run, ulp_size_min(block, run),
-                                     .tensor_scale = 1},
+                            .rule = {scaling, rounding, .tensor_scale = 1},
                             .tile_lines = scaling->lines > 1 ? (size_t)scaling->lines : 0};
-    find_cells(&making);
+    /* one scale for all: every element may be a run, where lines share these */
+    if (!lines && scaling->k + scaling->lines == 0 && k_count > 1)
+        cut_runs(&making, 1, k_count);
+    if (!out->shared)
+        cut_runs(&making, problem->k_run && scaling->k ? problem->k_run : k_count, k_count);
+    const size_t run = out->run;
     making.tile = making.tile_lines
                       ? making.tile_lines * out->run_count
                       : ULP_TUNE_SCALED_CELLS_MIN + ULP_TUNE_SCALED_ELEMENTS / (run + 1);

@@ -30,10 +30,12 @@ struct ulp_scaled {
     int64_t *batch_offset, *line_offset, *k_offset;
 };
 
-/* factor: batch_count x line_count x problem->k elements in F32, or in F64 that hold floats, of
- * which the a side (0) or the b side has line_count. */
+/* lines: a line is one run wherever the scaling has no blocks in it, also where one scale is the
+ * whole tensor's and its elements could be rounded one by one. factor: batch_count x line_count x
+ * problem->k elements in F32, or in F64 that hold floats, of which the a side (0) or the b side has
+ * line_count. */
 enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling *scaling,
-                                const struct ulp_contraction *problem, int side,
+                                const struct ulp_contraction *problem, int side, bool lines,
                                 enum ulp_rounding rounding, struct ulp_pool *pool,
                                 struct ulp_error *error);
 /* The side's scaling: of a problem whose first factor is a weight and the second is none (Conv's),

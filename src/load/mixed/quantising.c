@@ -247,8 +247,8 @@ static void gather(struct quantising *q, const struct ulp_quantised *item, struc
                                             .a = {.tensor = tensor,
                                                   .line_offset = out->line_offset,
                                                   .k_offset = out->k_offset}};
-    q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, ULP_ROUND_NEAREST_EVEN,
-                                q->pool, q->error);
+    q->status = ulp_scaled_make(&out->scaled, item->scaling, &problem, 0, true,
+                                ULP_ROUND_NEAREST_EVEN, q->pool, q->error);
 }
 
 static void put(uint8_t *raw, enum ulp_type type, const struct ulp_format *format, size_t i,
