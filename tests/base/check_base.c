@@ -2,6 +2,7 @@
 #include "tests/support/test.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -212,6 +213,61 @@ START_TEST(what_is_handed_over_does_not_grow)
     }
     ulp_budget_close(&store);
     ck_assert_uint_eq(root.used_bytes, 0);
+}
+END_TEST
+
+/* Blocks that go from one budget to another and back, under a limit. */
+struct handing {
+    struct ulp_budget root, run, store;
+    pthread_barrier_t ready, over;
+};
+enum { HANDED_ROUNDS = 300, HANDED_TIMES = 2000, HANDED_BYTES = 1 << 20 };
+
+static void *hand_over(void *context)
+{
+    struct handing *h = context;
+    for (int round = 0; round < HANDED_ROUNDS; round++) {
+        struct ulp_error error;
+        void *block;
+        if (ulp_allocate(&block, HANDED_BYTES, 1, &h->run, "block", &error) == ULP_OK)
+            ulp_free(block); /* and it is kept */
+        pthread_barrier_wait(&h->ready);
+        for (int i = 0; i < HANDED_TIMES; i++) {
+            ulp_budget_hand_over(&h->run, &h->store);
+            ulp_budget_hand_over(&h->store, &h->run);
+        }
+        pthread_barrier_wait(&h->over);
+    }
+    return NULL;
+}
+
+/* A request that fits once what is kept is freed is not refused while that changes hands. */
+START_TEST(what_is_handed_over_is_no_refusal)
+{
+    static struct handing h = {.root.limit_bytes = HANDED_BYTES * 3 / 2,
+                               .run.keeps_blocks = true,
+                               .store.keeps_blocks = true};
+    pthread_t thread;
+    int refused = 0;
+    ulp_budget_open(&h.run, &h.root);
+    ulp_budget_open(&h.store, &h.root);
+    pthread_barrier_init(&h.ready, NULL, 2);
+    pthread_barrier_init(&h.over, NULL, 2);
+    ck_assert_int_eq(pthread_create(&thread, NULL, hand_over, &h), 0);
+    for (int round = 0; round < HANDED_ROUNDS; round++) {
+        struct ulp_error error;
+        void *block = NULL;
+        pthread_barrier_wait(&h.ready);
+        refused += ulp_allocate(&block, HANDED_BYTES, 1, &h.root, "block", &error) != ULP_OK;
+        ulp_free(block);
+        pthread_barrier_wait(&h.over);
+    }
+    pthread_join(thread, NULL);
+    ck_assert_int_eq(refused, 0);
+    ck_assert_uint_ge(atomic_load(&h.root.refusals), HANDED_ROUNDS / 2); /* it had to be freed */
+    ulp_budget_close(&h.run);
+    ulp_budget_close(&h.store);
+    ck_assert_uint_eq(h.root.used_bytes, 0);
 }
 END_TEST
 
@@ -491,6 +547,7 @@ int main(void)
     tcase_add_test(tests, kept_blocks_serve_smaller_requests_at_the_peak);
     tcase_add_test(tests, kept_blocks_are_handed_over);
     tcase_add_test(tests, what_is_handed_over_does_not_grow);
+    tcase_add_test(tests, what_is_handed_over_is_no_refusal);
     tcase_add_test(tests, large_blocks_are_given_back);
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);

@@ -74,13 +74,18 @@ static struct ulp_budget *find_root(struct ulp_budget *budget)
 
 static bool charge(struct ulp_budget *budget, size_t bytes)
 {
-    size_t used = atomic_fetch_add(&budget->used_bytes, bytes) + bytes;
-    if (budget->limit_bytes && used > budget->limit_bytes) {
-        refused_used = atomic_fetch_sub(&budget->used_bytes, bytes) - bytes;
-        refused_limit = budget->limit_bytes;
-        atomic_fetch_add(&budget->refusals, 1);
-        return false;
-    }
+    /* what is refused is never counted in between: another thread's request may fit */
+    size_t used = atomic_load(&budget->used_bytes);
+    do {
+        if (budget->limit_bytes &&
+            (used > budget->limit_bytes || bytes > budget->limit_bytes - used)) {
+            refused_used = used;
+            refused_limit = budget->limit_bytes;
+            atomic_fetch_add(&budget->refusals, 1);
+            return false;
+        }
+    } while (!atomic_compare_exchange_weak(&budget->used_bytes, &used, used + bytes));
+    used += bytes;
     size_t peak = atomic_load(&budget->peak_bytes);
     while (used > peak && !atomic_compare_exchange_weak(&budget->peak_bytes, &peak, used))
         ;
@@ -173,14 +178,12 @@ static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity, 
     return keep;
 }
 
-static bool free_kept(struct ulp_budget *budget)
+static void free_kept(struct ulp_budget *budget)
 {
     ulp_spin_lock(&budget->locked);
-    bool any = budget->kept_count;
     while (budget->kept_count)
         free_block(budget, remove_kept(budget, budget->kept_count - 1));
     ulp_spin_unlock(&budget->locked);
-    return any;
 }
 
 /* The oldest kept block; of no bytes: there is none. */
@@ -198,6 +201,8 @@ void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to)
 {
     if (!from->root || from->root != to->root)
         return;
+    /* who relieves the family meanwhile waits: a block on its way is in neither */
+    ulp_spin_lock(&from->root->family_locked);
     ulp_spin_lock(&from->locked);
     const size_t room = find_room(from);
     ulp_spin_unlock(&from->locked);
@@ -215,6 +220,7 @@ void ulp_budget_hand_over(struct ulp_budget *from, struct ulp_budget *to)
         if (!fits)
             free_block(to, block);
     }
+    ulp_spin_unlock(&from->root->family_locked);
 }
 
 size_t ulp_budget_spare(struct ulp_budget *budget)
@@ -227,22 +233,23 @@ size_t ulp_budget_spare(struct ulp_budget *budget)
 
 /* ---- the family ---- */
 
-static bool give_up(struct ulp_budget *budget)
+static void give_up(struct ulp_budget *budget)
 {
-    bool any = budget->reclaim && budget->reclaim(budget->reclaim_owner);
-    return free_kept(budget) || any;
+    if (budget->reclaim)
+        budget->reclaim(budget->reclaim_owner);
+    free_kept(budget);
 }
 
-/* Everything that the budget's family can do without is freed; false: there is nothing. */
-static bool relieve(struct ulp_budget *budget)
+/* Everything that the budget's family can do without is freed, by this thread or by another that it
+ * waits for. */
+static void relieve(struct ulp_budget *budget)
 {
     struct ulp_budget *root = find_root(budget);
     ulp_spin_lock(&root->family_locked);
-    bool any = give_up(root);
+    give_up(root);
     for (struct ulp_budget *child = root->children; child; child = child->next)
-        any |= give_up(child);
+        give_up(child);
     ulp_spin_unlock(&root->family_locked);
-    return any;
 }
 
 void ulp_budget_open(struct ulp_budget *budget, struct ulp_budget *root)
@@ -305,7 +312,10 @@ size_t ulp_budget_refusals(const struct ulp_budget *budget)
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
 {
     refused_limit = 0;
-    return !budget || charge_both(budget, bytes) || (relieve(budget) && charge_both(budget, bytes));
+    if (!budget || charge_both(budget, bytes))
+        return true;
+    relieve(budget);
+    return charge_both(budget, bytes);
 }
 
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
@@ -342,7 +352,10 @@ static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity
 void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity)
 {
     void *block = take_once(budget, bytes, capacity);
-    return block || !budget || !relieve(budget) ? block : take_once(budget, bytes, capacity);
+    if (block || !budget)
+        return block;
+    relieve(budget);
+    return take_once(budget, bytes, capacity);
 }
 
 void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity)
