@@ -202,6 +202,14 @@ static bool scales_late(struct rewriting *r)
            (scale->rank == 0 || (scale->rank == 1 && ((a && a->rank >= 2) || (b && b->rank >= 2))));
 }
 
+/* Of constant weights: one scale, or one for each column. */
+static bool scales_weights(struct rewriting *r)
+{
+    const struct ulp_tensor *k = constant_of(r, "k"), *w = constant_of(r, "w");
+    return w && w->rank == 2 && !constant_of(r, "a") && k->rank <= 1 &&
+           (k->count == 1 || k->count == (size_t)w->dims[1]);
+}
+
 /* One divisor for each row of the product. */
 static bool divides_rows(struct rewriting *r)
 {

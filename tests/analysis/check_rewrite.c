@@ -45,6 +45,24 @@ static const struct rewrite_case cases[] = {
      "(float[3,4] x, float[4,3] z) => (float[3,3] y) <float k = {0.125}> { p = MatMul(x, z) y = "
      "Div(p, k) }",
      NULL},
+    {"scale-after-product", 17, NULL,
+     "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] k = {0.5, "
+     "0.25}> { p = MatMul(x, w) y = "
+     "Mul(p, k) }",
+     /* one for each row */
+     "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[4,1] k = {1, 2, "
+     "3, 4}> { p = MatMul(x, w) "
+     "y = Mul(p, k) }",
+     NULL},
+    {"scale-after-product", 17, NULL,
+     "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] k = {0.5, "
+     "0.25}> { p = MatMul(x, w) y = "
+     "Div(p, k) }",
+     /* one for each row */
+     "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[4,1] k = {1, 2, "
+     "3, 4}> { p = MatMul(x, w) "
+     "y = Div(p, k) }",
+     NULL},
     {"scale-after-product", 13, NULL,
      "(float[3,4] x, float[4,3] z) => (float[3,3] y) <int64[1] a = {1}> { e = Exp(x) s = "
      "ReduceSum(e, a) "
