@@ -6,7 +6,11 @@ cp "$model" model.onnx
 cp "$inputs" inputs.npz
 printf 'PK\003\004not much' >model.pt
 echo "no model" >notes.txt
-mkdir models && cp "$model" models
+mkdir models empty && cp "$model" models
+printf 'ftrt\0\0\0\0' >model.engine
+printf '\012\005node1' >graph.pb
+: >out && : >before # what is there beside what is printed stays as it is: no part of an output
+ls -R >before
 rows=0
 while IFS='|' read -r code words line; do
     [ -n "$code" ] || continue
@@ -18,6 +22,7 @@ while IFS='|' read -r code words line; do
     [ $status = "$code" ] || fail "ulpscope $line: exit code $status, expected $code: $said"
     case $said in *"$words"*) ;; *) fail "ulpscope $line: '$said' does not say '$words'" ;; esac
     [ ${#said} -le 700 ] || fail "ulpscope $line: ${#said} characters"
+    [ "$(ls -R)" = "$(cat before)" ] || fail "ulpscope $line: leaves $(ls -R | diff before - | tr '\n' ' ')"
 done <<'END_ROWS'
 2|model.onnx is no command: say what to do with the model, as ulpscope doctor model.onnx|model.onnx
 2|there is no command 'adit' (did you mean "audit"|adit model.onnx
@@ -50,7 +55,21 @@ done <<'END_ROWS'
 2|no target is called so (did you mean "trt8"|doctor model.onnx --for tensorrt
 2|expected 1 to 1024|audit model.onnx -t 0
 3|no file can be made in model.onnx/|audit model.onnx -o model.onnx
+3|model.engine: the model is not valid ONNX protobuf|audit model.engine
+3|graph.pb: the model is not valid ONNX protobuf|audit graph.pb
+2|one model at a time: 'model.onnx' is a second|audit model.onnx model.onnx
+3|notes.txt: line 1: no model: cannot be read|audit model.onnx -i notes.txt
+3|empty: holds no sample: neither|audit model.onnx -i empty
+3|no file can be made in notes.txt/|run model.onnx -i inputs.npz -o notes.txt/x.npz
+2|unknown base "fp17" (did you mean "fp16"?)|audit model.onnx -a fp17
+2|no target is called so (did you mean "trt10"|doctor model.onnx --for trt12
+2|(did you mean "sqnr_db"?)|plan model.onnx -i inputs.npz -a fp16 --tolerance sqnr=40
+2|--shape is for random inputs; with --inputs the arrays have the dimensions|audit model.onnx -i inputs.npz --shape patches=2x3
+3|empty/report.json: cannot open|show empty
+3|notes.txt: line 1: |diff notes.txt notes.txt
+2|has no format with scales, and the graph no QuantizeLinear|scales model.onnx -a fp16
+3|holds no layer of an engine: expected TensorRT's layer information|engine model.onnx notes.txt
 END_ROWS
-[ $rows -ge 20 ] || fail "only $rows rows were read"
+[ $rows -ge 40 ] || fail "only $rows rows were read"
 [ $failed = 0 ] && echo "$rows mistakes"
 exit $failed
