@@ -158,7 +158,7 @@ static struct ulp_recording record_sliced(const struct ulp_model *model,
                                      {.pattern = "op:Gelu", .arithmetic = test_arithmetic("fp64")}};
     const struct ulp_keeps keeps = {3, items, NULL};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = &keeps};
-    const struct ulp_observer observer = {&recording.tensors, copy_outputs, NULL};
+    const struct ulp_observer observer = {.context = &recording.tensors, .node_done = copy_outputs};
     struct ulp_plan *plan;
     struct ulp_error error;
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);

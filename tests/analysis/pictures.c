@@ -153,7 +153,7 @@ struct ulp_recording picture_record(const struct ulp_model *model,
     struct ulp_tensor_set outputs;
     const struct ulp_plan_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1};
-    const struct ulp_observer observer = {&recording.tensors, keep, NULL};
+    const struct ulp_observer observer = {.context = &recording.tensors, .node_done = keep};
     lane = test_arithmetic(arithmetic);
     ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
     ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, all, &outputs, NULL, &error), error);
