@@ -209,10 +209,11 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             if ((status = ulp_call_take(call, 48, 1, &name, error)) != ULP_OK)
                 break;
             snprintf(name, 48, "w%d_%zu", d, t);
-            weights[k] =
-                ulp_elements_from(&g->axes[d].weights, n * g->points * g->axes[d].count + t);
-            operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
-                name, {.tensor = &weights[k], .position_stride = (int64_t)g->axes[d].count}};
+            const int64_t point = g->axes[d].point_step, tap = g->axes[d].tap_step;
+            weights[k] = ulp_elements_from(&g->axes[d].weights,
+                                           n * g->points * (size_t)point + t * (size_t)tap);
+            operands[g->combinations + (size_t)k] =
+                (struct ulp_named_operand){name, {.tensor = &weights[k], .position_stride = point}};
         }
     const struct ulp_rows rows = {.row_count = channels, .row_length = g->points};
     const struct ulp_operand result = {.tensor = &to,

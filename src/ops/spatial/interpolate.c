@@ -100,6 +100,8 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
     /* A row is a coordinate's taps where they are summed; else it is a tap of all coordinates,
      * which is longer. */
     const int64_t k = (int64_t)out->count, row = normalised ? k : 1, next = normalised ? 1 : k;
+    out->point_step = normalised ? k : 1;
+    out->tap_step = normalised ? 1 : dims[0];
     const struct ulp_rows rows = {.row_count = normalised ? out->coordinate_count : out->count,
                                   .row_length = normalised ? out->count : out->coordinate_count};
     const struct ulp_named_operand operands[] = {
@@ -109,9 +111,9 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
         {"stretch", {.constant = stretch}},
         {"a", {.constant = a}},
     };
+    const struct ulp_operand result = {.tensor = &w,
+                                       .row_stride = (int64_t)rows.row_length,
+                                       .position_stride = 1};
     return ulp_call_text(call, text, arithmetic, &rows, sizeof operands / sizeof *operands,
-                         operands, 1,
-                         (struct ulp_named_operand[]){
-                             {"w", {.tensor = &w, .row_stride = row, .position_stride = next}}},
-                         error);
+                         operands, 1, (struct ulp_named_operand[]){{"w", result}}, error);
 }

@@ -18,11 +18,12 @@ enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ul
 enum ulp_kernel { ULP_KERNEL_LINEAR, ULP_KERNEL_CUBIC };
 
 /* Elements around coordinates: tap t of coordinate p is element position[p * count + t] of the axis
- * (which may lie outside it), and counts weights[p, t] (a tensor of coordinate_count x count). */
+ * (which may lie outside it), and counts weights[p * point_step + t * tap_step]. */
 struct ulp_taps {
     size_t coordinate_count, count;
     int64_t *position;
     struct ulp_tensor weights;
+    int64_t point_step, tap_step; /* one of them is 1: what is read side by side */
 };
 struct ulp_tap_options {
     enum ulp_kernel kernel;
