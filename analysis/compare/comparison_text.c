@@ -113,7 +113,8 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
     const size_t by = worst->values[f].by;
     const double own = worst->expected[by].rms / worst->range.ref_rms;
     struct ulp_text *text = &head->why;
-    ulp_text_show(&head->todo, "ulpscope audit %s -a", comparison->arguments);
+    ulp_command_add(&head->todo, "audit", comparison->arguments);
+    ulp_text_add(&head->todo, " -a");
     ulp_word_add(&head->todo, comparison->arithmetics[by]);
     ulp_text_show(text, "explained is not accurate: '%s'", worst->name);
     ulp_text_add(text, " is off by %.2g of its rms", most);

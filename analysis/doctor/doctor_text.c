@@ -45,7 +45,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
                                                     : "no cause was found");
     if (cause && cause->fix)
-        ulp_text_show(&head->todo, "%s", cause->fix);
+        ulp_text_show_whole(&head->todo, cause->fix);
     else if (doctor->grade == ULP_GRADE_FINE)
         ulp_text_add(&head->todo, "nothing");
     else

@@ -250,7 +250,8 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *f
     else if (first && find_worst(first)->largest > FLT_MAX)
         ulp_text_add(out, ULP_BEYOND_FP32);
     else {
-        ulp_text_show(out, "ulpscope doctor %s -a", forecast->arguments);
+        ulp_command_add(out, "doctor", forecast->arguments);
+        ulp_text_add(out, " -a");
         ulp_word_add(out, lane->name);
         ulp_text_add(out, " # looks for the cause");
     }

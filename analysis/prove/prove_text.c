@@ -128,7 +128,8 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
         ulp_text_add(out, "nothing");
         return;
     }
-    ulp_text_show(out, "ulpscope overflow %s --format", proof->arguments);
+    ulp_command_add(out, "overflow", proof->arguments);
+    ulp_text_add(out, " --format");
     ulp_word_add(out, proof->arithmetic);
     ulp_text_add(out, " # how near your samples come");
     if (assumed)

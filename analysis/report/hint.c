@@ -131,8 +131,9 @@ static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane, const char *why)
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_text_show(out, " ulpscope plan %s -a %.*s --tolerance sqnr_db=40 # %s", audit->arguments,
-                  asked.length, asked.text, why);
+    ulp_text_add(out, " ");
+    ulp_command_add(out, "plan", audit->arguments);
+    ulp_text_show(out, " -a %.*s --tolerance sqnr_db=40 # %s", asked.length, asked.text, why);
 }
 
 /* Options that keep nodes, or the command that finds which, and why. */

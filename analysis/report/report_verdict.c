@@ -271,9 +271,10 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
         ulp_text_add(&verdict->todo, "give inputs that are finite");
     else if (!ulp_audit_worst(&lane->outputs))
         ulp_text_add(&verdict->todo, "give inputs of which an output has elements");
-    else
-        ulp_text_show(&verdict->todo, "ulpscope doctor %s -a %.*s", audit->arguments, asked.length,
-                      asked.text);
+    else {
+        ulp_command_add(&verdict->todo, "doctor", audit->arguments);
+        ulp_text_show(&verdict->todo, " -a %.*s", asked.length, asked.text);
+    }
 }
 
 void ulp_report_headline(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,

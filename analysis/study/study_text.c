@@ -92,7 +92,8 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
     if (isnan(study->tolerance))
         ulp_text_add(&head.todo, "--tolerance VALUE asks which setting is enough for it");
     else {
-        ulp_text_show(&head.todo, "ulpscope audit %s -a", study->arguments);
+        ulp_command_add(&head.todo, "audit", study->arguments);
+        ulp_text_add(&head.todo, " -a");
         ulp_word_add(&head.todo, study->settings[series->settings[0]].name);
         ulp_text_add(&head.todo, " # which nodes its error is from");
     }

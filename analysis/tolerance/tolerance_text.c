@@ -50,7 +50,8 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         ulp_text_add(&head->what, "no tolerance holds");
         ulp_text_show(&head->why, "%s has %zu element%s not finite", worst->name, worst->nonfinite,
                       worst->nonfinite == 1 ? " that is" : "s that are");
-        ulp_text_show(&head->todo, "ulpscope audit %s -a", tolerance->arguments);
+        ulp_command_add(&head->todo, "audit", tolerance->arguments);
+        ulp_text_add(&head->todo, " -a");
         ulp_word_add(&head->todo, tolerance->arithmetic);
         ulp_text_add(&head->todo, " # which node overflows");
         return;

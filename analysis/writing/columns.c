@@ -61,11 +61,18 @@ void ulp_word_add(struct ulp_text *out, const char *word)
     ulp_text_add(out, "'");
 }
 
+void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments)
+{
+    ulp_text_add(out, "ulpscope %s ", command);
+    ulp_text_show_whole(out, arguments);
+}
+
 char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model)
 {
     struct ulp_text text = {0};
     ulp_word_add(&text, model->path);
-    ulp_text_add(&text, "%s", model->arguments ? model->arguments : "");
+    ulp_text_add(&text, "%s%s", model->arguments ? model->arguments : "",
+                 model->nonfinite_inputs_meant ? " --allow-nonfinite-inputs" : "");
     char *words = text.failed ? NULL : ulp_arena_copy(arena, text.data + 1);
     ulp_text_free(&text);
     return words;

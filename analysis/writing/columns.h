@@ -34,8 +34,10 @@ void ulp_page_node(const struct ulp_page *page, size_t index, const char *name, 
 void ulp_quoted_add(struct ulp_text *out, const char *text);
 /* " word" of a command line, in quotes where a shell needs them. */
 void ulp_word_add(struct ulp_text *out, const char *word);
-/* The model and its inputs as a command line names them: "model.onnx -i inputs.npz". NULL: out of
- * memory. */
+/* "ulpscope command arguments", whole: what a result proposes to run. */
+void ulp_command_add(struct ulp_text *out, const char *command, const char *arguments);
+/* The model and its inputs as a command that judges names them: "model.onnx -i inputs.npz". NULL:
+ * out of memory. */
 char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model);
 /* The columns of a text of so many bytes. */
 size_t ulp_page_columns(const char *text, size_t length);

@@ -24,9 +24,11 @@ ULP_API enum ulp_status ulp_model_load_bytes(const char *path, const void *bytes
 ULP_API void ulp_model_free(struct ulp_model *model);
 
 ULP_API const char *ulp_model_path(const struct ulp_model *model);
-/* What a command line says of the inputs, behind the model: " -i a.npz --dim n=3". Commands that
- * results propose have it, so that they can be copied. Default: nothing. */
+/* What a command line says of the inputs, behind the model: " -i a.npz --dim n=3"; whether NaN and
+ * infinities in them are meant. Commands that results propose have it, so that they can be copied.
+ * Default: nothing. */
 ULP_API enum ulp_status ulp_model_set_arguments(struct ulp_model *model, const char *arguments,
+                                                bool nonfinite_inputs_meant,
                                                 struct ulp_error *error);
 /* Whether the file at path, links followed, is the model file or holds its external data, so that
  * nothing should be written to it. */

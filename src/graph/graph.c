@@ -53,13 +53,14 @@ const char *ulp_model_path(const struct ulp_model *model)
 }
 
 enum ulp_status ulp_model_set_arguments(struct ulp_model *model, const char *arguments,
-                                        struct ulp_error *error)
+                                        bool nonfinite_inputs_meant, struct ulp_error *error)
 {
     char *copy = strdup(arguments);
     if (!copy)
         return ulp_out_of_memory(error);
     free(model->arguments);
     model->arguments = copy;
+    model->nonfinite_inputs_meant = nonfinite_inputs_meant;
     return ULP_OK;
 }
 

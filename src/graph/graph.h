@@ -96,6 +96,7 @@ struct ulp_model {
     struct ulp_arena *arena;
     char *path;
     char *arguments; /* ulp_model_set_arguments; NULL: none */
+    bool nonfinite_inputs_meant;
     /* the file, where it was never written (ulp_edit_load); NULL: it is at path, if at_path */
     void *bytes;
     size_t byte_count;

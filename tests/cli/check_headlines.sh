@@ -101,6 +101,44 @@ while read -r -u 3 command; do
 done 3<commands
 for command in audit doctor plan lint extract overflow fix; do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
 
+# whatever is said of the inputs is proposed whole, and that NaN and infinities are meant
+folder=$(printf 'a%.0s' {1..200})/$(printf 'b%.0s' {1..200})
+mkdir -p "$folder" && cp digits.npz "$folder/it's 1.npz" && cp digits.npz "$folder/2.npz" && cp digits.npz "$folder/3.npz"
+long=(digits.onnx -i "$folder/it's 1.npz" -i "$folder/2.npz" -i "$folder/3.npz" -q)
+words="digits.onnx -i '$folder/it'\\''s 1.npz' -i $folder/2.npz -i $folder/3.npz"
+for line in "tolerance -a e4m2" "study --sweep e8m{4..6} --tolerance 1e-9" "doctor -a e4m2"; do
+    "$program" $line "${long[@]}" >out 2>err || [ $? = 1 ] || fail "$line, long inputs: $(cat err)"
+    grep -qF "$words -a " out || fail "$line, long inputs: they are not said whole"
+done
+if python3 -c 'import numpy' 2>/dev/null; then
+    python3 -c 'import numpy as np; x = np.repeat(np.load("digits.npz")["patches"], 2, 0); x[0] = np.inf; np.savez("nan.npz", patches=x)'
+    for line in "tolerance -a e4m2" "doctor -a fp16"; do
+        "$program" $line --allow-nonfinite-inputs digits.onnx -i nan.npz -q >out 2>err || [ $? = 1 ] || fail "$line, infinite inputs: $(cat err)"
+        sed -nE 's/^ *(do|next|Try)? *(ulpscope (audit|plan|fix|doctor|scales) .*)/\2/p' out | grep -v ' \.\.\.$' >commands
+        [ -s commands ] || fail "$line, infinite inputs: nothing is proposed"
+        grep -v -- ' --allow-nonfinite-inputs' commands && fail "$line: infinite inputs are not said to be meant"
+    done
+    # a target is judged in what fix takes, and the fix that is proposed is of what is broken
+    PYTHONPATH=$source/examples python3 - <<'END' || fail "no model that needs fusion"
+import numpy as np
+from onnx_writer import node, write_model
+factor = {name: np.float32(value).reshape(1) for name, value in (("up", 1e3), ("down", 1e-6))}
+write_model("fused.onnx", [node("Mul", "x up", "a", "a"), node("Mul", "a up", "b", "b"), node("Mul", "b down", "y", "y")], {"x": (4, 8)}, ["y"], factor)
+END
+    for target in trt8 trt10 trt11 torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu qnn; do
+        "$program" audit fused.onnx --for $target -q --no-attribute >out 2>err || fail "audit --for $target: $(cat err)"
+        judged=$(awk '/verdict *arithmetic$/ { getline; print $NF }' out)
+        fix=$(sed -n 's/^  do    ulpscope //p' out)
+        "$program" fix fused.onnx --for $target -o fixed.onnx -q >out 2>err || [ $? = 1 ] || fail "fix --for $target: $(cat err)"
+        head -1 out | grep -q " in $judged\(,\|:\|\$\)" || fail "--for $target: audit judges $judged, fix: $(head -1 out)"
+        [ -z "$fix" ] && continue
+        eval "\"\$program\" $fix -q" >out 2>err || [ $? = 1 ] || fail "$fix: $(cat err)"
+        head -1 out | grep -q '^nothing to fix' && fail "$fix: $(head -1 out)"
+    done
+    "$program" audit fused.onnx --for trt11 -q >out
+    grep -q '^  do    ulpscope fix fused.onnx -a trt11:fp16,fuse=none ' out || fail "not the arithmetic that is broken"
+fi
+
 # no tile is green of an output that is not finite
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np; np.savez("large.npz", patches=np.load("digits.npz")["patches"] * np.float32(1e7))'

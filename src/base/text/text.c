@@ -83,6 +83,15 @@ void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list)
     add_printed(text, ulp_show_arguments, format, list);
 }
 
+void ulp_text_show_whole(struct ulp_text *text, const char *words)
+{
+    for (const char *end = words + strlen(words); words < end;) {
+        struct ulp_shown shown;
+        words = ulp_show_character(&shown, words, end);
+        ulp_text_put(text, shown.text, shown.length);
+    }
+}
+
 void ulp_text_free(struct ulp_text *text)
 {
     free(text->data);

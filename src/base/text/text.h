@@ -24,6 +24,8 @@ void ulp_text_add(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 
 void ulp_text_put(struct ulp_text *text, const char *bytes, size_t count);
 /* As ulp_text_add, text arguments made harmless (base/text/shown.h). */
 void ulp_text_show(struct ulp_text *text, const char *format, ...) ULP_PRINTF(2, 3);
+/* As the format "%s" of it would, however long the words are: of a command, to be copied. */
+void ulp_text_show_whole(struct ulp_text *text, const char *words);
 void ulp_text_show_list(struct ulp_text *text, const char *format, va_list list);
 void ulp_text_free(struct ulp_text *text);
 

@@ -29,6 +29,7 @@ static void choose_target(struct audit_choices *out, const char *name)
     const struct ulp_target *target = ulp_target_find(name);
     const char *gpu = name + strcspn(name, "@");
     const struct ulp_target_choice *row;
+    add_lane(out, target->lowered, gpu);
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
         if (strcmp(row->target, target->name) != 0)
             continue;
@@ -94,7 +95,7 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
         status = choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error);
     for (size_t l = 0; l < out->lane_count; l++)
         ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);
-    if (status == ULP_OK && !out->count)
+    if (status == ULP_OK && !out->lane_count)
         ulp_text_add(&list, "%s", options->arithmetics ? options->arithmetics : "");
     out->list = list.failed || !list.length ? NULL : strdup(list.data);
     const bool failed = list.failed || (list.length && !out->list);
@@ -133,22 +134,41 @@ static void print_counts(const struct audit_options *options, const size_t *coun
     size_t most = GRADES - 1;
     while (most && !counts[most])
         most--;
-    if (most)
+    if (all == 1)
+        say(stdout, "%s: %s\n", options->target, ulp_grade_name(order[most]));
+    else if (most)
         say(stdout, "%s: %s in %zu of its %zu arithmetics\n", options->target,
             ulp_grade_name(order[most]), counts[most], all);
     else
         say(stdout, "%s: fine in each of its %zu arithmetics\n", options->target, all);
 }
 
+/* Of a target, fix takes its first arithmetic. */
+static void print_fix(const struct audit_options *options, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane)
+{
+    struct ulp_text command = {0};
+    ulp_text_add(&command, "ulpscope fix ");
+    ulp_text_show_whole(&command, audit->arguments);
+    if (lane == audit->lanes)
+        ulp_text_add(&command, " --for %s", options->target);
+    else
+        add_option(&command, "-a", lane->name);
+    fputs("  do    ", stdout);
+    fputs(command.data && !command.failed ? command.data : "ulpscope fix", stdout);
+    fputs(" -o fixed.onnx\n\n", stdout);
+    ulp_text_free(&command);
+}
+
 static void print_worst(const struct audit_options *options, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane, const struct ulp_verdict *verdict)
 {
-    say(stdout, "  why   the worst is %s: %s\n", lane->name, verdict->text);
+    say(stdout, "  why   %s%s: %s\n", audit->lane_count == 1 ? "" : "the worst is ", lane->name,
+        verdict->text);
     if (verdict->grade == ULP_GRADE_FINE)
         say(stdout, "  do    nothing\n\n");
     else if (verdict->grade != ULP_GRADE_NOT)
-        say(stdout, "  do    ulpscope fix %s --for %s -o fixed.onnx\n\n", audit->arguments,
-            options->target);
+        print_fix(options, audit, lane);
     else
         say(stdout, "  do    give inputs %s\n\n",
             audit->nonfinite_input_count && !audit->nonfinite_inputs_meant

@@ -44,7 +44,7 @@ struct audit_choices {
         size_t lanes[3], count; /* indexes of the audit's */
         bool nodes;
     } items[AUDIT_CHOICES_MAX];
-    char lanes[2 * AUDIT_CHOICES_MAX][320];
+    char lanes[2 * AUDIT_CHOICES_MAX + 1][320];
 };
 enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
                                    struct ulp_error *error);

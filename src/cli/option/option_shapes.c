@@ -93,7 +93,8 @@ enum ulp_status set_shapes(struct ulp_model *model, const struct common_options 
     if (status != ULP_OK)
         status = ulp_fail_at(error, status, "--shape");
     else
-        status = ulp_model_set_arguments(model, arguments.data ? arguments.data : "", error);
+        status = ulp_model_set_arguments(model, arguments.data ? arguments.data : "",
+                                         options->allow_nonfinite_inputs, error);
     ulp_text_free(&arguments);
     return status;
 }
