@@ -138,6 +138,9 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
     if (status == ULP_OK && to->verified_output)
         status = copy_bytes(fix->audit, from->attribution.verified_output,
                             strlen(to->verified_output), &to->verified_output, error);
+    if (status == ULP_OK && to->reason && to->reason != ulp_attribution_nonfinite)
+        status = copy_bytes(fix->audit, from->attribution.reason, strlen(to->reason), &to->reason,
+                            error);
     if (status == ULP_OK)
         status = copy_outputs(fix->audit, &from->attribution, lane->node_count, to, error);
     if (status == ULP_OK)

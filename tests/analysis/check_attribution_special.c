@@ -84,6 +84,31 @@ START_TEST(overflows_are_fixed)
 }
 END_TEST
 
+/* 300 x / 300 is x, but not in FP16. */
+static const struct text_graph twice_and_parts = {
+    "x",
+    "y i_where",
+    {NODE("Mul", "up", "x big", "a"), NODE("Mul", "over", "a big", "b"),
+     NODE("Mul", "further", "b big", "c"), NODE("MatMul", "y", "c w", "y"),
+     NODE("Div", "back", "a big", "d"), NODE("Equal", "same", "d x", "b_same"),
+     NODE("NonZero", "where", "b_same", "i_where")}};
+
+/* An arithmetic that has no shares with that kept either says why, in words that stay. */
+START_TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
+{
+    struct ulp_audit fixed;
+    struct ulp_error error;
+    test_fill_memory(0x5a); /* so words in freed memory are others */
+    fixes = true;
+    ck_ulp_ok(attribute(&twice_and_parts, NULL, 0, 1, 0, &fixed, &error), error);
+    fixes = false;
+    const struct ulp_attribution *a = &fixed.lanes[0].attribution;
+    ck_assert(!a->given && a->kept_count > 0);
+    ck_assert_ptr_nonnull(strstr(a->reason, "another shape"));
+    ulp_audit_free(&fixed);
+}
+END_TEST
+
 /* The inputs' rounding has its share, too, in a lane that keeps nodes: those that read them round
  * it. */
 START_TEST(kept_nodes_leave_the_inputs)
@@ -308,6 +333,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, what_has_no_shares_says_why);
     tcase_add_test(tcase, overflows_are_fixed);
+    tcase_add_test(tcase, overflows_that_are_fixed_say_why_they_have_no_shares);
     tcase_add_test(tcase, kept_nodes_leave_the_inputs);
     tcase_add_loop_test(tcase, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tcase, a_file_changes_nothing);

@@ -6,7 +6,6 @@
  * sample of the walk, `make check-long` all of it. */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <malloc.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -135,16 +134,6 @@ static unsigned long long hash(const struct ulp_tensor *tensor)
     return ulp_hash(tensor->data, tensor->count * tensor->element_bytes);
 }
 
-/* What new memory holds, where the C library can be told (glibc). */
-static void fill_memory(int byte)
-{
-#ifdef M_PERTURB
-    mallopt(M_PERTURB, byte);
-#else
-    (void)byte;
-#endif
-}
-
 /* The same again with other bytes in fresh memory. */
 static bool is_written(struct attempt *a)
 {
@@ -154,9 +143,9 @@ static bool is_written(struct attempt *a)
     for (size_t i = 0; i < count; i++)
         first[i] = hash(&a->outputs[i]);
     case_free_outputs(a->outputs);
-    fill_memory(0x5a);
+    test_fill_memory(0x5a);
     const enum ulp_status status = call(a, a->c->in, ulp_call_run);
-    fill_memory(0x21);
+    test_fill_memory(0x21);
     if (status != ULP_OK)
         good = wrong("it fails the second time: %s", a->error.message);
     for (size_t i = 0; i < count && good; i++)
@@ -364,7 +353,7 @@ END_TEST
 int main(void)
 {
     state = rows_share(sizeof *state);
-    fill_memory(0x21);
+    test_fill_memory(0x21);
 #if !defined __SANITIZE_ADDRESS__
     const struct rlimit memory = {(rlim_t)4 << 30, (rlim_t)4 << 30};
     setrlimit(RLIMIT_AS, &memory);

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
@@ -146,4 +149,13 @@ bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
 {
     return a->element == b->element && ulp_tensor_same_shape(a, b) &&
            memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+void test_fill_memory(int byte)
+{
+#ifdef M_PERTURB
+    mallopt(M_PERTURB, byte);
+#else
+    (void)byte;
+#endif
 }

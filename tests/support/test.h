@@ -41,6 +41,9 @@ struct ulp_arithmetic test_arithmetic(const char *name);
 /* The same type, shape and bits. */
 struct ulp_tensor;
 bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b);
+/* What freed memory holds from now on, where the C library can be told (glibc), and of new memory
+ * the complement; 0: what was there. */
+void test_fill_memory(int byte);
 /* An eager pool (base/machine/thread.h), for ulp_pool_free. */
 struct ulp_pool *test_pool(int thread_count);
 /* Fails the test with the library's message unless status is ULP_OK. */
