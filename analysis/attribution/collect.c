@@ -349,7 +349,7 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
         status = keep_value(attributor, lane, slot, value->held, reference,
                             attributor->wanted[slot], settled, error);
     if (status == ULP_OK && !lane->reason && main && attributor->wanted[slot] &&
-        value->held != value->entire)
+        value->held != value->entire && ulp_element_is_float(reference->element))
         status = keep_border(attributor, lane, slot, value, error);
     return status;
 }

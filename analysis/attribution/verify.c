@@ -34,10 +34,13 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
         const int slot = node->step->outputs[event->output_positions[o]];
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_format format;
-        if (node->block != plan->main || !trial->attributor->wanted[slot] || !value)
+        if (node->block != plan->main || !trial->attributor->wanted[slot] || !value ||
+            !trial->lane->errors[slot]) /* integers that are no amounts */
             continue;
         struct ulp_tensor stored;
-        status = ulp_lane_format(&trial->alone.plan->lanes[0], value->type, &format, error);
+        status = ulp_element_is_float(value->element)
+                     ? ulp_lane_format(&trial->alone.plan->lanes[0], value->type, &format, error)
+                     : ulp_format_find("fp64", &format, error); /* amounts are not rounded */
         if (status == ULP_OK)
             status = ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
                                          value->dims, error);

@@ -133,6 +133,26 @@ START_TEST(kept_nodes_leave_the_inputs)
 }
 END_TEST
 
+/* Integers that leave the graph have no errors, also behind a kernel and where types are declared;
+ * trials leave them out. */
+START_TEST(integers_that_leave_have_no_shares)
+{
+    static const char *const names[] = {"bf16,fuse=reduce", "fp16,fuse=pointwise", "fp16", "model"};
+    static const struct text_graph graph = {"x",
+                                            "y b_mask",
+                                            {NODE("Exp", "exp", "x", "a"),
+                                             NODE("Dropout", "drop", "a", "b b_mask"),
+                                             NODE("Tan", "tan", "b", "y")}};
+    struct ulp_audit audit;
+    struct ulp_error error;
+    lanes[1] = names[_i];
+    ck_ulp_ok(attribute(&graph, NULL, 0, 1, 2, &audit, &error), error);
+    lanes[1] = "fp16";
+    expect_whole(&audit);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 /* A random graph of elementwise nodes, with its last value and two others as outputs. */
 struct drawn {
     char inputs[6][8], outputs[6][8], left[24];
@@ -335,6 +355,7 @@ int main(void)
     tcase_add_test(tcase, overflows_are_fixed);
     tcase_add_test(tcase, overflows_that_are_fixed_say_why_they_have_no_shares);
     tcase_add_test(tcase, kept_nodes_leave_the_inputs);
+    tcase_add_loop_test(tcase, integers_that_leave_have_no_shares, 0, 4);
     tcase_add_loop_test(tcase, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tcase, a_file_changes_nothing);
     tcase_add_test(tcase, threads_change_nothing);
