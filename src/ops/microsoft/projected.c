@@ -199,9 +199,9 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
     const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
     struct ulp_attention a = {
         .query = &all,
-        .q = {p.batch, p.heads, p.length, size, p.length * width, size, width},
-        .k = {p.batch, p.heads, p.length, size, p.length * width, size, width},
-        .v = {p.batch, p.heads, p.length, v_size, p.length * width, v_size, width},
+        .q = {p.batch, p.heads, p.length, size, p.length * width, size, width, 0},
+        .k = {p.batch, p.heads, p.length, size, p.length * width, size, width, 0},
+        .v = {p.batch, p.heads, p.length, v_size, p.length * width, v_size, width, 0},
         .past = p.past,
         .mask = ulp_call_input(call, "attention_bias"),
         .left = -1,
