@@ -19,6 +19,7 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
     struct ulp_audit_node nodes[32] = {0};
     struct ulp_audit_output outputs[32] = {0};
     struct ulp_audit_lane lane = {.node_count = count, .nodes = nodes};
+    const struct ulp_audit audit = {0}; /* its arguments are in no options */
     struct ulp_text text = {0};
     lane.arithmetic = test_arithmetic(format);
     for (size_t n = 0; n < count; n++) {
@@ -35,7 +36,7 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
                                            .born = rows[n].born,
                                            .reads_overflow = rows[n].reads};
     }
-    ulp_report_hint(&lane, &text);
+    ulp_report_hint(&audit, &lane, &text);
     ck_assert(!text.failed);
     return text.data ? text.data : strdup("");
 }

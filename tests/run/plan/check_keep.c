@@ -70,7 +70,7 @@ static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp
     ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
     ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "one", &error), error);
-    const struct ulp_observer observers[] = {{&seen, expect_same, NULL},
+    const struct ulp_observer observers[] = {{.context = &seen, .node_done = expect_same},
                                              ulp_auditor_observer(auditor)};
     ck_ulp_ok(ulp_plan_run(plan, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &error),
               error);
