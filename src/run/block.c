@@ -205,8 +205,8 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
     for (size_t i = 0; i < step->output_count && status == ULP_OK && lane->trace; i++)
         if (step->outputs[i] >= 0)
             status = ulp_trace_remember(lane->trace, step->number, (int)i, &outputs[i], error);
-    for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
-        if (step->outputs[i] >= 0)
+    for (size_t i = 0; i < step->output_count; i++)
+        if (status == ULP_OK && step->outputs[i] >= 0)
             lane->values[step->outputs[i]] = outputs[i];
         else
             ulp_tensor_free(&outputs[i]);
