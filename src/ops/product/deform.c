@@ -148,10 +148,13 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
             names[used], {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
     for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
-        weights[a] = ulp_tensor_view_from(&taps[a / 2].weights, 2 * first + (size_t)(a % 2));
+        const struct ulp_taps *along = &taps[a / 2];
+        weights[a] = ulp_tensor_view_from(&along->weights, first * (size_t)along->point_step +
+                                                               (size_t)(a % 2 * along->tap_step));
         snprintf(names[used], sizeof *names, "w%d_%d", a / 2, a % 2);
-        operands[used] =
-            (struct ulp_named_operand){names[used], {.tensor = &weights[a], .position_stride = 2}};
+        operands[used] = (struct ulp_named_operand){names[used],
+                                                    {.tensor = &weights[a],
+                                                     .position_stride = along->point_step}};
     }
     if (status != ULP_OK)
         return status;
