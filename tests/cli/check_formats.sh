@@ -133,7 +133,7 @@ assert open('diff.md').read().startswith('**Accuracy: ')
 shown = ' '.join(open('audit.out').read().split())
 for lane in json.load(open('nan-among/report.json'))['lanes']:
     told = re.sub(r'^(?:fine|borderline|broken|not judged)(?: \(.*?\))?: ', '', lane['verdict'])
-    for part in re.split(r'[.;] ', told.split('. Try')[0]):
+    for part in re.split(r'[.;,] ', told.split('. Try')[0]):  # a headline goes on in a line of its own
         assert ' '.join(part.split()) in shown or ' is off by ' in part, part
 assert shown.startswith(f'{one["lanes"][0]["name"]}: ')
 

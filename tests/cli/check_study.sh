@@ -9,7 +9,7 @@ shows out "suffices for 0.01" "which setting is enough"
 shows out "significant bits" "trials"
 shows out "page: whole.html" "the page"
 [ -s err ] && fail "-q is not quiet"
-awk 'length > 100 && !/: / { exit 1 }' out || fail "a table of more than 100 columns"
+awk 'length > 100 && !/: / && !/^  do / { exit 1 }' out || fail "a table of more than 100 columns" # a proposed command is whole
 python3 - <<'END' || fail "whole.json, whole.csv"
 import csv, json, math
 study = json.load(open('whole.json'))
