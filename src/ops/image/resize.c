@@ -323,7 +323,7 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
             size_t o = i % to.size, outer = last ? 0 : i / to.size;
             int64_t at = ulp_clamp(taps->position[o * taps->count + t], 0, (int64_t)from.size - 1);
             x_offset[i] = ((int64_t)(outer * from.size) + at) * (int64_t)from.inner;
-            w_offset[i] = (int64_t)o * taps->point_step + (int64_t)t * taps->tap_step;
+            w_offset[i] = (int64_t)ulp_taps_place(taps, o, t);
         }
         snprintf(names, 24, "x%zu", t);
         snprintf(names + 24, 24, "w%zu", t);

@@ -209,11 +209,10 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
             if ((status = ulp_call_take(call, 48, 1, &name, error)) != ULP_OK)
                 break;
             snprintf(name, 48, "w%d_%zu", d, t);
-            const int64_t point = g->axes[d].point_step, tap = g->axes[d].tap_step;
-            weights[k] = ulp_elements_from(&g->axes[d].weights,
-                                           n * g->points * (size_t)point + t * (size_t)tap);
-            operands[g->combinations + (size_t)k] =
-                (struct ulp_named_operand){name, {.tensor = &weights[k], .position_stride = point}};
+            const struct ulp_taps *taps = &g->axes[d];
+            weights[k] = ulp_elements_from(&taps->weights, ulp_taps_place(taps, n * g->points, t));
+            operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
+                name, {.tensor = &weights[k], .position_stride = taps->point_step}};
         }
     const struct ulp_rows rows = {.row_count = channels, .row_length = g->points};
     const struct ulp_operand result = {.tensor = &to,

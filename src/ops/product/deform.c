@@ -149,8 +149,8 @@ static enum ulp_status fill_columns(struct ulp_call *call, const struct deform *
     }
     for (int a = 0; a < 2 * rank && status == ULP_OK; a++, used++) {
         const struct ulp_taps *along = &taps[a / 2];
-        weights[a] = ulp_tensor_view_from(&along->weights, first * (size_t)along->point_step +
-                                                               (size_t)(a % 2 * along->tap_step));
+        weights[a] =
+            ulp_tensor_view_from(&along->weights, ulp_taps_place(along, first, (size_t)(a % 2)));
         snprintf(names[used], sizeof *names, "w%d_%d", a / 2, a % 2);
         operands[used] = (struct ulp_named_operand){names[used],
                                                     {.tensor = &weights[a],

@@ -18,13 +18,17 @@ enum ulp_status ulp_coordinate_arithmetic(const struct ulp_call *call, struct ul
 enum ulp_kernel { ULP_KERNEL_LINEAR, ULP_KERNEL_CUBIC };
 
 /* Elements around coordinates: tap t of coordinate p is element position[p * count + t] of the axis
- * (which may lie outside it), and counts weights[p * point_step + t * tap_step]. */
+ * (which may lie outside it), and counts weights[ulp_taps_place]. */
 struct ulp_taps {
     size_t coordinate_count, count;
     int64_t *position;
     struct ulp_tensor weights;
     int64_t point_step, tap_step; /* one of them is 1: what is read side by side */
 };
+static inline size_t ulp_taps_place(const struct ulp_taps *taps, size_t point, size_t tap)
+{
+    return point * (size_t)taps->point_step + tap * (size_t)taps->tap_step;
+}
 struct ulp_tap_options {
     enum ulp_kernel kernel;
     double cubic_a; /* of the cubic kernel: exact */

@@ -116,8 +116,8 @@ enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t byt
 /* The number that the first of `count` elements is a name of, where the next ones name those after
  * it; or ULP_NO_NUMBER. */
 size_t ulp_names_in_order(const double *names, size_t count);
-/* trace_settle.c. Compute the gates that are pending and give numbers before `end`: most derivatives do not depend
- * on them. */
+/* trace_settle.c. Compute the gates that are pending and give numbers before `end`: most
+ * derivatives do not depend on them. */
 enum ulp_status ulp_trace_settle(struct ulp_trace *trace, size_t end, struct ulp_error *error);
 /* A formula's gate now, on its operands as numbers. */
 enum ulp_status ulp_gate_run(struct ulp_trace *trace, struct ulp_trace_gate *gate,
