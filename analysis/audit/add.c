@@ -10,6 +10,7 @@
 #include "analysis/audit/part.h"
 #include "analysis/audit/place.h"
 #include "analysis/measure/judged.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 
@@ -32,8 +33,7 @@ static enum ulp_status add_divergence(const struct ulp_audit *audit,
         return ULP_OK;
     if (!output->divergence) {
         output->divergence = ulp_arena_take(audit->memory, 1, sizeof *output->divergence);
-        if (!output->divergence)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(output->divergence, error));
         *output->divergence = *from;
         return ULP_OK;
     }
@@ -57,8 +57,7 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
                               node->name);
     node->outputs = ulp_arena_take(audit->memory, from->output_count + 1, sizeof *node->outputs);
     *sampled = ulp_arena_take(auditor->arena, from->output_count + 1, sizeof **sampled);
-    if (!node->outputs || !*sampled)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(node->outputs && *sampled, error));
     node->output_count = from->output_count;
     for (size_t o = 0; o < from->output_count; o++) {
         struct ulp_audit_output *output = &node->outputs[o];
@@ -84,11 +83,9 @@ static enum ulp_status add_output(struct ulp_auditor *auditor, size_t l,
         round.views[v] = *ulp_view_get(from, v);
     output->unpaired |= from->unpaired;
     ulp_judged_add(&output->judged, &from->judged);
-    enum ulp_status status = add_divergence(&auditor->audit, output, from->divergence, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o],
-                                       &round, error);
-    return status;
+    ULP_TRY(add_divergence(&auditor->audit, output, from->divergence, error));
+    return ulp_auditor_add_round(auditor, output, &auditor->sampled[l][node->index][o], &round,
+                                 error);
 }
 
 /* Its results are there already. */
@@ -146,8 +143,7 @@ static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_
         shares->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *shares->nodes);
         shares->output =
             one->output_count ? copy_text(audit, one->outputs[o].output) : copy_text(audit, "");
-        if (!shares->nodes || !shares->output)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(shares->nodes && shares->output, error));
     }
     return ULP_OK;
 }
@@ -162,11 +158,11 @@ static enum ulp_status add_shares(const struct ulp_audit *audit, struct ulp_audi
                                      .worst = one->worst,
                                      .inputs = one->inputs,
                                      .decisions = one->decisions};
-    enum ulp_status status = prepare_shares(audit, lane, one, error);
-    for (size_t o = 0; o < to->output_count && status == ULP_OK; o++)
+    ULP_TRY(prepare_shares(audit, lane, one, error));
+    for (size_t o = 0; o < to->output_count; o++)
         ulp_shares_add(&to->outputs[o], &one->outputs[o], lane->node_count);
-    if (status != ULP_OK || to->output_count)
-        return status;
+    if (to->output_count)
+        return ULP_OK;
     if (!(only.nodes = calloc(lane->node_count + 1, sizeof *only.nodes)))
         return ulp_out_of_memory(error);
     for (size_t n = 0; n < lane->node_count; n++)
@@ -189,8 +185,7 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
         return ulp_out_of_memory(error);
     if (one->verified_count && !to->verified_count) {
         to->verified = ulp_arena_take(audit->memory, one->verified_count, sizeof *to->verified);
-        if (!to->verified)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(to->verified, error));
         memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
         to->verified_count = one->verified_count;
         if (one->verified_output && !(to->verified_output = copy_text(audit, one->verified_output)))
@@ -207,7 +202,7 @@ static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
 {
     struct ulp_audit_lane *lane = &auditor->audit.lanes[l];
     ptrdiff_t *overflows = calloc(from->overflow_count + 1, sizeof *overflows);
-    enum ulp_status status = overflows ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(overflows, error);
     if (status == ULP_OK)
         ulp_audit_overflow_add(lane, from, overflows);
     for (size_t n = 0; n < lane->node_count && status == ULP_OK; n++)
@@ -264,10 +259,11 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit *audit = &auditor->audit;
     for (size_t i = 0; i < from->nonfinite_input_count; i++) {
         char *name = copy_text(audit, from->nonfinite_inputs[i].name);
-        if (!name ||
-            !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
-                           &auditor->given.capacity, sizeof *audit->nonfinite_inputs))
-            return ulp_out_of_memory(error);
+        ULP_TRY(
+            ulp_taken(name && ulp_plan_grow(audit->memory, &audit->nonfinite_inputs,
+                                            audit->nonfinite_input_count, &auditor->given.capacity,
+                                            sizeof *audit->nonfinite_inputs),
+                      error));
         audit->nonfinite_inputs[audit->nonfinite_input_count++] =
             (struct ulp_audit_input){.name = name,
                                      .sample = auditor->sample,
@@ -329,12 +325,9 @@ enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *by
     const struct ulp_audit *audit = &auditor->audit;
     struct ulp_audit sample;
     struct ulp_arena *arena;
-    enum ulp_status status =
-        ulp_arena_create(&arena, ulp_model_budget(auditor->plan->model), error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_part_decode(&sample, bytes, count, audit->lane_count, audit->lanes[0].node_count,
-                             arena, error);
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(auditor->plan->model), error));
+    enum ulp_status status = ulp_part_decode(&sample, bytes, count, audit->lane_count,
+                                             audit->lanes[0].node_count, arena, error);
     if (status == ULP_OK && !is_alike(audit, &sample))
         status = ulp_fail(error, ULP_ERROR_INPUT, "holds figures of another model");
     if (status == ULP_OK)

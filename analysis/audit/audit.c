@@ -32,8 +32,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
                                     .first_decided = -1,
                                     .qdq_divergence = {.other = -1, .first = -1, .first_step = -1}};
     lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
-    if (!lane->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->nodes, error));
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
@@ -47,12 +46,10 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
                                : copy_text(audit, ulp_plan_node_name(plan, n));
         node->op =
             index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
-        if (!node->name || !node->op)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(node->name && node->op, error));
     }
-    enum ulp_status status = ulp_mixed_prepare(lane, plan, index, audit->memory, error);
-    return status == ULP_OK ? ulp_audit_overflow_prepare(lane, plan, index, audit->memory, error)
-                            : status;
+    ULP_TRY(ulp_mixed_prepare(lane, plan, index, audit->memory, error));
+    return ulp_audit_overflow_prepare(lane, plan, index, audit->memory, error);
 }
 
 static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
@@ -61,13 +58,9 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct ulp_audit *audit = &auditor->audit;
     const size_t lanes = plan->lane_count - 1, nodes = ulp_plan_node_count(plan) + 1;
-    enum ulp_status status = ulp_auditor_threads(auditor, 1, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&auditor->arena, budget, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&audit->memory, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_auditor_threads(auditor, 1, error));
+    ULP_TRY(ulp_arena_create(&auditor->arena, budget, error));
+    ULP_TRY(ulp_arena_create(&audit->memory, budget, error));
     audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
     audit->model_path = copy_text(audit, ulp_model_path(plan->model));
     audit->arguments = ulp_model_words(audit->memory, plan->model);
@@ -78,32 +71,26 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     if (plan->written.apart) {
         audit->attention_apart = copy_text(audit, plan->written.node);
         audit->attention_why = copy_text(audit, plan->written.why);
-        if (!audit->attention_apart || !audit->attention_why)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(audit->attention_apart && audit->attention_why, error));
     }
     audit->opset = ulp_model_opset(plan->model, "");
     auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
     auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
-    if (!audit->lanes || !audit->model_path || !audit->arguments || !audit->reference ||
-        !auditor->taints || !auditor->sampled)
-        return ulp_out_of_memory(error);
-    for (audit->lane_count = 0; audit->lane_count < lanes && status == ULP_OK;
-         audit->lane_count++) {
+    ULP_TRY(ulp_taken(audit->lanes && audit->model_path && audit->arguments && audit->reference &&
+                          auditor->taints && auditor->sampled,
+                      error));
+    for (audit->lane_count = 0; audit->lane_count < lanes; audit->lane_count++) {
         const size_t l = audit->lane_count;
         auditor->taints[l].budget = budget;
         auditor->sampled[l] = ulp_arena_take(auditor->arena, nodes, sizeof **auditor->sampled);
-        status = auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
-                                     : ulp_out_of_memory(error);
+        ULP_TRY(auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
+                                    : ulp_out_of_memory(error));
     }
-    if (status == ULP_OK)
-        status = ulp_places_make(plan, audit->memory, &audit->places, error);
-    if (status == ULP_OK)
-        audit->place_count = ulp_plan_node_count(plan);
-    if (status == ULP_OK)
-        status = ulp_given_create(&auditor->given, plan, error);
-    if (status == ULP_OK)
-        ulp_qdq_divergence_prepare(audit);
-    return status;
+    ULP_TRY(ulp_places_make(plan, audit->memory, &audit->places, error));
+    audit->place_count = ulp_plan_node_count(plan);
+    ULP_TRY(ulp_given_create(&auditor->given, plan, error));
+    ulp_qdq_divergence_prepare(audit);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
@@ -115,8 +102,7 @@ enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_audit
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "an audit needs a reference and at least one arithmetic");
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
-    if (!auditor)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(auditor, error));
     auditor->plan = plan;
     enum ulp_status status = prepare(auditor, error);
     if (status == ULP_OK)
@@ -131,10 +117,9 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
 {
     ULP_ENTER_ENVIRONMENT;
     ulp_pool_free(auditor->pool);
-    enum ulp_status status = ulp_pool_create(&auditor->pool, thread_count, error);
-    if (status == ULP_OK)
-        ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->plan->model));
-    return status;
+    ULP_TRY(ulp_pool_create(&auditor->pool, thread_count, error));
+    ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->plan->model));
+    return ULP_OK;
 }
 
 static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
@@ -163,9 +148,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_audit *audit = &auditor->audit;
-    enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_auditor_keep_samples(auditor, error));
     if (!ulp_plan_grow(audit->memory, &audit->sample_names, audit->sample_count,
                        &auditor->sample_capacity, sizeof *audit->sample_names) ||
         !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
@@ -183,7 +166,7 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 {
     auditor->audit.reference_model = copy_text(&auditor->audit, path);
     auditor->truth = truth;
-    return auditor->audit.reference_model ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(auditor->audit.reference_model, error);
 }
 
 /* How many node outputs have a partner: the same in every lane. */
@@ -216,14 +199,12 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
 {
     size_t count = plan->main->output_count;
     lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
-    if (!lane->outputs.outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->outputs.outputs, error));
     for (size_t i = 0; i < count; i++) {
         struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
         if (!from)
             continue;
-        if (!ulp_audit_grade(audit, from))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(ulp_audit_grade(audit, from), error));
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
         if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))

@@ -1,4 +1,5 @@
 /* Lanes with kept nodes: their arithmetics and borders in the audit. */
+#include "base/error.h"
 #include "analysis/audit/audit_mixed.h"
 
 #include <string.h>
@@ -45,8 +46,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
                                     struct ulp_arena *memory, struct ulp_error *error)
 {
     lane->borders = ulp_arena_take(memory, count + 1, sizeof *lane->borders);
-    if (!lane->borders)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->borders, error));
     for (size_t b = 0; b < count; b++) {
         const struct ulp_border *from = &borders[b];
         lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_text(memory, from->value,
@@ -57,8 +57,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
                                                      .first_reader = from->first_reader,
                                                      .reader_count = from->reader_count,
                                                      .elements = from->elements};
-        if (!lane->borders[b].value)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(lane->borders[b].value, error));
     }
     lane->border_count = count;
     return ULP_OK;
@@ -74,8 +73,7 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
     lane->name = ulp_arena_text(memory, name, strlen(name));
     lane->kept_count = mix->count - 1;
     lane->kept = ulp_arena_take(memory, mix->count, sizeof *lane->kept);
-    if (!lane->name || !lane->kept)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->name && lane->kept, error));
     memcpy(lane->kept, mix->items + 1, lane->kept_count * sizeof *lane->kept);
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].kept = (ptrdiff_t)ulp_mix_index(mix, n) - 1;

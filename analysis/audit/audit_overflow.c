@@ -1,4 +1,5 @@
 /* Following overflows through the graph: which results come from one, and where it ends. */
+#include "base/error.h"
 #include "analysis/audit/audit_overflow.h"
 
 #include <string.h>
@@ -22,8 +23,7 @@ static enum ulp_status copy_constant(struct ulp_audit_lane *lane,
                                     .largest = from->largest,
                                     .first_reader = from->readers[0],
                                     .reader_count = from->reader_count};
-    if (!to->name || !to->in)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(to->name && to->in, error));
     for (size_t r = 0; r < from->reader_count; r++) {
         struct ulp_audit_node *node = &lane->nodes[from->readers[r]];
         if (node->constant < 0 && from->overflowed)
@@ -40,11 +40,10 @@ enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const st
     struct ulp_changed_constants constants;
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].constant = lane->nodes[n].overflow = -1;
-    enum ulp_status status = ulp_plan_constants(plan, index, &constants, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_plan_constants(plan, index, &constants, error));
     lane->constants = ulp_arena_take(memory, constants.count + 1, sizeof *lane->constants);
     lane->overflows = ulp_arena_take(memory, lane->node_count + 1, sizeof *lane->overflows);
+    enum ulp_status status = ULP_OK;
     if (!lane->constants || !lane->overflows)
         status = ulp_out_of_memory(error);
     for (size_t c = 0; c < constants.count && status == ULP_OK; c++)

@@ -68,12 +68,10 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
         return ULP_OK;
     const enum ulp_task task =
         auditor->task ? auditor->task : ulp_audit_task(auditor->plan, (size_t)index, truth);
-    const enum ulp_status status =
-        ulp_judged_measure(value, truth, task, amounts || event->quantizes,
-                           ulp_model_budget(auditor->plan->model), &judged, error);
-    if (status == ULP_OK)
-        ulp_judged_add(&output->judged, &judged);
-    return status;
+    ULP_TRY(ulp_judged_measure(value, truth, task, amounts || event->quantizes,
+                               ulp_model_budget(auditor->plan->model), &judged, error));
+    ulp_judged_add(&output->judged, &judged);
+    return ULP_OK;
 }
 
 /* ---- of all samples ---- */

@@ -63,8 +63,7 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
         double digits = agreeing_digits(&metrics, twice, format);
         if (digits < certificate->node_digits) {
             char *name = strdup(event->name);
-            if (!name)
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(name, error));
             free(certificate->node);
             certificate->node = name;
             certificate->node_digits = digits;
@@ -95,11 +94,8 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     struct ulp_arithmetic lanes[2] = {[1] = *reference};
     char name[32];
     snprintf(name, sizeof name, "mpfr:%d", 2 * reference->storage.precision);
-    enum ulp_status status = ulp_certify_check(reference, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find(name, &lanes[0], error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_certify_check(reference, error));
+    ULP_TRY(ulp_arithmetic_find(name, &lanes[0], error));
     if (!certificate->given)
         certificate->node_digits = certificate->output_digits =
             reference->storage.precision * ulp_math_log10(2);
@@ -111,7 +107,7 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     struct ulp_run_options run_options = *options;
     struct ulp_plan *plan = NULL;
     run_options.audit = false;
-    status = ulp_pool_create(&comparison.pool, options->thread_count, error);
+    enum ulp_status status = ulp_pool_create(&comparison.pool, options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(comparison.pool, ulp_model_budget(model));
         status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);

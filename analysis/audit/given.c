@@ -17,10 +17,10 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
     if (!count)
         return ULP_OK;
     char *copy = ulp_arena_text(audit->memory, name, strlen(name));
-    if (!copy ||
-        !ulp_plan_grow(audit->memory, &audit->nonfinite_inputs, audit->nonfinite_input_count,
-                       &given->capacity, sizeof *audit->nonfinite_inputs))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(copy && ulp_plan_grow(audit->memory, &audit->nonfinite_inputs,
+                                            audit->nonfinite_input_count, &given->capacity,
+                                            sizeof *audit->nonfinite_inputs),
+                      error));
     audit->nonfinite_inputs[audit->nonfinite_input_count++] =
         (struct ulp_audit_input){.name = copy, .sample = sample, .count = count};
     return ULP_OK;
@@ -59,14 +59,13 @@ void ulp_given_start(struct ulp_given *given)
 enum ulp_status ulp_given_look(struct ulp_given *given, struct ulp_audit *audit, size_t sample,
                                const struct ulp_event *event, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < event->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < event->input_count; i++) {
         const char *name = event->input_names[i];
         const int number = event->inputs[i].entire ? ulp_names_find(&given->names, name) : -1;
         if (number < 0 || given->seen[number])
             continue;
         given->seen[number] = true;
-        status = look_at_input(given, audit, name, sample, event->inputs[i].entire, error);
+        ULP_TRY(look_at_input(given, audit, name, sample, event->inputs[i].entire, error));
     }
-    return status;
+    return ULP_OK;
 }

@@ -13,6 +13,7 @@
 #include "analysis/audit/zero.h"
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 #include "ops/operator.h"
 #include "run/lane.h"
@@ -39,16 +40,14 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
     const size_t room = event->output_count ? event->output_count : 1;
     node->outputs = ulp_arena_take(audit->memory, room, sizeof *node->outputs);
     *sampled = ulp_arena_take(auditor->arena, room, sizeof **sampled);
-    if (!node->outputs || !*sampled)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(node->outputs && *sampled, error));
     node->output_count = event->output_count;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;
         struct ulp_audit_output *output = &node->outputs[o];
         output->name =
             ulp_arena_text(audit->memory, event->output_names[o], strlen(event->output_names[o]));
-        if (!output->name)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(output->name, error));
         output->type = tensor->type;
         output->rank = tensor->rank;
         memcpy(output->dims, tensor->dims, sizeof output->dims);
@@ -365,14 +364,11 @@ static enum ulp_status follow_output(struct ulp_auditor *auditor, const struct u
     const struct ulp_tensor *value = event->values[(l + 1) * event->output_count + o].entire,
                             *truth = find_truth(auditor, event, o);
     struct ulp_format format = event->arithmetics[l + 1].storage;
-    enum ulp_status status = ULP_OK;
     if (!value || !truth || o >= node->output_count || !node->outputs[o].divergence)
         return ULP_OK;
     if (ulp_type_is_float(value->type))
-        status = ulp_lane_format(&event->arithmetics[l + 1], value->type, &format, error);
-    return status == ULP_OK ? ulp_divergence_follow(&node->outputs[o], value, truth, &format,
-                                                    auditor->pool, error)
-                            : status;
+        ULP_TRY(ulp_lane_format(&event->arithmetics[l + 1], value->type, &format, error));
+    return ulp_divergence_follow(&node->outputs[o], value, truth, &format, auditor->pool, error);
 }
 
 static enum ulp_status follow_node(void *context, const struct ulp_event *event,
@@ -380,11 +376,10 @@ static enum ulp_status follow_node(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
-    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
-        for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
-            status = follow_output(auditor, event, l, o, error);
-    return status;
+        for (size_t o = 0; o < event->output_count; o++)
+            ULP_TRY(follow_output(auditor, event, l, o, error));
+    return ULP_OK;
 }
 
 struct ulp_observer ulp_auditor_follower(struct ulp_auditor *auditor)

@@ -84,8 +84,7 @@ enum ulp_status ulp_part_decode(struct ulp_audit *out, const void *bytes, size_t
                               .index_count = node_count};
     *out = (struct ulp_audit){0};
     ulp_code_struct(&coder, &ulp_struct_audit, out);
-    if (coder.no_memory)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(!coder.no_memory, error));
     return coder.wrong || coder.at != coder.end || !is_sound(out, lane_count, node_count)
                ? ulp_fail(error, ULP_ERROR_INPUT,
                           "does not hold the figures of a sample of this model in %zu arithmetics",

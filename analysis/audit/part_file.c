@@ -168,10 +168,8 @@ enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
     *count = 0;
     if (found)
         *found = NULL;
-    enum ulp_status status = ulp_file_read(path, FILE_MAX, NULL, &file, &length, error);
-    if (status != ULP_OK)
-        return status;
-    status = check_file(path, file, length, error);
+    ULP_TRY(ulp_file_read(path, FILE_MAX, NULL, &file, &length, error));
+    enum ulp_status status = check_file(path, file, length, error);
     if (status == ULP_OK && !copy_halves(file, length, &own, bytes, count))
         status = ulp_fail_memory(error, "%s: out of memory", path);
     ulp_free(file);
@@ -193,12 +191,11 @@ enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *o
                                       struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ulp_model_check_file(model, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_model_check_file(model, error));
     unsigned char *block = malloc(BLOCK_BYTES);
     FILE *file = fopen(model->path, "rb");
     uint64_t hash = HASH_START;
+    enum ulp_status status = ULP_OK;
     if (!block)
         status = ulp_out_of_memory(error);
     else if (!file)

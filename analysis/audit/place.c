@@ -107,24 +107,22 @@ enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event 
                                 const struct ulp_exponents *counts, struct ulp_error *error)
 {
     struct ulp_place *place = &audit->places[event->index];
-    const enum ulp_status status = prepare_histograms(audit, place, event->output_count, error);
-    return status == ULP_OK ? ulp_histogram_add(&place->histograms[o], counts, audit->memory, error)
-                            : status;
+    ULP_TRY(prepare_histograms(audit, place, event->output_count, error));
+    return ulp_histogram_add(&place->histograms[o], counts, audit->memory, error);
 }
 
 enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
                                struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < sample->place_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < sample->place_count; n++) {
         const struct ulp_place *from = &sample->places[n];
         struct ulp_place *place = &audit->places[n];
         if (!from->histograms)
             continue;
-        status = prepare_histograms(audit, place, from->output_count, error);
-        for (size_t o = 0; o < from->output_count && status == ULP_OK; o++)
-            status = ulp_histogram_join(&place->histograms[o], &from->histograms[o], audit->memory,
-                                        error);
+        ULP_TRY(prepare_histograms(audit, place, from->output_count, error));
+        for (size_t o = 0; o < from->output_count; o++)
+            ULP_TRY(ulp_histogram_join(&place->histograms[o], &from->histograms[o], audit->memory,
+                                       error));
     }
-    return status;
+    return ULP_OK;
 }

@@ -39,8 +39,7 @@ enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **o
 {
     struct ulp_truth *truth = calloc(1, sizeof *truth);
     *out = NULL;
-    if (!truth)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(truth, error));
     truth->budget = truth->numbers.budget = budget;
     enum ulp_status status = ulp_arena_create(&truth->arena, budget, error);
     if (status == ULP_OK)
@@ -75,14 +74,11 @@ void ulp_truth_free(struct ulp_truth *truth)
 enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, const char *original,
                                struct ulp_error *error)
 {
-    enum ulp_status status = ulp_grow(&truth->pairs, truth->pair_count, &truth->pair_capacity,
-                                      sizeof *truth->pairs, truth->budget, "pairs", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&truth->pairs, truth->pair_count, &truth->pair_capacity, sizeof *truth->pairs,
+                     truth->budget, "pairs", error));
     const struct pair pair = {.audited = ulp_arena_text(truth->arena, audited, strlen(audited)),
                               .original = ulp_arena_text(truth->arena, original, strlen(original))};
-    if (!pair.audited || !pair.original)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pair.audited && pair.original, error));
     truth->pairs[truth->pair_count++] = pair;
     return ULP_OK;
 }
@@ -108,15 +104,13 @@ static int number_name(struct ulp_truth *truth, const char *name)
 static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t execution,
                             const struct ulp_tensor *value, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_grow(&truth->kept, truth->kept_count, &truth->kept_capacity,
-                                      sizeof *truth->kept, truth->budget, "kept values", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&truth->kept, truth->kept_count, &truth->kept_capacity, sizeof *truth->kept,
+                     truth->budget, "kept values", error));
     const int number = number_name(truth, name);
     if (number < 0)
         return ulp_out_of_memory(error);
     struct kept *kept = &truth->kept[truth->kept_count];
-    status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
+    enum ulp_status status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "keeping the reference model's %s", name);
     kept->execution = execution;
@@ -135,14 +129,13 @@ static enum ulp_status keep_outputs(void *context, const struct ulp_event *event
                                     struct ulp_error *error)
 {
     struct ulp_truth *truth = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < event->output_count; o++) {
         ulp_truth_note(truth, event->output_names[o]);
         if (event->values[o].entire)
-            status = keep(truth, event->output_names[o], event->execution, event->values[o].entire,
-                          error);
+            ULP_TRY(keep(truth, event->output_names[o], event->execution, event->values[o].entire,
+                         error));
     }
-    return status;
+    return ULP_OK;
 }
 
 struct ulp_observer ulp_truth_observer(struct ulp_truth *truth)

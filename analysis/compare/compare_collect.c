@@ -63,8 +63,7 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
 {
     if (!members->kinds)
         members->kinds = ulp_arena_take(comparing->arena, work->count, sizeof *members->kinds);
-    if (!members->kinds)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(members->kinds, error));
     for (size_t i = 0; i < work->count; i++) {
         const unsigned kind = ulp_value_kind(ulp_tensor_get(value, i));
         if (kind != ULP_VALUE_FINITE || !isfinite(work->reference[i]))
@@ -102,11 +101,11 @@ static enum ulp_status liken(struct ulp_tensor *out, const struct ulp_tensor *re
         memcpy(out->dims, like->dims, sizeof out->dims);
         return ULP_OK;
     }
-    enum ulp_status status =
-        ulp_tensor_create(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, like->rank, like->dims, error);
-    for (size_t i = 0; i < recorded->count && status == ULP_OK; i++)
+    ULP_TRY(
+        ulp_tensor_create(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, like->rank, like->dims, error));
+    for (size_t i = 0; i < recorded->count; i++)
         ((double *)out->data)[i] = ulp_tensor_get(recorded, i);
-    return status;
+    return ULP_OK;
 }
 
 /* The largest scale of a DequantizeLinear, when it is a constant; else 0. */
@@ -150,19 +149,15 @@ static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,
     work->order = comparing->told++;
     work->count = reference->count;
     void *values;
-    enum ulp_status status =
-        ulp_allocate(&values, reference->count, sizeof *work->reference,
-                     ulp_comparing_budget(comparing), "the reference's values", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&values, reference->count, sizeof *work->reference,
+                         ulp_comparing_budget(comparing), "the reference's values", error));
     work->reference = values;
     if (event) {
         work->floor = find_floor(comparing, event);
         tensor->index = (ptrdiff_t)event->index;
         tensor->node = ulp_comparing_text(comparing, event->name);
         tensor->op = ulp_comparing_text(comparing, event->op);
-        if (!tensor->node || !tensor->op)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(tensor->node && tensor->op, error));
     }
     for (size_t i = 0; i < reference->count; i++)
         work->reference[i] = ulp_tensor_get(reference, i);
@@ -189,16 +184,13 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
         return ULP_OK;
     const enum ulp_task asked = comparing->options->task,
                         task = asked ? asked : ulp_audit_task(comparing->plan, o, reference);
-    const enum ulp_status status =
-        ulp_judged_measure(recorded, reference, task, !value->truth.diverged,
-                           ulp_comparing_budget(comparing), judged, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_judged_measure(recorded, reference, task, !value->truth.diverged,
+                               ulp_comparing_budget(comparing), judged, error));
     judged->sqnr_db = value->truth.sqnr_db;
     judged->grade = ulp_judged_grade(judged, &text);
     judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
     ulp_text_free(&text);
-    return judged->text ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(judged->text, error);
 }
 
 /* Recorded - reference, and recorded - what each arithmetic gives; given[a] may be NULL. */
@@ -210,40 +202,33 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
 {
     struct ulp_compared_value *value = &comparing->out->tensors[number].values[file];
     struct ulp_format format = comparing->options->arithmetics[0].storage;
-    enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(reference->type))
-        status =
-            ulp_lane_format(&comparing->options->arithmetics[0], reference->type, &format, error);
-    if (status == ULP_OK)
-        status = ulp_metrics_measure_on(recorded, reference, &format, comparing->pool,
-                                        &value->truth, error);
-    if (status == ULP_OK)
-        status = judge_recorded(comparing, comparing->out->tensors[number].name, recorded,
-                                reference, value, error);
-    for (size_t a = 0; a < comparing->out->arithmetic_count && status == ULP_OK; a++)
+        ULP_TRY(
+            ulp_lane_format(&comparing->options->arithmetics[0], reference->type, &format, error));
+    ULP_TRY(ulp_metrics_measure_on(recorded, reference, &format, comparing->pool, &value->truth,
+                                   error));
+    ULP_TRY(judge_recorded(comparing, comparing->out->tensors[number].name, recorded, reference,
+                           value, error));
+    for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
         if (given[a] && ulp_tensor_same_shape(given[a], reference))
-            status = ulp_metrics_measure_on(recorded, given[a], &format, comparing->pool,
-                                            &value->arithmetics[a], error);
-    if (status != ULP_OK || !ulp_element_is_float(recorded->element) ||
-        ulp_type_rows[recorded->type].format == NULL)
-        return status;
-    status = ulp_format_find(ulp_type_rows[recorded->type].format, &format, error);
-    if (status != ULP_OK || !ulp_element_is_float(reference->element))
-        return status;
+            ULP_TRY(ulp_metrics_measure_on(recorded, given[a], &format, comparing->pool,
+                                           &value->arithmetics[a], error));
+    if (!ulp_element_is_float(recorded->element) || ulp_type_rows[recorded->type].format == NULL)
+        return ULP_OK;
+    ULP_TRY(ulp_format_find(ulp_type_rows[recorded->type].format, &format, error));
+    if (!ulp_element_is_float(reference->element))
+        return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];
     struct ulp_metrics wide;
     struct ulp_tensor doubles;
-    status = ulp_tensor_wrap(&doubles, ULP_TYPE_DOUBLE, reference->rank, reference->dims,
-                             work->reference, error);
-    if (status == ULP_OK)
-        status =
-            ulp_metrics_measure_on(&doubles, reference, &format, comparing->pool, &wide, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_wrap(&doubles, ULP_TYPE_DOUBLE, reference->rank, reference->dims,
+                            work->reference, error));
+    ULP_TRY(ulp_metrics_measure_on(&doubles, reference, &format, comparing->pool, &wide, error));
     const struct ulp_error_size of_doubles = size_of(&wide); /* no recording has more bits */
     work->stored[file] = rounding_error(work->reference, work->count, &format);
     work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
     work->stored[file].max_abs += of_doubles.max_abs;
+    enum ulp_status status = ULP_OK;
     return status;
 }
 
@@ -254,7 +239,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
     const size_t files = comparing->recording_count;
     struct ulp_compared_tensor *tensor = &comparing->out->tensors[number];
     struct ulp_tensor *alike = ulp_arena_take(comparing->arena, files, sizeof *alike);
-    enum ulp_status status = alike ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(alike, error);
     for (size_t f = 0; f < files && status == ULP_OK; f++) {
         const struct ulp_tensor *recorded = comparing->work[number].recorded[f];
         if (!recorded)
@@ -375,13 +360,12 @@ static enum ulp_status collect_node(void *context, const struct ulp_event *event
 {
     ULP_ENTER_ENVIRONMENT;
     const struct collecting *collecting = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t a = 0; a < collecting->comparing->out->arithmetic_count && status == ULP_OK; a++)
-        status = ulp_decisions_follow(collecting->comparing, a, event, collecting->lanes[a],
-                                      collecting->lanes[a + 1], a == 0, error);
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
-        status = measure_output(collecting, event, o, error);
-    return status;
+    for (size_t a = 0; a < collecting->comparing->out->arithmetic_count; a++)
+        ULP_TRY(ulp_decisions_follow(collecting->comparing, a, event, collecting->lanes[a],
+                                     collecting->lanes[a + 1], a == 0, error));
+    for (size_t o = 0; o < event->output_count; o++)
+        ULP_TRY(measure_output(collecting, event, o, error));
+    return ULP_OK;
 }
 
 /* An input: its reference is what was given, and an arithmetic's error is that of rounding it. */
@@ -390,32 +374,28 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
 {
     const size_t lanes = comparing->out->arithmetic_count;
     const struct ulp_tensor **none = ulp_arena_take(comparing->arena, lanes, sizeof *none);
-    enum ulp_status status =
-        none ? describe(comparing, number, NULL, given, error) : ulp_out_of_memory(error);
+    ULP_TRY(none ? describe(comparing, number, NULL, given, error) : ulp_out_of_memory(error));
     struct ulp_compared_work *work = &comparing->work[number];
-    for (size_t a = 0; a < lanes && ulp_type_is_float(given->type) && status == ULP_OK; a++) {
+    for (size_t a = 0; a < lanes && ulp_type_is_float(given->type); a++) {
         struct ulp_format format;
-        status = ulp_lane_format(&comparing->options->arithmetics[a], given->type, &format, error);
-        if (status == ULP_OK && format.carrier != ULP_CARRIER_MPFR)
+        ULP_TRY(ulp_lane_format(&comparing->options->arithmetics[a], given->type, &format, error));
+        if (format.carrier != ULP_CARRIER_MPFR)
             work->members[a].actual = rounding_error(work->reference, work->count, &format);
     }
-    if (status == ULP_OK)
-        status = measure_files(comparing, number, given, none, error);
-    return status;
+    return measure_files(comparing, number, given, none, error);
 }
 
 static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     const struct ulp_block *block = comparing->plan->main;
-    for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < block->input_count; i++) {
         const char *name = block->slots[block->inputs[i]].name;
         const ptrdiff_t number = ulp_compared_find(comparing, name, 0);
         const struct ulp_tensor *given = ulp_tensor_set_find(comparing->inputs, name);
         if (number >= 0 && given)
-            status = collect_input(comparing, (size_t)number, given, error);
+            ULP_TRY(collect_input(comparing, (size_t)number, given, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Reference, then of each arithmetic itself and, of those asked about, its schedules; first[a] is
@@ -455,29 +435,20 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
                                                   .keeps = keeps,
                                                   .groups = options->groups ? groups : NULL};
-    enum ulp_status status = lanes && keeps && groups && first ? ULP_OK : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(comparing->model, lanes,
-                                 make_lanes(options, comparing->asked, lanes, keeps, groups, first),
-                                 &plan_options, &comparing->plan, error);
-    if (status == ULP_OK)
-        status = ulp_places_make(comparing->plan, comparing->out->memory, &comparing->out->places,
-                                 error);
-    if (status == ULP_OK)
-        comparing->out->place_count = comparing->plan->node_count;
-    if (status == ULP_OK)
-        status = ulp_compare_match(comparing, error);
-    if (status == ULP_OK)
-        status = collect_inputs(comparing, error);
-    if (status == ULP_OK) {
-        const struct ulp_observer observers[] = {{.context = &collecting,
-                                                  .node_done = collect_node},
-                                                 options->progress ? *options->progress
-                                                                   : (struct ulp_observer){0}};
-        const struct ulp_run_options run = {.thread_count = options->thread_count};
-        ulp_comparing_begins(comparing);
-        status = ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
-                              options->progress ? 2 : 1, NULL, NULL, error);
-    }
-    return status;
+    ULP_TRY(lanes && keeps && groups && first ? ULP_OK : ulp_out_of_memory(error));
+    ULP_TRY(ulp_plan_create(comparing->model, lanes,
+                            make_lanes(options, comparing->asked, lanes, keeps, groups, first),
+                            &plan_options, &comparing->plan, error));
+    ULP_TRY(
+        ulp_places_make(comparing->plan, comparing->out->memory, &comparing->out->places, error));
+    comparing->out->place_count = comparing->plan->node_count;
+    ULP_TRY(ulp_compare_match(comparing, error));
+    ULP_TRY(collect_inputs(comparing, error));
+    const struct ulp_observer observers[] = {{.context = &collecting, .node_done = collect_node},
+                                             options->progress ? *options->progress
+                                                               : (struct ulp_observer){0}};
+    const struct ulp_run_options run = {.thread_count = options->thread_count};
+    ulp_comparing_begins(comparing);
+    return ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
+                        options->progress ? 2 : 1, NULL, NULL, error);
 }

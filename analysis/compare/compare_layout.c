@@ -50,9 +50,7 @@ enum ulp_status ulp_layout_turn(struct ulp_tensor *out, const struct ulp_tensor 
     *out = (struct ulp_tensor){0};
     if (!find_turn(recorded, like, &turn))
         return ULP_OK;
-    enum ulp_status status = ulp_tensor_copy(out, recorded, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_copy(out, recorded, budget, error));
     memcpy(out->dims, like->dims, sizeof out->dims);
     const size_t bytes = out->element_bytes, each = turn.rows * turn.columns;
     char *to = out->data;

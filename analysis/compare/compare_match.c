@@ -48,8 +48,7 @@ static enum ulp_status list_values(const struct ulp_comparing *comparing, struct
         most += plan->blocks[b]->slot_count;
     out->numbers.budget = ulp_comparing_budget(comparing);
     out->items = ulp_arena_take(comparing->arena, most + 1, sizeof *out->items);
-    if (!out->items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->items, error));
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count && !block->inlined_in; v++) {
@@ -161,7 +160,7 @@ static enum ulp_status add_tensor(struct ulp_comparing *comparing, char *name, s
         work->members[a].equal = equal;
         whole = equal;
     }
-    return whole ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole, error);
 }
 
 static enum ulp_status match_array(struct ulp_comparing *comparing, const struct values *values,
@@ -171,8 +170,7 @@ static enum ulp_status match_array(struct ulp_comparing *comparing, const struct
     struct ulp_compared_file *out = &comparing->out->files[file];
     int kind;
     char *name = resolve(comparing, values, array->name, &kind);
-    if (!name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(name, error));
     if (only_inputs && !(kind >= 0 && values->items[kind].input))
         return ulp_fail(error, ULP_ERROR_INPUT, "recorded inputs: '%s' is no input of the model",
                         name);
@@ -182,9 +180,7 @@ static enum ulp_status match_array(struct ulp_comparing *comparing, const struct
     }
     const int known = ulp_names_find(&comparing->numbers, name);
     size_t number = (size_t)(known < 0 ? 0 : known);
-    enum ulp_status status = known < 0 ? add_tensor(comparing, name, &number, error) : ULP_OK;
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(known < 0 ? add_tensor(comparing, name, &number, error) : ULP_OK);
     if (comparing->work[number].recorded[file] && !only_inputs)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: '%s' is a second array of '%s'",
                         comparing->recordings[file].name, array->name, name);
@@ -197,12 +193,11 @@ static enum ulp_status match_file(struct ulp_comparing *comparing, const struct 
 {
     const struct ulp_recording *recording = &comparing->recordings[file];
     const struct ulp_tensor_set *inputs = comparing->options->recorded_inputs;
-    enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < recording->tensors.count && status == ULP_OK; t++)
-        status = match_array(comparing, values, file, &recording->tensors.items[t], false, error);
-    for (size_t t = 0; inputs && t < inputs->count && status == ULP_OK; t++)
-        status = match_array(comparing, values, file, &inputs->items[t], true, error);
-    return status;
+    for (size_t t = 0; t < recording->tensors.count; t++)
+        ULP_TRY(match_array(comparing, values, file, &recording->tensors.items[t], false, error));
+    for (size_t t = 0; inputs && t < inputs->count; t++)
+        ULP_TRY(match_array(comparing, values, file, &inputs->items[t], true, error));
+    return ULP_OK;
 }
 
 /* The graph's first output that is no constant and no input; NULL: there is none. */
@@ -260,7 +255,7 @@ static enum ulp_status take_room(struct ulp_comparing *comparing, struct ulp_err
     }
     out->tensors = ulp_arena_take(out->memory, most + 1, sizeof *out->tensors);
     comparing->work = ulp_arena_take(comparing->arena, most + 1, sizeof *comparing->work);
-    return whole && out->tensors && comparing->work ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole && out->tensors && comparing->work, error);
 }
 
 enum ulp_status ulp_compare_match(struct ulp_comparing *comparing, struct ulp_error *error)

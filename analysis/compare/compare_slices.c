@@ -146,7 +146,7 @@ static enum ulp_status take_room(struct searching *searching, size_t node_count,
                        sizeof *searching->tried);
     searching->product =
         ulp_arena_take(searching->found->memory, node_count + 1, sizeof *searching->product);
-    return searching->tried && searching->product ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(searching->tried && searching->product, error);
 }
 
 /* Some counts: a plan whose lanes are the base and the base in each. */
@@ -263,7 +263,7 @@ static enum ulp_status add_found(struct searching *searching, size_t arithmetic,
                                         .next = next};
     out->found = tried->elements && out->equal == out->elements;
     out->others = list_others(searching, tried, best);
-    return out->others ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->others, error);
 }
 
 static struct cut cut_of(const struct ulp_compared_slices *item)
@@ -288,23 +288,21 @@ static enum ulp_status settle(struct searching *searching, const struct ulp_comp
     if (alike)
         return cut_arithmetic(&found->arithmetics[a], base, cut_of(&found->items[first]), error);
     struct ulp_keep *keeps = ulp_arena_take(found->memory, before + count + 1, sizeof *keeps);
-    if (!keeps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(keeps, error));
     for (size_t k = 0; k < before; k++)
         keeps[k] = given->items[k];
     found->keeps[a].items = keeps;
     found->keeps[a].name = found->keeps[a].name ? found->keeps[a].name : KEEPS_NAME;
     found->keeps[a].count = before;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = first; i < found->count && status == ULP_OK; i++) {
+    for (size_t i = first; i < found->count; i++) {
         struct ulp_compared_slices *item = &found->items[i];
         if (!item->found || item->slices == 1)
             continue;
         struct ulp_keep *keep = &keeps[found->keeps[a].count++];
         *keep = (struct ulp_keep){.nodes = &item->index, .node_count = 1};
-        status = cut_arithmetic(&keep->arithmetic, base, cut_of(item), error);
+        ULP_TRY(cut_arithmetic(&keep->arithmetic, base, cut_of(item), error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status search_one(struct ulp_slices_found *found, const struct ulp_comparing *outer,
@@ -348,14 +346,11 @@ enum ulp_status ulp_compare_find_slices(const struct ulp_comparing *comparing,
         wanted |= options->arithmetics[a].schedule.split_k == ULP_SPLIT_AUTO;
     if (!wanted)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_arena_create(&found->memory, ulp_model_budget(comparing->model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&found->memory, ulp_model_budget(comparing->model), error));
     found->arithmetics = ulp_arena_take(found->memory, count, sizeof *found->arithmetics);
     found->keeps = ulp_arena_take(found->memory, count, sizeof *found->keeps);
-    if (!found->arithmetics || !found->keeps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(found->arithmetics && found->keeps, error));
+    enum ulp_status status = ULP_OK;
     for (size_t a = 0; a < count && status == ULP_OK; a++) {
         found->arithmetics[a] = options->arithmetics[a];
         found->keeps[a] = options->keeps ? options->keeps[a] : (struct ulp_keeps){0};
@@ -394,5 +389,5 @@ enum ulp_status ulp_compare_keep_slices(const struct ulp_comparing *comparing,
         whole = !name.failed && (out->arithmetics[a] = ulp_comparing_text(comparing, name.data));
         ulp_text_free(&name);
     }
-    return whole ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole, error);
 }

@@ -66,17 +66,13 @@ static enum ulp_status keep_decision(struct ulp_comparing *comparing, const char
 {
     const size_t size = strlen(name) + 32;
     char *full = ulp_arena_take(comparing->arena, size, 1);
-    if (!full)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(full, error));
     snprintf(full, size, execution ? "%s[%zu]" : "%s", name, execution);
-    enum ulp_status status =
-        ulp_grow(&comparing->decisions, comparing->decision_count, &comparing->decision_capacity,
-                 sizeof *comparing->decisions, ulp_comparing_budget(comparing), "decisions", error);
-    if (status == ULP_OK)
-        status = ulp_tensor_copy(&comparing->decisions[comparing->decision_count], value,
-                                 ulp_comparing_budget(comparing), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&comparing->decisions, comparing->decision_count,
+                     &comparing->decision_capacity, sizeof *comparing->decisions,
+                     ulp_comparing_budget(comparing), "decisions", error));
+    ULP_TRY(ulp_tensor_copy(&comparing->decisions[comparing->decision_count], value,
+                            ulp_comparing_budget(comparing), error));
     return ulp_names_add(&comparing->decided, full, (int)comparing->decision_count++)
                ? ULP_OK
                : ulp_out_of_memory(error);

@@ -12,11 +12,8 @@ enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ul
     const struct ulp_compare_options *options = comparing->options;
     struct ulp_comparison *out = comparing->out;
     struct ulp_budget *const budget = ulp_model_budget(comparing->model);
-    enum ulp_status status = ulp_arena_create(&out->memory, budget, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&comparing->arena, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&out->memory, budget, error));
+    ULP_TRY(ulp_arena_create(&comparing->arena, budget, error));
     comparing->numbers.budget = comparing->decided.budget = budget;
     comparing->part_count = 1;
     for (size_t a = 0; a < options->arithmetic_count; a++)
@@ -87,8 +84,7 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
     struct place *places = ulp_arena_take(comparing->arena, count + 1, sizeof *places);
     struct ulp_compared_tensor *tensors = ulp_arena_take(out->memory, count + 1, sizeof *tensors);
     struct ulp_compared_work *work = ulp_arena_take(comparing->arena, count + 1, sizeof *work);
-    if (!places || !tensors || !work)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(places && tensors && work, error));
     for (size_t t = 0; t < count; t++)
         places[t] = (struct place){comparing->work[t].order, t};
     qsort(places, count, sizeof *places, by_order);
@@ -113,24 +109,21 @@ static enum ulp_status order_tensors(struct ulp_comparing *comparing, struct ulp
     out->tensors = tensors;
     out->tensor_count = kept;
     comparing->work = work;
-    return whole ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole, error);
 }
 
 enum ulp_status ulp_comparing_measure(struct ulp_comparing *comparing, struct ulp_error *error)
 {
     *comparing->out = (struct ulp_comparison){0};
-    enum ulp_status status = ulp_comparing_prepare(comparing, error);
-    if (status == ULP_OK)
-        status = ulp_compare_collect(comparing, error);
-    if (status == ULP_OK)
-        status = order_tensors(comparing, error);
-    for (size_t a = 0; a < comparing->out->arithmetic_count && status == ULP_OK; a++)
-        status = ulp_compare_try(comparing, a, error);
-    if (status == ULP_OK)
-        ulp_compare_judge(comparing);
-    for (size_t f = 0; f < comparing->recording_count && status == ULP_OK; f++)
-        status = ulp_compare_rank(comparing, f, error);
-    return status;
+    ULP_TRY(ulp_comparing_prepare(comparing, error));
+    ULP_TRY(ulp_compare_collect(comparing, error));
+    ULP_TRY(order_tensors(comparing, error));
+    for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
+        ULP_TRY(ulp_compare_try(comparing, a, error));
+    ulp_compare_judge(comparing);
+    for (size_t f = 0; f < comparing->recording_count; f++)
+        ULP_TRY(ulp_compare_rank(comparing, f, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_compare_again(const struct ulp_comparing *comparing,

@@ -84,13 +84,10 @@ enum ulp_status ulp_compare_add_neighbours(const struct ulp_comparing *comparing
     const struct ulp_compare_options *options = comparing->options;
     if (options->keeps)
         return ULP_OK;
-    enum ulp_status status = ulp_arena_create(memory, ulp_model_budget(comparing->model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(memory, ulp_model_budget(comparing->model), error));
     struct neighbours all = {.capacity = options->arithmetic_count * (1 + NEIGHBOURS_MAX)};
     all.items = ulp_arena_take(*memory, all.capacity, sizeof *all.items);
-    if (!all.items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(all.items, error));
     for (; all.count < options->arithmetic_count; all.count++)
         all.items[all.count] = options->arithmetics[all.count];
     const bool quantised = ulp_model_has_operator(comparing->model, "DequantizeLinear");

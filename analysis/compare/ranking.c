@@ -250,8 +250,7 @@ enum ulp_status ulp_compare_rank(struct ulp_comparing *comparing, size_t file,
                                     ulp_arena_take(comparing->arena, out->tensor_count + 1,
                                                    sizeof(double))};
     result->ranked = ulp_arena_take(out->memory, out->arithmetic_count, sizeof *result->ranked);
-    if (!result->ranked || !ranking.ratios)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(result->ranked && ranking.ratios, error));
     result->ranked_count = out->arithmetic_count;
     result->by = result->better = -1;
     for (size_t a = 0; a < out->arithmetic_count; a++)

@@ -64,11 +64,8 @@ static enum ulp_status prepare_previous(struct ulp_compared_work *work, bool fir
 {
     if (!work->previous) {
         void *previous;
-        enum ulp_status status =
-            ulp_allocate(&previous, work->count, sizeof *work->previous,
-                         ulp_charged(work->reference), "errors of a trial", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_allocate(&previous, work->count, sizeof *work->previous,
+                             ulp_charged(work->reference), "errors of a trial", error));
         work->previous = previous;
     }
     for (size_t i = 0; i < work->count && first; i++)
@@ -81,11 +78,10 @@ static enum ulp_status add_trial(const struct trying *trying, struct ulp_compare
                                  struct ulp_error *error)
 {
     struct ulp_members *members = &work->members[trying->arithmetic];
-    enum ulp_status status = prepare_previous(work, trying->trial == 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(prepare_previous(work, trying->trial == 0, error));
     struct trial_error trial = measure_errors(work, value, truth);
     /* Doubles hold a difference from a wide reference only roughly. */
+    enum ulp_status status = ULP_OK;
     if (truth->element == ULP_ELEMENT_WIDE) {
         struct ulp_metrics metrics;
         status =
@@ -123,9 +119,8 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
     ULP_ENTER_ENVIRONMENT;
     const struct trying *trying = context;
     struct ulp_comparing *comparing = trying->comparing;
-    enum ulp_status status =
-        ulp_decisions_follow(comparing, trying->arithmetic, event, 1, 2, false, error);
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_decisions_follow(comparing, trying->arithmetic, event, 1, 2, false, error));
+    for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *truth = event->values[o].entire,
                                 *value = event->values[event->output_count + o].entire;
         const ptrdiff_t number =
@@ -138,9 +133,9 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
         if (!value || value->count != work->count || truth->count != work->count)
             work->members[trying->arithmetic].shapeless = true;
         else
-            status = add_trial(trying, work, value, truth, error);
+            ULP_TRY(add_trial(trying, work, value, truth, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *error)

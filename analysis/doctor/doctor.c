@@ -21,13 +21,10 @@ static enum ulp_status choose_arithmetic(const struct ulp_doctoring *x, struct u
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
-    const enum ulp_status status =
-        ulp_judged_in(x->model, options->target, options->arithmetic, name, out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_judged_in(x->model, options->target, options->arithmetic, name, out, error));
     doctor->arithmetic =
         ulp_arena_copy(doctor->memory, options->engine ? options->engine->name : name);
-    return doctor->arithmetic ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(doctor->arithmetic, error);
 }
 
 /* ---- steps ---- */
@@ -48,11 +45,10 @@ static enum ulp_status run_lint(struct ulp_doctoring *x, struct ulp_error *error
                                                 x->sample_count ? x->samples[0].inputs : NULL};
     struct ulp_lint_result *lint = take(x, sizeof *lint);
     ulp_doctor_begin(x, "lint", 0);
-    if (!lint)
-        return ulp_out_of_memory(error);
-    const enum ulp_status status = ulp_lint_run(x->model, &wanted, lint, error);
-    x->doctor->lint = status == ULP_OK ? lint : NULL;
-    return status;
+    ULP_TRY(ulp_taken(lint, error));
+    ULP_TRY(ulp_lint_run(x->model, &wanted, lint, error));
+    x->doctor->lint = lint;
+    return ULP_OK;
 }
 
 /* Behind the reference the arithmetic, and what was built. */
@@ -81,15 +77,11 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
                                              .progress = options->progress};
     struct ulp_audit *audit = take(x, sizeof *audit);
     ulp_doctor_begin(x, "audit", 1);
-    if (!audit)
-        return ulp_out_of_memory(error);
-    const enum ulp_status status =
-        ulp_audit_run(x->model, lanes, 2, &samples, &wanted, audit, error);
-    if (status == ULP_OK) {
-        x->doctor->audit = audit;
-        x->lane = &audit->lanes[0];
-    }
-    return status;
+    ULP_TRY(ulp_taken(audit, error));
+    ULP_TRY(ulp_audit_run(x->model, lanes, 2, &samples, &wanted, audit, error));
+    x->doctor->audit = audit;
+    x->lane = &audit->lanes[0];
+    return ULP_OK;
 }
 
 static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
@@ -113,13 +105,11 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
     if (!options->recording_count)
         return ULP_OK;
     ulp_doctor_begin(x, "compare", 3);
-    if (!comparison)
-        return ulp_out_of_memory(error);
-    const enum ulp_status status =
-        ulp_comparison_run(x->model, x->samples[0].inputs, options->recordings,
-                           options->recording_count, &wanted, comparison, error);
-    x->doctor->comparison = status == ULP_OK ? comparison : NULL;
-    return status;
+    ULP_TRY(ulp_taken(comparison, error));
+    ULP_TRY(ulp_comparison_run(x->model, x->samples[0].inputs, options->recordings,
+                               options->recording_count, &wanted, comparison, error));
+    x->doctor->comparison = comparison;
+    return ULP_OK;
 }
 
 /* What to keep in FP32, node by node as `ulpscope plan` searches. A search that the model or its
@@ -150,8 +140,7 @@ static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithm
     ulp_doctor_begin(x, "plan", 4);
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g",
              options->tolerance > 0 ? options->tolerance : FINE_DB);
-    if (!plan)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan, error));
     if (arithmetic->fuse != ULP_FUSE_NONE)
         status = ulp_arithmetic_change(&searched, arithmetic, "fuse=none", error);
     if (status == ULP_OK)
@@ -177,14 +166,11 @@ static enum ulp_status judge(struct ulp_doctoring *x, struct ulp_error *error)
 {
     struct ulp_verdict verdict;
     struct ulp_doctor *doctor = x->doctor;
-    const enum ulp_status status =
-        ulp_audit_judge(doctor->audit, 0, x->options->allow_nonfinite_inputs, &verdict, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_audit_judge(doctor->audit, 0, x->options->allow_nonfinite_inputs, &verdict, error));
     doctor->grade = verdict.grade;
     doctor->reason = ulp_arena_copy(doctor->memory, verdict.text);
     ulp_verdict_free(&verdict);
-    return doctor->reason ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(doctor->reason, error);
 }
 
 static enum ulp_grade judge_cause(const struct ulp_doctor_cause *cause)
@@ -228,7 +214,7 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
         x->doctor->remedy = ulp_arena_copy(x->doctor->memory, text.data);
     }
     ulp_text_free(&text);
-    return x->doctor->remedy ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(x->doctor->remedy, error);
 }
 
 static void add_lane(struct ulp_text *out, const struct ulp_doctoring *x)
@@ -326,9 +312,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     struct ulp_arithmetic arithmetic;
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
-    enum ulp_status status = choose_arithmetic(x, &arithmetic, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(choose_arithmetic(x, &arithmetic, error));
     x->typed = strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_FLOAT16].format) == 0 ||
                strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_BFLOAT16].format) == 0;
     doctor->model_path = ulp_arena_copy(doctor->memory, ulp_model_path(x->model));
@@ -337,26 +321,17 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     doctor->sample_count = x->sample_count;
     if (!doctor->model_path || !doctor->reference || (options->target && !doctor->target))
         return ulp_out_of_memory(error);
-    status = run_lint(x, error);
-    if (status == ULP_OK)
-        status = run_audit(x, &arithmetic, error);
-    if (status == ULP_OK)
-        status = judge(x, error);
-    if (status == ULP_OK)
-        status = ulp_doctor_forecast(x, &arithmetic, error);
-    if (status == ULP_OK)
-        status = run_compare(x, &arithmetic, error);
-    if (status == ULP_OK)
-        status = run_plan(x, &arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_doctor_find_causes(x, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(run_lint(x, error));
+    ULP_TRY(run_audit(x, &arithmetic, error));
+    ULP_TRY(judge(x, error));
+    ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
+    ULP_TRY(run_compare(x, &arithmetic, error));
+    ULP_TRY(run_plan(x, &arithmetic, error));
+    ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
-    status = say_remedy(x, error);
-    if (status == ULP_OK)
-        say_next(x);
-    return status == ULP_OK && x->failed ? ulp_out_of_memory(error) : status;
+    ULP_TRY(say_remedy(x, error));
+    say_next(x);
+    return x->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 enum ulp_status ulp_doctor_run(const struct ulp_model *model,

@@ -7,18 +7,16 @@ static enum ulp_status meter_samples(const struct ulp_doctoring *x, struct ulp_p
 {
     const struct ulp_doctor_options *options = x->options;
     struct ulp_plan *plan = NULL;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < x->sample_count; s++) {
         const struct ulp_plan *before = plan;
-        status = ulp_plans_choose(plans, x->samples[s].inputs, &plan, error);
-        if (status == ULP_OK && plan != before)
-            status = *meter ? ulp_overflow_meter_reshape(*meter, plan, error)
-                            : ulp_overflow_meter_create(plan, options->thread_count, meter, error);
-        if (status == ULP_OK)
-            status = ulp_overflow_meter_sample(*meter, x->samples[s].name, x->samples[s].inputs,
-                                               options->progress, error);
+        ULP_TRY(ulp_plans_choose(plans, x->samples[s].inputs, &plan, error));
+        if (plan != before)
+            ULP_TRY(*meter ? ulp_overflow_meter_reshape(*meter, plan, error)
+                           : ulp_overflow_meter_create(plan, options->thread_count, meter, error));
+        ULP_TRY(ulp_overflow_meter_sample(*meter, x->samples[s].name, x->samples[s].inputs,
+                                          options->progress, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The forecast of all samples, and remedies on the one that overflows first. */

@@ -57,19 +57,16 @@ enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *fo
                                  struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status =
-        ulp_report_write_json(make_document(doctor), folder, "doctor.json", error);
-    if (status == ULP_OK)
-        status = ulp_report_write(doctor->audit, folder, error);
-    if (status == ULP_OK)
-        status = write_lint(doctor, folder, error);
-    if (status == ULP_OK && doctor->overflow)
-        status = ulp_overflow_write(doctor->overflow, folder, error);
-    if (status == ULP_OK && doctor->comparison)
-        status = ulp_comparison_write(doctor->comparison, folder, error);
-    if (status == ULP_OK && doctor->plan)
-        status = ulp_search_write(doctor->plan, folder, error);
-    return status;
+    ULP_TRY(ulp_report_write_json(make_document(doctor), folder, "doctor.json", error));
+    ULP_TRY(ulp_report_write(doctor->audit, folder, error));
+    ULP_TRY(write_lint(doctor, folder, error));
+    if (doctor->overflow)
+        ULP_TRY(ulp_overflow_write(doctor->overflow, folder, error));
+    if (doctor->comparison)
+        ULP_TRY(ulp_comparison_write(doctor->comparison, folder, error));
+    if (doctor->plan)
+        ULP_TRY(ulp_search_write(doctor->plan, folder, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,

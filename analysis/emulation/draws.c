@@ -75,8 +75,7 @@ static enum ulp_status make_schedules(struct ulp_emulation *emulation,
     *out = (struct ulp_legal_schedules){.items = ulp_arena_take(emulation->memory, 2 * count,
                                                                 sizeof *out->items),
                                         .count = count};
-    if (!out->items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->items, error));
     memcpy(out->name, base->name, sizeof out->name);
     for (size_t i = 0; i < count; i++) {
         struct ulp_arithmetic *warp = &out->items[count + i];
@@ -100,9 +99,7 @@ static enum ulp_status choose_schedule(struct ulp_emulation *emulation,
     if (i == ULP_BESIDE_MAX)
         i = emulation->schedules_count = 0;
     if (i == emulation->schedules_count) {
-        const enum ulp_status status = make_schedules(emulation, base, &schedules[i], error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(make_schedules(emulation, base, &schedules[i], error));
         emulation->schedules_count++;
     }
     *out = schedules[i].items[draw % (2 * schedules[i].count)];

@@ -14,14 +14,13 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
     emulation->shapes = ulp_arena_take(memory, problems, sizeof *emulation->shapes);
     emulation->shape_of = ulp_arena_take(memory, problems, sizeof *emulation->shape_of);
     emulation->place = ulp_arena_take(memory, problems, sizeof *emulation->place);
-    if (!emulation->inputs || !emulation->truths || !emulation->integers || !emulation->shapes ||
-        !emulation->shape_of || !emulation->place)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(emulation->inputs && emulation->truths && emulation->integers &&
+                          emulation->shapes && emulation->shape_of && emulation->place,
+                      error));
     for (size_t p = 0; p < problems; p++) {
         emulation->integers[p] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
                                                 sizeof **emulation->integers);
-        if (!emulation->integers[p])
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(emulation->integers[p], error));
     }
     for (size_t s = 0; s < emulation->given.sample_count; s++)
         emulation->inputs[emulation->problem_count++] = emulation->given.samples[s].inputs;
@@ -35,26 +34,18 @@ enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
     struct ulp_budget *budget = ulp_model_budget(given->model);
     if (!given->sample_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a sample", given->what);
-    enum ulp_status status =
-        ulp_emulation_check_inputs(given, given->samples, given->sample_count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_emulation_check_inputs(given, given->samples, given->sample_count, error));
     emulation->lanes[0] = *given->reference;
     emulation->lanes[1] = *given->arithmetic;
     emulation->plans =
         (struct ulp_plans){.model = given->model, .lanes = emulation->lanes, .lane_count = 2};
-    status = ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&emulation->memory, budget, error);
-    if (status == ULP_OK)
-        status = take_memory(emulation, error);
-    if (status == ULP_OK)
-        status = ulp_emulation_shapes(emulation, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&emulation->pool, given->thread_count, error);
-    if (status == ULP_OK)
-        ulp_pool_set_root(emulation->pool, budget);
-    return status == ULP_OK ? ulp_emulation_limits(emulation, error) : status;
+    ULP_TRY(ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error));
+    ULP_TRY(ulp_arena_create(&emulation->memory, budget, error));
+    ULP_TRY(take_memory(emulation, error));
+    ULP_TRY(ulp_emulation_shapes(emulation, error));
+    ULP_TRY(ulp_pool_create(&emulation->pool, given->thread_count, error));
+    ulp_pool_set_root(emulation->pool, budget);
+    return ulp_emulation_limits(emulation, error);
 }
 
 void ulp_emulation_close(struct ulp_emulation *emulation)
@@ -77,13 +68,11 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
 {
     struct ulp_keep *items =
         ulp_arena_take(emulation->memory, keeps->count + 1, sizeof *emulation->keeps[1].items);
-    if (!items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items, error));
     for (size_t k = 0; k < keeps->count; k++) {
         const struct ulp_keep *from = &keeps->items[k];
         size_t *nodes = ulp_arena_take(emulation->memory, from->node_count + 1, sizeof *nodes);
-        if (!nodes)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(nodes, error));
         if (from->node_count)
             memcpy(nodes, from->nodes, from->node_count * sizeof *nodes);
         items[k] = *from;

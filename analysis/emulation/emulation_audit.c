@@ -10,15 +10,13 @@ static enum ulp_status note_decisions(void *context, const struct ulp_event *eve
     const struct ulp_emulation_notes *notes = context;
     const struct ulp_plan *plan = notes->plan;
     const struct ulp_plan_node *node = &plan->nodes[event->index];
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && node->block == plan->main && status == ULP_OK;
-         o++) {
+    for (size_t o = 0; o < event->output_count && node->block == plan->main; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_tensor *to = &notes->integers[node->step->outputs[event->output_positions[o]]];
         if (value && !ulp_element_is_float(value->element) && !to->data)
-            status = ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error);
+            ULP_TRY(ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error));
     }
-    return status;
+    return ULP_OK;
 }
 
 struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t problem,

@@ -20,8 +20,7 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     const size_t outputs = ulp_model_output_count(given->model) + 1;
     emulation->decided = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->decided);
     emulation->left = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->left);
-    if (!emulation->limits || !emulation->decided || !emulation->left)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(emulation->limits && emulation->decided && emulation->left, error));
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
     enum ulp_status status = ULP_OK;
@@ -100,10 +99,9 @@ enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
                                            const struct ulp_sample *samples, size_t count,
                                            struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < count && status == ULP_OK && !given->allow_nonfinite_inputs; s++)
-        status = ulp_judge_inputs(samples[s].inputs, samples[s].name, error);
-    return status;
+    for (size_t s = 0; s < count && !given->allow_nonfinite_inputs; s++)
+        ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
@@ -167,9 +165,10 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
     const enum ulp_type type = ulp_model_output(emulation->plan->model, o).type;
     struct ulp_format declared;
     *out = ulp_tensor_view(value);
-    enum ulp_status status = ulp_lane_format(own, value->type, format, error);
-    if (status != ULP_OK || own->as_declared)
-        return status;
+    ULP_TRY(ulp_lane_format(own, value->type, format, error));
+    if (own->as_declared)
+        return ULP_OK;
+    enum ulp_status status = ULP_OK;
     if (type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16)
         status = ulp_format_find(ulp_type_rows[type].format, &declared, error);
     else if (emulation->given.lower_outputs && type == ULP_TYPE_FLOAT)
@@ -202,12 +201,9 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     struct ulp_judged *sum = &emulation->judged[o], one;
     if (!ulp_tensor_same_shape(value, exact))
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_judged_measure(value, exact, ulp_emulation_task(emulation, o, exact),
-                           !metrics->diverged, ulp_model_budget(emulation->given.model), &one,
-                           error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_task(emulation, o, exact),
+                               !metrics->diverged, ulp_model_budget(emulation->given.model), &one,
+                               error));
     const bool first = sum->task == ULP_TASK_UNKNOWN;
     const double before = sum->sqnr_db;
     ulp_judged_add(sum, &one);

@@ -54,7 +54,7 @@ static enum ulp_status add_entry(struct entries *entries, size_t node, uint16_t 
     for (size_t n = 0; n < entries->plan->node_count; n++)
         if (entries->chosen[n])
             entries->state[n] = kept;
-    return entry->pattern ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(entry->pattern, error);
 }
 
 /* An If, Loop or Scan names what its bodies hold, too, so those come first, the outermost before
@@ -71,8 +71,7 @@ enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, con
                               .items = ulp_arena_take(memory, nodes + 1, sizeof *entries.items)};
     entries.chosen = ulp_arena_take(emulation->memory, nodes + 1, sizeof *entries.chosen);
     entries.state = ulp_arena_take(emulation->memory, nodes + 1, sizeof *entries.state);
-    if (!entries.items || !entries.chosen || !entries.state)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(entries.items && entries.chosen && entries.state, error));
     enum ulp_status status = ULP_OK;
     for (size_t n = nodes; n-- > 0 && status == ULP_OK;)
         if (plan->nodes[n].step->bound.blocks && entries.state[n] != kept[n])

@@ -48,15 +48,14 @@ static enum ulp_status add_samples(struct ulp_emulation *emulation, size_t shape
                                    struct ulp_error *error)
 {
     struct ulp_trial *trial = emulation->shapes[shape].trial;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < emulation->problem_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < emulation->problem_count; s++) {
         if (emulation->shape_of[s] != shape)
             continue;
-        status = ulp_trial_add(trial, emulation->inputs[s], error);
-        if (status == ULP_OK && emulation->follows)
+        ULP_TRY(ulp_trial_add(trial, emulation->inputs[s], error));
+        if (emulation->follows)
             ulp_trial_follow(trial, emulation->place[s], emulation->integers[s]);
     }
-    return status;
+    return ULP_OK;
 }
 
 static void close_trial(struct ulp_emulation *emulation, size_t shape)

@@ -58,10 +58,7 @@ enum ulp_status ulp_emulation_try(struct ulp_emulation *emulation, const uint16_
         const size_t problem = (emulation->first_problem + tried) % problems;
         struct ulp_judgement judgement;
         struct ulp_trial *trial;
-        const enum ulp_status status =
-            try_problem(emulation, kept, problem, &judgement, &trial, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(try_problem(emulation, kept, problem, &judgement, &trial, error));
         if (judgement.ratio <= 1)
             ulp_trial_accept(trial);
         else
@@ -118,10 +115,8 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
                                        struct ulp_error *error)
 {
     struct ulp_tensor_set outputs[2];
-    enum ulp_status status = run_sample(emulation, sample, emulation->follows, outputs, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
+    ULP_TRY(run_sample(emulation, sample, emulation->follows, outputs, error));
+    enum ulp_status status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
     return status;

@@ -19,8 +19,7 @@ static enum ulp_status settle_nodes(struct ulp_layer_map *mapping, struct ulp_er
     for (size_t l = 0; l < mapping->built->layer_count; l++) {
         struct ulp_layer_nodes *nodes = &mapping->of_layer[l];
         size_t *items = ulp_arena_take(mapping->arena, nodes->count + 1, sizeof *items);
-        if (!items)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(items, error));
         if (nodes->count) {
             memcpy(items, nodes->items, nodes->count * sizeof *items);
             qsort(items, nodes->count, sizeof *items, by_number);
@@ -40,8 +39,9 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
     built->nodes = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *built->nodes);
     mapping->stamp = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stamp);
     mapping->stack = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stack);
-    if (!built->layers || !mapping->of_layer || !built->nodes || !mapping->stamp || !mapping->stack)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(built->layers && mapping->of_layer && built->nodes && mapping->stamp &&
+                          mapping->stack,
+                      error));
     for (size_t l = 0; l < engine->layer_count; l++)
         if (engine->layers[l].profile == 0)
             built->layers[built->layer_count++].layer = &engine->layers[l];
@@ -188,13 +188,11 @@ enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struc
                                    .engine = engine,
                                    .plan = plan,
                                    .node_count = plan->node_count};
-    enum ulp_status status = ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error));
     out->memory = mapping.arena;
     mapping.nodes.budget = mapping.numbered.budget = mapping.mangled.budget =
         mapping.values.budget = mapping.tensors.budget = ulp_arena_budget(mapping.arena);
-    status = map(&mapping, options, error);
+    enum ulp_status status = map(&mapping, options, error);
     for (size_t l = 0; l < out->layer_count; l++)
         ulp_free(mapping.of_layer[l].items);
     ulp_names_free(&mapping.nodes);

@@ -67,8 +67,7 @@ static enum ulp_status compare_layer(struct ulp_engine_map_changes *out, size_t 
     const struct ulp_engine_map_layer *layer = &out->bad->layers[l], *first = NULL;
     struct ulp_engine_map_change change = {.layer = l, .without = NAN};
     size_t *nodes = ulp_arena_take(out->memory, layer->node_count + 1, sizeof *nodes);
-    if (!nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(nodes, error));
     for (size_t i = 0; i < layer->node_count; i++) {
         const struct ulp_engine_map_layer *other = layer_of(out->good, layer->nodes[i]);
         bool differs = false;
@@ -84,7 +83,7 @@ static enum ulp_status compare_layer(struct ulp_engine_map_changes *out, size_t 
     change.was = describe(out->memory, first);
     change.is = describe(out->memory, layer);
     out->items[out->count++] = change;
-    return change.was && change.is ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(change.was && change.is, error);
 }
 
 enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
@@ -103,7 +102,7 @@ enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_arena_budget(bad->memory), error);
     if (status == ULP_OK) {
         out->items = ulp_arena_take(out->memory, bad->layer_count + 1, sizeof *out->items);
-        status = out->items ? ULP_OK : ulp_out_of_memory(error);
+        status = ulp_taken(out->items, error);
     }
     for (size_t l = 0; l < bad->layer_count && status == ULP_OK; l++)
         status = compare_layer(out, l, error);
@@ -137,11 +136,8 @@ static enum ulp_status measure(const struct ulp_tensor *value, const struct ulp_
 {
     struct ulp_metrics metrics;
     struct ulp_format format;
-    enum ulp_status status = ulp_format_find("fp32", &format, error);
-    if (status == ULP_OK)
-        status = ulp_metrics_measure(value, reference, &format, &metrics, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find("fp32", &format, error));
+    ULP_TRY(ulp_metrics_measure(value, reference, &format, &metrics, error));
     *out = metrics.nonfinite || metrics.diverged ? INFINITY
            : metrics.base_norm > 0 ? metrics.rms * sqrt((double)metrics.count) / metrics.base_norm
                                    : metrics.rms;
@@ -236,12 +232,10 @@ static enum ulp_status explain_one(const struct explaining *explaining,
     struct ulp_engine_map_lane lane;
     struct ulp_tensor_set outputs = {0};
     undo(explaining, change);
+    ULP_TRY(ulp_engine_map_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
+                                     explaining->undone, &lane, error));
     enum ulp_status status =
-        ulp_engine_map_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
-                                 explaining->undone, &lane, error);
-    if (status != ULP_OK)
-        return status;
-    status = run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error);
+        run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error);
     if (status == ULP_OK)
         status = measure(&outputs.items[explaining->output].tensor,
                          &explaining->reference.items[explaining->output].tensor, &change->without,

@@ -105,10 +105,8 @@ static enum ulp_status add_changes(const struct ulp_page *page,
                                    struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, changes->count, sizeof(struct place), NULL, "the changes", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_allocate(&memory, changes->count, sizeof(struct place), NULL, "the changes", error));
     struct place *places = memory;
     for (size_t c = 0; c < changes->count; c++)
         places[c] = (struct place){&changes->items[c], c};

@@ -78,9 +78,7 @@ enum ulp_status ulp_engine_map_costs(const struct ulp_engine_map *built,
 {
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_engine_map_costs){.median = NAN, .plain = ""};
-    enum ulp_status status = ulp_arena_create(&out->memory, ulp_arena_budget(built->memory), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_arena_budget(built->memory), error));
     const bool half = built->fp16_products > 0;
     const struct ulp_audit_lane *lane = find_lane(audit, engine),
                                 *plain = find_plain(audit, half ? "fp16" : "fp32");

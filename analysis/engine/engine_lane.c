@@ -94,14 +94,13 @@ static enum ulp_status list_keeps(struct making *making, const char *base, const
 {
     const size_t node_count = making->built->node_count;
     struct ulp_keep *items = ulp_arena_take(making->arena, name_count + 1, sizeof *items);
-    enum ulp_status status = items ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(items, error);
     size_t count = 0;
     for (size_t i = 0; i < name_count && status == ULP_OK; i++) {
         size_t *nodes = ulp_arena_take(making->arena, node_count + 1, sizeof *nodes);
         if (strcmp(names[i], base) == 0)
             continue;
-        if (!nodes)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(nodes, error));
         struct ulp_keep *keep = &items[count++];
         keep->nodes = nodes;
         for (size_t n = 0; n < node_count; n++)
@@ -126,14 +125,12 @@ static enum ulp_status list_groups(struct making *making, const struct ulp_engin
         if (!all)
             continue;
         const char **names = ulp_arena_take(making->arena, layer->node_count, sizeof *names);
-        if (!names)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(names, error));
         for (size_t i = 0; i < layer->node_count; i++) {
             char number[32];
             snprintf(number, sizeof number, "#%zu", layer->nodes[i]);
             names[i] = ulp_arena_copy(making->arena, number);
-            if (!names[i])
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(names[i], error));
         }
         items[(*count)++] = (struct ulp_group){.name = layer->layer->name,
                                                .nodes = names,
@@ -153,8 +150,7 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
     struct ulp_group *groups = ulp_arena_take(making->arena, layers + 1, sizeof *groups);
     making->arithmetics = ulp_arena_take(making->arena, count + 1, sizeof *making->arithmetics);
     out->name = ulp_arena_copy(making->arena, name);
-    if (!names || !counts || !groups || !making->arithmetics || !out->name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(names && counts && groups && making->arithmetics && out->name, error));
     find_arithmetics(making);
     const char *base = find_base(making, names, counts, &name_count);
     enum ulp_status status = list_groups(making, making->built, groups, &out->groups.count, error);
@@ -176,12 +172,9 @@ enum ulp_status ulp_engine_map_lane_make(const struct ulp_engine_map *built, con
     ULP_ENTER_ENVIRONMENT;
     struct making making = {.built = built, .other = other, .of_other = of_other, .out = out};
     *out = (struct ulp_engine_map_lane){0};
-    enum ulp_status status =
-        ulp_arena_create(&making.arena, ulp_arena_budget(built->memory), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&making.arena, ulp_arena_budget(built->memory), error));
     out->memory = making.arena;
-    status = make(&making, name, error);
+    enum ulp_status status = make(&making, name, error);
     if (status != ULP_OK)
         ulp_engine_map_lane_free(out);
     return status;

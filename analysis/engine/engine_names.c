@@ -50,16 +50,14 @@ static enum ulp_status index_node(struct ulp_layer_map *mapping, size_t n, struc
 
 enum ulp_status ulp_mapping_index(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < mapping->plan->node_count && status == ULP_OK; n++)
-        status = index_node(mapping, n, error);
-    for (size_t s = 0; s < mapping->main->slot_count && status == ULP_OK; s++) {
+    for (size_t n = 0; n < mapping->plan->node_count; n++)
+        ULP_TRY(index_node(mapping, n, error));
+    for (size_t s = 0; s < mapping->main->slot_count; s++) {
         const size_t length = strlen(mapping->main->slots[s].name);
         mapping->longest = length > mapping->longest ? length : mapping->longest;
-        if (!add_once(&mapping->values, mapping->main->slots[s].name, s))
-            status = ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(add_once(&mapping->values, mapping->main->slots[s].name, s), error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- one name ---- */
@@ -289,10 +287,9 @@ static enum ulp_status name_layer(struct ulp_layer_map *mapping, size_t l, struc
     bool myelin;
     if (ulp_layer_is_copy(layer->layer))
         return ULP_OK;
-    enum ulp_status status = take_metadata(mapping, l, layer->layer->metadata, error);
-    if (status != ULP_OK || layer->node_count ||
-        ulp_foreign_ends(mapping, layer->layer->name, &first, &last))
-        return status;
+    ULP_TRY(take_metadata(mapping, l, layer->layer->metadata, error));
+    if (layer->node_count || ulp_foreign_ends(mapping, layer->layer->name, &first, &last))
+        return ULP_OK;
     const struct part name = trim(layer->layer->name, &myelin);
     return take_name(mapping, l, name, myelin, error);
 }
@@ -323,12 +320,11 @@ static void forget(struct ulp_layer_map *mapping)
 static enum ulp_status name_layers(struct ulp_layer_map *mapping, bool numbered,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     forget(mapping);
     mapping->built->numbered = numbered;
-    for (size_t l = 0; l < mapping->built->layer_count && status == ULP_OK; l++)
-        status = name_layer(mapping, l, error);
-    return status;
+    for (size_t l = 0; l < mapping->built->layer_count; l++)
+        ULP_TRY(name_layer(mapping, l, error));
+    return ULP_OK;
 }
 
 /* By the nodes' own names; where these are met less often, by operator and index, as old exporters

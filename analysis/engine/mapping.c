@@ -1,4 +1,5 @@
 /* A layer's nodes while they are found. */
+#include "base/error.h"
 #include "analysis/engine/mapping.h"
 
 enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, size_t node,
@@ -9,11 +10,8 @@ enum ulp_status ulp_mapping_add(struct ulp_layer_map *mapping, size_t layer, siz
     /* a layer gets the nodes that it names at one go, later only nodes that no layer has */
     if (out->layer == (ptrdiff_t)layer)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_grow(&nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items,
-                 ulp_arena_budget(mapping->arena), "nodes of a layer", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&nodes->items, nodes->count, &nodes->capacity, sizeof *nodes->items,
+                     ulp_arena_budget(mapping->arena), "nodes of a layer", error));
     nodes->items[nodes->count++] = node;
     mapping->built->layers[layer].node_count = nodes->count;
     if (out->layer < 0)

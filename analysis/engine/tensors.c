@@ -21,8 +21,7 @@ static enum ulp_status add_tensor(struct ulp_layer_map *mapping, const char *nam
 {
     if (find_tensor(mapping, name) >= 0)
         return ULP_OK;
-    if (!ulp_names_add(&mapping->tensors, name, (int)*count))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_names_add(&mapping->tensors, name, (int)*count), error));
     mapping->engine_values[(*count)++] =
         (struct ulp_engine_value){ulp_names_find(&mapping->values, name), -1, -1};
     return ULP_OK;
@@ -54,19 +53,17 @@ static bool is_copy(const struct ulp_engine_map_layer *layer)
 static enum ulp_status index_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
     size_t count = 0;
-    enum ulp_status status = ULP_OK;
     mapping->engine_values =
         ulp_arena_take(mapping->arena, count_tensors(mapping) + 1, sizeof *mapping->engine_values);
-    if (!mapping->engine_values)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(mapping->engine_values, error));
     for (size_t l = 0; l < mapping->built->layer_count; l++) {
         const struct ulp_engine_layer *row = mapping->built->layers[l].layer;
-        for (size_t t = 0; t < row->input_count && status == ULP_OK; t++)
-            status = add_tensor(mapping, row->inputs[t].name, &count, error);
-        for (size_t t = 0; t < row->output_count && status == ULP_OK; t++)
-            status = add_tensor(mapping, row->outputs[t].name, &count, error);
+        for (size_t t = 0; t < row->input_count; t++)
+            ULP_TRY(add_tensor(mapping, row->inputs[t].name, &count, error));
+        for (size_t t = 0; t < row->output_count; t++)
+            ULP_TRY(add_tensor(mapping, row->outputs[t].name, &count, error));
     }
-    for (size_t l = 0; l < mapping->built->layer_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < mapping->built->layer_count; l++) {
         const struct ulp_engine_layer *row = mapping->built->layers[l].layer;
         if (!is_copy(&mapping->built->layers[l]))
             continue;
@@ -75,7 +72,7 @@ static enum ulp_status index_tensors(struct ulp_layer_map *mapping, struct ulp_e
         mapping->engine_values[to].copy_of = from;
         mapping->engine_values[from].copy = to;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The value that a tensor is, by its own name or by those of its copies; -1: none is known. */
@@ -174,16 +171,15 @@ static enum ulp_status take_region(struct region *region, size_t layer, enum ulp
 {
     struct ulp_layer_map *mapping = region->mapping;
     struct ulp_engine_map_layer *out = &mapping->built->layers[layer];
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < region->count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < region->count; i++) {
         const size_t node = mapping->stack[i];
         if (mapping->built->nodes[node].layer >= 0)
             continue;
         if (out->by == ULP_MAPPED_NOT)
             out->by = by;
-        status = ulp_mapping_add(mapping, layer, node, kind, error);
+        ULP_TRY(ulp_mapping_add(mapping, layer, node, kind, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- ForeignNodes, and the rows of one of Myelin's graphs ---- */
@@ -367,7 +363,7 @@ enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error
 {
     ptrdiff_t *readers =
         ulp_arena_take(mapping->arena, mapping->plan->node_count + 1, sizeof *readers);
-    enum ulp_status status = readers ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(readers, error);
     if (readers)
         find_readers(mapping, readers);
     for (size_t n = 0; n < mapping->plan->node_count && status == ULP_OK; n++) {

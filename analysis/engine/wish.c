@@ -29,8 +29,7 @@ static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *e
     wishing->layers = ulp_arena_take(wishing->arena, total + 1, sizeof *wishing->layers);
     wishing->chosen =
         ulp_arena_take(wishing->arena, built->node_count + 1, sizeof *wishing->chosen);
-    if (!wishing->first || !wishing->layers || !wishing->chosen)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(wishing->first && wishing->layers && wishing->chosen, error));
     for (size_t l = 0; l < built->layer_count; l++)
         for (size_t i = 0; i < built->layers[l].node_count; i++)
             wishing->first[built->layers[l].nodes[i] + 2]++;
@@ -140,7 +139,7 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
     if (!text.failed)
         wish->hint = text.length ? ulp_arena_text(wishing->arena, text.data, text.length) : "";
     ulp_text_free(&text);
-    return wish->hint ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(wish->hint, error);
 }
 
 static struct ulp_wish *add_wish(struct wishing *wishing, const char *pattern, const char *type)
@@ -163,8 +162,7 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
     struct ulp_error miss;
     const char *pattern = ulp_arena_copy(wishing->arena, keep->pattern),
                *type = ulp_arena_copy(wishing->arena, keep->arithmetic.storage.name);
-    if (!pattern || !type)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pattern && type, error));
     struct ulp_wish *wish = add_wish(wishing, pattern, type);
     memset(wishing->chosen, 0, wishing->built->node_count * sizeof *wishing->chosen);
     enum ulp_status status = ulp_pattern_choose(wishing->built->plan, keep->pattern,
@@ -241,8 +239,7 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
     const struct ulp_engine_map *built = wishing->built;
     const char *pattern = ulp_arena_copy(wishing->arena, option->name),
                *type = ulp_layer_type_name(option->types[0]);
-    if (!pattern)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pattern, error));
     struct ulp_wish *wish = add_wish(wishing, pattern, type);
     bool any = false;
     for (size_t n = 0; n < built->node_count; n++)
@@ -303,13 +300,10 @@ enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,
     ULP_ENTER_ENVIRONMENT;
     struct wishing wishing = {.built = built, .out = out};
     *out = (struct ulp_wishes){0};
-    enum ulp_status status =
-        ulp_arena_create(&wishing.arena, ulp_arena_budget(built->memory), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&wishing.arena, ulp_arena_budget(built->memory), error));
     out->memory = wishing.arena;
     wishing.set.budget = ulp_arena_budget(wishing.arena);
-    status = judge_all(&wishing, plan, layer_precisions, error);
+    enum ulp_status status = judge_all(&wishing, plan, layer_precisions, error);
     ulp_names_free(&wishing.set);
     if (status != ULP_OK)
         ulp_wishes_free(out);

@@ -54,23 +54,22 @@ static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
     const size_t size = strlen(part) + sizeof "between:";
     char *pattern = ulp_arena_take(x->arena, size, 1);
     bool *chosen = ulp_arena_take(x->arena, x->plan->node_count + 1, sizeof *chosen), named = false;
-    if (!pattern || !chosen)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pattern && chosen, error));
     for (size_t n = 0; n < x->plan->node_count; n++) /* names may have commas */
         named |= strcmp(ulp_plan_node_name(x->plan, n), part) == 0;
     snprintf(pattern, size, "%s%s", comma && !named ? "between:" : "", part);
-    enum ulp_status status = ulp_pattern_choose(x->plan, pattern, chosen, x->arena, error);
-    for (size_t n = 0; n < x->plan->node_count && status == ULP_OK; n++) {
+    ULP_TRY(ulp_pattern_choose(x->plan, pattern, chosen, x->arena, error));
+    for (size_t n = 0; n < x->plan->node_count; n++) {
         const int owner = chosen[n] ? find_owner(x, n) : -1;
         if (owner >= 0)
             x->nodes[owner] = true;
         else if (chosen[n])
-            status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                              "node '%s' is in the branch of an If that planning has decided: take "
-                              "the If, or nodes outside",
-                              ulp_plan_node_name(x->plan, n));
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                            "node '%s' is in the branch of an If that planning has decided: take "
+                            "the If, or nodes outside",
+                            ulp_plan_node_name(x->plan, n));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- what it reads and gives ---- */
@@ -88,7 +87,7 @@ static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
         x->slots[v] = slot >= 0 ? &block->slots[slot] : NULL;
     }
     ulp_names_free(&names);
-    return added ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(added, error);
 }
 
 static enum ulp_status find_roles(struct extraction *x, struct ulp_error *error)
@@ -99,8 +98,7 @@ static enum ulp_status find_roles(struct extraction *x, struct ulp_error *error)
          *outside = ulp_arena_take(x->arena, room, sizeof *outside),
          *others = ulp_arena_take(x->arena, graph->node_count + 1, sizeof *others),
          *inside = ulp_arena_take(x->arena, room, sizeof *inside);
-    if (!used || !outside || !others || !inside)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(used && outside && others && inside, error));
     for (size_t n = 0; n < graph->node_count; n++)
         others[n] = !x->nodes[n];
     ulp_extract_used(graph, x->nodes, used);
@@ -129,15 +127,12 @@ static enum ulp_status copy_value(const struct extraction *x, const struct ulp_t
     const bool floats = ulp_element_is_float(value->element);
     if (!floats)
         return ulp_tensor_copy(out, value, ulp_model_budget(x->model), error);
-    enum ulp_status status = ulp_format_find(ulp_type_rows[value->type].format, &format, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(out, value->type, ULP_ELEMENT_COUNT, 0, value->rank,
-                                     value->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, ulp_model_budget(x->model), error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_tensor_convert(out, value, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
+    ULP_TRY(ulp_format_find(ulp_type_rows[value->type].format, &format, error));
+    ULP_TRY(ulp_tensor_describe(out, value->type, ULP_ELEMENT_COUNT, 0, value->rank, value->dims,
+                                error));
+    ULP_TRY(ulp_tensor_allocate(out, ulp_model_budget(x->model), error));
+    enum ulp_status status =
+        ulp_tensor_convert(out, value, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
     return status;
@@ -159,15 +154,14 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct extraction *x = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
-        for (size_t v = 0; v < x->graph->value_count && status == ULP_OK; v++)
+    for (size_t o = 0; o < event->output_count; o++)
+        for (size_t v = 0; v < x->graph->value_count; v++)
             if (x->roles[v] == ROLE_INPUT && event->values[o].entire &&
                 strcmp(x->graph->values[v].name, event->output_names[o]) == 0 &&
                 !ulp_tensor_set_find(&x->inputs, event->output_names[o]))
-                status =
-                    add_copy(x, &x->inputs, event->output_names[o], event->values[o].entire, error);
-    return status;
+                ULP_TRY(add_copy(x, &x->inputs, event->output_names[o], event->values[o].entire,
+                                 error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_set *given,
@@ -177,16 +171,14 @@ static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_s
                                              x->options->progress ? *x->options->progress
                                                                   : (struct ulp_observer){0}};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
-    enum ulp_status status = ULP_OK;
-    for (size_t v = 0; v < x->graph->value_count && status == ULP_OK; v++) {
+    for (size_t v = 0; v < x->graph->value_count; v++) {
         const struct ulp_tensor *tensor = x->roles[v] == ROLE_INPUT && given
                                               ? ulp_tensor_set_find(given, x->graph->values[v].name)
                                               : NULL;
         if (tensor)
-            status = add_copy(x, &x->inputs, x->graph->values[v].name, tensor, error);
+            ULP_TRY(add_copy(x, &x->inputs, x->graph->values[v].name, tensor, error));
     }
-    return status == ULP_OK ? ulp_plan_run(x->plan, given, &once, observers, 2, NULL, NULL, error)
-                            : status;
+    return ulp_plan_run(x->plan, given, &once, observers, 2, NULL, NULL, error);
 }
 
 /* ---- files ---- */
@@ -199,8 +191,7 @@ static enum ulp_status write_model(struct extraction *x, const char *path,
                                          ulp_arena_take(x->arena, room, sizeof **lists),
                                          ulp_arena_take(x->arena, room, sizeof **lists)};
     size_t counts[4] = {0};
-    if (!lists[ROLE_INPUT] || !lists[ROLE_OUTPUT] || !lists[ROLE_CONSTANT])
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lists[ROLE_INPUT] && lists[ROLE_OUTPUT] && lists[ROLE_CONSTANT], error));
     for (size_t v = 0; v < x->graph->value_count; v++) {
         const enum role role = x->roles[v];
         const char *name = x->graph->values[v].name;
@@ -288,10 +279,9 @@ static enum ulp_status run_part(struct extraction *x, const char *path, struct u
     struct ulp_tensor_set exact = {0};
     const struct ulp_plan_options options = {.inputs = &x->inputs};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
-    enum ulp_status status = ulp_model_load(path, ulp_model_budget(x->model), &part, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error);
+    ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &part, error));
+    enum ulp_status status =
+        ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error);
     if (status == ULP_OK)
         status = ulp_plan_run(plan, &x->inputs, &once, x->options->progress,
                               x->options->progress != NULL, &exact, NULL, error);
@@ -347,14 +337,12 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
                            .graph = model->graph,
                            .options = options,
                            .folder = folder};
-    enum ulp_status status = ulp_arena_create(&x.arena, ulp_model_budget(model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&x.arena, ulp_model_budget(model), error));
     const size_t values = model->graph->value_count + 1;
     x.nodes = ulp_arena_take(x.arena, model->graph->node_count + 1, sizeof *x.nodes);
     x.roles = ulp_arena_take(x.arena, values, sizeof *x.roles);
     x.slots = ulp_arena_take(x.arena, values, sizeof *x.slots);
-    status =
+    enum ulp_status status =
         x.nodes && x.roles && x.slots ? extract(&x, inputs, out, error) : ulp_out_of_memory(error);
     ulp_tensor_set_free(&x.inputs);
     ulp_plan_free(x.plan);

@@ -37,12 +37,11 @@ static enum ulp_status add_base(struct ulp_fit_ways *ways, size_t case_index,
         if (ways->bases[i].case_index == case_index &&
             strcmp(ways->bases[i].arithmetic.name, arithmetic.name) == 0)
             return ULP_OK;
-    const enum ulp_status status = ulp_grow(&ways->bases, ways->base_count, &ways->base_capacity,
-                                            sizeof *ways->bases, NULL, "candidates", error);
-    if (status == ULP_OK)
-        ways->bases[ways->base_count++] =
-            (struct ulp_fit_base){.arithmetic = arithmetic, .case_index = case_index, .unit = unit};
-    return status;
+    ULP_TRY(ulp_grow(&ways->bases, ways->base_count, &ways->base_capacity, sizeof *ways->bases,
+                     NULL, "candidates", error));
+    ways->bases[ways->base_count++] =
+        (struct ulp_fit_base){.arithmetic = arithmetic, .case_index = case_index, .unit = unit};
+    return ULP_OK;
 }
 
 /* Units with the same parameters compute the same. */
@@ -205,8 +204,7 @@ static struct cuts make_cuts(const struct ulp_fit_base *base, const struct ulp_f
     const bool narrow = base->arithmetic.accumulator.precision < 24;
     if (base->unit) {
         const struct ulp_schedule slices = {.split_k = (int)way->slices};
-        add_cut(&cuts, ulp_unit_slice_length(base->unit, k, &slices), k,
-                narrow && !way->promote);
+        add_cut(&cuts, ulp_unit_slice_length(base->unit, k, &slices), k, narrow && !way->promote);
         add_cut(&cuts, way->promote, k, false);
     } else {
         add_cut(&cuts, ulp_size_divide_up(k, way->slices), k, false);
@@ -286,19 +284,17 @@ static enum ulp_status add_tiles(struct ulp_fit_ways *ways, size_t base_index, s
                                  struct ulp_error *error)
 {
     static const size_t tiles[] = {32, 64, 128};
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; ulp_slices_tried(i); i++)
-        for (size_t t = 0; t < COUNT(tiles) && status == ULP_OK; t++) {
+        for (size_t t = 0; t < COUNT(tiles); t++) {
             const size_t length =
                 ulp_size_round_up(ulp_size_divide_up(shapes[0].k, (size_t)ulp_slices_tried(i)),
                                   tiles[t]);
             if (length < shapes[0].k && length <= UINT16_MAX)
-                status =
-                    add_way(ways, first,
-                            &(struct ulp_fit_way){(uint32_t)base_index, 1, (uint16_t)length, 0},
-                            shapes, count, error);
+                ULP_TRY(add_way(ways, first,
+                                &(struct ulp_fit_way){(uint32_t)base_index, 1, (uint16_t)length, 0},
+                                shapes, count, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 /* Libraries promote FP8's sums and cut others: that name stands first. */
@@ -392,13 +388,12 @@ enum ulp_status ulp_fit_name(const struct ulp_fit_ways *ways, size_t index,
     const struct ulp_fit_way *way = &ways->ways[index];
     char parts[3][32];
     const size_t count = list_parts(way, parts);
-    enum ulp_status status = ULP_OK;
     *out = ways->bases[way->base].arithmetic;
-    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct ulp_arithmetic before = *out;
-        status = ulp_arithmetic_change(out, &before, parts[i], error);
+        ULP_TRY(ulp_arithmetic_change(out, &before, parts[i], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_fit_also(const struct ulp_fit_ways *ways, size_t index, char *text, size_t size)

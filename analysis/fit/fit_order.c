@@ -203,10 +203,7 @@ static enum ulp_status add_tree(struct ulp_text *text, const struct losses *loss
     const struct ulp_fit_mask *mask = losses->mask;
     const size_t pairs = mask->row_count * mask->column_count;
     size_t *parent, level = 0;
-    enum ulp_status status =
-        ulp_allocate((void **)&parent, mask->k, sizeof *parent, NULL, "order", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate((void **)&parent, mask->k, sizeof *parent, NULL, "order", error));
     for (size_t i = 0; i < mask->k; i++)
         parent[i] = i;
     ulp_text_add(text, "no nest of segments: the parts of the sum that hold k = %zu are",
@@ -247,14 +244,10 @@ static enum ulp_status read(struct losses *losses, const struct ulp_fit_values *
                             struct ulp_text *text, struct ulp_error *error)
 {
     const struct ulp_fit_mask *mask = losses->mask;
-    enum ulp_status status =
-        ulp_allocate((void **)&losses->lost, mask->row_count * mask->column_count,
-                     sizeof *losses->lost, NULL, "order", error);
-    if (status == ULP_OK)
-        status = ulp_allocate((void **)&losses->before, mask->k + 1, sizeof *losses->before, NULL,
-                              "order", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate((void **)&losses->lost, mask->row_count * mask->column_count,
+                         sizeof *losses->lost, NULL, "order", error));
+    ULP_TRY(ulp_allocate((void **)&losses->before, mask->k + 1, sizeof *losses->before, NULL,
+                         "order", error));
     count_small(losses);
     if (count_losses(losses, values))
         return describe(losses, text, error);

@@ -139,11 +139,10 @@ static enum ulp_status classify(const struct making *making, struct ulp_fit_prob
                                 struct ulp_error *error)
 {
     struct ulp_tensor *firsts;
-    enum ulp_status status =
-        ulp_allocate_zero((void **)&firsts, probe->count, sizeof *firsts, NULL, "probe", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_allocate_zero((void **)&firsts, probe->count, sizeof *firsts, NULL, "probe", error));
     probe->class_count = 0;
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < probe->count && status == ULP_OK; i++) {
         struct ulp_tensor result = {0};
         size_t class = 0;
@@ -170,17 +169,12 @@ static enum ulp_status make(struct making *making, uint64_t seed, struct ulp_fit
 {
     making->seed = seed;
     *out = (struct ulp_fit_probe){.count = making->fit->consistent};
-    enum ulp_status status = ulp_arena_create(&out->memory, NULL, error);
-    if (status == ULP_OK &&
-        !(out->classes = ulp_arena_take(out->memory, out->count + 1, sizeof *out->classes)))
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = make_operand(making, false, &out->a, error);
-    if (status == ULP_OK)
-        status = make_operand(making, true, &out->b, error);
-    if (status == ULP_OK)
-        status = classify(making, out, error);
-    return status;
+    ULP_TRY(ulp_arena_create(&out->memory, NULL, error));
+    if (!(out->classes = ulp_arena_take(out->memory, out->count + 1, sizeof *out->classes)))
+        return ulp_out_of_memory(error);
+    ULP_TRY(make_operand(making, false, &out->a, error));
+    ULP_TRY(make_operand(making, true, &out->b, error));
+    return classify(making, out, error);
 }
 
 /* What the operands' values are: of the format if those given are, too. */

@@ -60,23 +60,20 @@ static enum ulp_status take_sample(const struct ulp_fit_problem *problem, int st
     sample.column_count = draw(columns, shape->n, sample_columns[stage], 2 * product + 1);
     const struct ulp_fit_sample of_a = {.rows = rows, .row_count = sample.row_count},
                                 of_b = {.columns = columns, .column_count = sample.column_count};
-    enum ulp_status status = ulp_fit_take(&out->a, &values->a, &of_a, error);
-    if (status == ULP_OK)
-        status = ulp_fit_take(&out->b, &values->b, &of_b, error);
-    if (status == ULP_OK)
-        status = ulp_fit_take(&out->c, &values->c, &sample, error);
-    return status;
+    ULP_TRY(ulp_fit_take(&out->a, &values->a, &of_a, error));
+    ULP_TRY(ulp_fit_take(&out->b, &values->b, &of_b, error));
+    return ulp_fit_take(&out->c, &values->c, &sample, error);
 }
 
 static enum ulp_status take_samples(const struct ulp_fit_problem *problem, int stage,
                                     struct samples *out, struct ulp_error *error)
 {
     *out = (struct samples){.count = problem->product_count * problem->case_count};
-    enum ulp_status status = ulp_allocate_zero((void **)&out->values, out->count,
-                                               sizeof *out->values, NULL, "samples", error);
-    for (size_t i = 0; i < out->count && status == ULP_OK; i++)
-        status = take_sample(problem, stage, i, &out->values[i], error);
-    return status;
+    ULP_TRY(ulp_allocate_zero((void **)&out->values, out->count, sizeof *out->values, NULL,
+                              "samples", error));
+    for (size_t i = 0; i < out->count; i++)
+        ULP_TRY(take_sample(problem, stage, i, &out->values[i], error));
+    return ULP_OK;
 }
 
 struct scoring {
@@ -111,11 +108,10 @@ static enum ulp_status score_some(void *context, size_t first, size_t last, int 
                                   struct ulp_error *error)
 {
     const struct scoring *scoring = context;
-    enum ulp_status status = ULP_OK;
     (void)worker;
-    for (size_t i = first; i < last && status == ULP_OK; i++)
-        status = score_one(scoring, &scoring->scores[i], error);
-    return status;
+    for (size_t i = first; i < last; i++)
+        ULP_TRY(score_one(scoring, &scoring->scores[i], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_fit_score_sample(const struct ulp_fit_problem *problem,

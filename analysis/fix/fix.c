@@ -68,10 +68,9 @@ static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_erro
                         "%s: is the model itself or has its weights, expected another name for the "
                         "copy",
                         options->path);
-    enum ulp_status status = check_data(x, error);
-    if (status == ULP_OK)
-        status = check_rules(options->only, options->only_count, error);
-    return status == ULP_OK ? check_rules(options->without, options->without_count, error) : status;
+    ULP_TRY(check_data(x, error));
+    ULP_TRY(check_rules(options->only, options->only_count, error));
+    return check_rules(options->without, options->without_count, error);
 }
 
 static bool copy(struct ulp_fix *fix, char **out, const char *text)
@@ -85,10 +84,8 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
     char name[ULP_JUDGED_IN_BYTES];
-    const enum ulp_status status =
-        ulp_judged_in(x->model, options->target, options->arithmetic, name, &x->arithmetic, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_judged_in(x->model, options->target, options->arithmetic, name, &x->arithmetic, error));
     const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
     fix->lowered = target && target->bit & ULP_LOWERED;
     const bool asked = options->tolerance_count;
@@ -101,8 +98,7 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
                   copy(fix, &fix->reference, options->reference.name);
     for (size_t t = 0; t < count && copied; t++)
         copied = copy(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
-    if (!copied)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(copied, error));
     fix->sample_count = x->sample_count;
     return ULP_OK;
 }
@@ -141,7 +137,7 @@ static enum ulp_status take_plan(struct ulp_fix *fix, struct ulp_search *plan,
     for (size_t k = 0; fix->kept && k < plan->kept_count; k++)
         if (!copy(fix, &fix->kept[fix->kept_count++], plan->kept[k].name))
             return ulp_out_of_memory(error);
-    return fix->kept ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(fix->kept, error);
 }
 
 static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *model,
@@ -165,18 +161,14 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
         .progress = options->progress,
         .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0};
     struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
-    if (!plan)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan, error));
     if (options->plans) /* every draw is about such a run */
         options->plans(options->plans_context,
                        PLAN_RUNS * x->run_seconds / (double)x->sample_count);
-    const enum ulp_status status =
-        ulp_search_run(model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
-    if (status == ULP_OK) {
-        *out = plan;
-        fix->plan_seconds += plan->seconds;
-    }
-    return status;
+    ULP_TRY(ulp_search_run(model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error));
+    *out = plan;
+    fix->plan_seconds += plan->seconds;
+    return ULP_OK;
 }
 
 /* An edit moves roundings, so that a plan may keep more with it. */
@@ -207,15 +199,12 @@ static enum ulp_status plan_best(struct ulp_fixing *x, const struct ulp_fix_judg
 {
     struct ulp_fix *fix = x->fix;
     struct ulp_search *plan = NULL, *alone = NULL;
-    enum ulp_status status = search(x, edited(x), &plan, error);
-    if (status == ULP_OK)
-        status = take_plan(fix, plan, error);
+    ULP_TRY(search(x, edited(x), &plan, error));
+    ULP_TRY(take_plan(fix, plan, error));
     const bool is_stopped = x->options->seconds > 0 && fix->plan_seconds >= x->options->seconds;
-    if (status != ULP_OK || !fix->made_count || !fix->kept_count || is_stopped)
-        return status;
-    status = search(x, x->model, &alone, error);
-    if (status != ULP_OK)
-        return status;
+    if (!fix->made_count || !fix->kept_count || is_stopped)
+        return ULP_OK;
+    ULP_TRY(search(x, x->model, &alone, error));
     fix->with_edits_count = plan->met ? plan->kept_count : 0;
     fix->without_edits_count = alone->met ? alone->kept_count : 0;
     if (keeps_less(alone, plan)) {
@@ -236,7 +225,7 @@ static enum ulp_status list_keeps(struct ulp_fixing *x, struct ulp_keeps *out,
     const struct ulp_search *plan = x->fix->plan;
     const size_t count = plan ? plan->entry_count : 0;
     struct ulp_keep *items = ulp_arena_take(x->fix->memory, count + 1, sizeof *items);
-    enum ulp_status status = items ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(items, error);
     for (size_t e = 0; e < count && status == ULP_OK; e++) {
         items[e].pattern = plan->entries[e].pattern;
         status = ulp_arithmetic_find(plan->entries[e].arithmetic, &items[e].arithmetic, error);
@@ -355,28 +344,21 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
         ulp_math_exp2(storage->emin - (storage->subnormals ? storage->precision - 1 : 0));
     struct ulp_fix_judged after;
     struct ulp_keeps keeps;
-    enum ulp_status status = ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error);
-    if (status == ULP_OK)
-        status = propose_smooth(x, error);
-    if (status == ULP_OK)
-        status = ulp_fix_try_edits(x, before, &after, error);
-    if (status == ULP_OK)
-        status = ulp_fix_report(x, &after, &fix->edited, error);
-    if (status == ULP_OK && may_plan(x)) /* judged in draws, also that nothing needs to be kept */
-        status = plan_best(x, before, &after, error);
-    if (status == ULP_OK)
-        status = list_keeps(x, &keeps, error);
-    if (status == ULP_OK && keeps.count)
-        status = ulp_fix_judge(x, edited(x), &keeps, &after, error);
-    if (status == ULP_OK)
-        status = ulp_fix_report(x, &after, &fix->after, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error));
+    ULP_TRY(propose_smooth(x, error));
+    ULP_TRY(ulp_fix_try_edits(x, before, &after, error));
+    ULP_TRY(ulp_fix_report(x, &after, &fix->edited, error));
+    if (may_plan(x)) /* judged in draws, also that nothing needs to be kept */
+        ULP_TRY(plan_best(x, before, &after, error));
+    ULP_TRY(list_keeps(x, &keeps, error));
+    if (keeps.count)
+        ULP_TRY(ulp_fix_judge(x, edited(x), &keeps, &after, error));
+    ULP_TRY(ulp_fix_report(x, &after, &fix->after, error));
     const bool found = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
     fix->met = found && is_better(x, before, &after);
     if (!fix->met && !x->options->best)
         return give_reason(x, why_not(fix, found), error);
-    status = write_model(x, &keeps, error);
+    enum ulp_status status = write_model(x, &keeps, error);
     fix->met &= fix->path != NULL;
     return status;
 }

@@ -33,8 +33,7 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
     const struct ulp_lint_proposals *proposals = &x->proposals;
     x->taken = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *x->taken);
     fix->edits = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *fix->edits);
-    if (!x->taken || !fix->edits)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(x->taken && fix->edits, error));
     for (size_t i = 0; i < proposals->count; i++) {
         const struct ulp_lint_edit *said = &proposals->items[i].said;
         struct ulp_fix_edit *edit = &fix->edits[fix->edit_count++];
@@ -47,8 +46,7 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
                                       .done = x->taken[i] ? ULP_FIX_MADE : ULP_FIX_LEFT_OUT,
                                       .gain = NAN,
                                       .change = NAN};
-        if (!edit->rule || !edit->node || !edit->text)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(edit->rule && edit->node && edit->text, error));
     }
     return ULP_OK;
 }
@@ -201,8 +199,7 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     *out = *given;
     enum ulp_status status = list_edits(x, error);
     bool *rest = ulp_arena_take(x->fix->memory, x->proposals.count + 1, sizeof *rest);
-    if (!rest)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(rest, error));
     if (status == ULP_OK)
         status = measure_changes(x, rest, error);
     if (status == ULP_OK && any(x, x->taken) && isinf(given->worst.ratio)) {

@@ -46,8 +46,7 @@ static enum ulp_status finish(struct ulp_fixing *x, struct ulp_fix_judged *out,
             out->grade = grade;
         const bool failed = text.failed;
         ulp_text_free(&text);
-        if (failed)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(!failed, error));
     }
     return ULP_OK;
 }
@@ -130,17 +129,14 @@ enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
                                        .allow_nonfinite_inputs = x->options->allow_nonfinite_inputs,
                                        .progress = x->options->progress,
                                        .what = "a fix"};
-    enum ulp_status status = ulp_emulation_open(&x->emulation, &given, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_emulation_open(&x->emulation, &given, error));
     struct ulp_arena *memory = x->emulation.memory;
     struct ulp_tensor_set *lowered = ulp_arena_take(memory, x->sample_count, sizeof *lowered);
     x->emulation.judged =
         ulp_arena_take(memory, ulp_model_output_count(x->model) + 1, sizeof *x->emulation.judged);
-    if (!lowered || !x->emulation.judged)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lowered && x->emulation.judged, error));
     begin(x, out);
-    status = judge_given(x, lowered, out, error);
+    enum ulp_status status = judge_given(x, lowered, out, error);
     for (size_t s = 0; s < x->sample_count; s++)
         ulp_tensor_set_free(&lowered[s]);
     return status;
@@ -234,7 +230,7 @@ enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_
                                   .grade = judged->grade,
                                   .text = text.failed ? NULL : ulp_arena_copy(memory, text.data)};
     ulp_text_free(&text);
-    return out->output && out->metric && out->text ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->output && out->metric && out->text, error);
 }
 
 bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *judged)

@@ -243,10 +243,8 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
                                const char *path, struct ulp_error *error)
 {
     struct ulp_text out;
-    enum ulp_status status = ulp_text_open(&out, path, error);
-    if (status != ULP_OK)
-        return status;
-    status = put_page(reports, count, &out, error);
+    ULP_TRY(ulp_text_open(&out, path, error));
+    enum ulp_status status = put_page(reports, count, &out, error);
     const enum ulp_status closed = ulp_text_close(&out, status == ULP_OK, error);
     return status == ULP_OK ? closed : status;
 }

@@ -43,14 +43,13 @@ ptrdiff_t ulp_lint_rule_find(const char *id)
 static enum ulp_status read_options(struct ulp_lint *lint, struct ulp_error *error)
 {
     const struct ulp_lint_options *options = lint->options;
-    enum ulp_status status = ULP_OK;
     if (options->layer_precisions)
-        status = ulp_layer_options_parse(options->layer_precisions, ULP_LAYER_PRECISIONS,
-                                         lint->arena, &lint->precisions, error);
-    if (options->layer_output_types && status == ULP_OK)
-        status = ulp_layer_options_parse(options->layer_output_types, ULP_LAYER_OUTPUT_TYPES,
-                                         lint->arena, &lint->output_types, error);
-    return status;
+        ULP_TRY(ulp_layer_options_parse(options->layer_precisions, ULP_LAYER_PRECISIONS,
+                                        lint->arena, &lint->precisions, error));
+    if (options->layer_output_types)
+        ULP_TRY(ulp_layer_options_parse(options->layer_output_types, ULP_LAYER_OUTPUT_TYPES,
+                                        lint->arena, &lint->output_types, error));
+    return ULP_OK;
 }
 
 static void run_rules(struct ulp_lint *lint)
@@ -135,17 +134,14 @@ static bool list_places(struct ulp_lint *lint, struct ulp_lint_result *out)
 static enum ulp_status look(struct ulp_lint *lint, struct ulp_lint_result *out,
                             struct ulp_error *error)
 {
-    enum ulp_status status = ulp_lint_view(lint, error);
-    if (status == ULP_OK)
-        status = read_options(lint, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_lint_view(lint, error));
+    ULP_TRY(read_options(lint, error));
     run_rules(lint);
     out->model_path = ulp_arena_copy(lint->arena, lint->model->path);
     out->unplanned = lint->unplanned;
-    if (lint->failed || !out->model_path || !list_assumed(lint, &out->assumed) ||
-        !list_places(lint, out))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(!lint->failed && out->model_path && list_assumed(lint, &out->assumed) &&
+                          list_places(lint, out),
+                      error));
     out->targets = lint->targets;
     out->node_count = lint->node_count;
     out->findings = lint->findings;

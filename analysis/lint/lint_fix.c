@@ -366,8 +366,7 @@ enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals
 {
     size_t count;
     const struct ulp_edit *edits = list_taken(proposals, taken, &count);
-    if (!edits)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(edits, error));
     return count ? ulp_edit_file(proposals->lint.model, edits, count, path, error) : ULP_OK;
 }
 
@@ -388,8 +387,7 @@ static enum ulp_status fix(struct ulp_lint_proposals *p, bool allow, const char 
 {
     bool *taken = ulp_arena_take(p->lint.arena, p->count + 1, sizeof *taken);
     struct ulp_lint_edit *said = ulp_arena_take(p->lint.arena, p->count + 1, sizeof *said);
-    if (!taken || !said)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(taken && said, error));
     for (size_t i = 0; i < p->count; i++) {
         if (p->items[i].tried)
             continue;

@@ -56,7 +56,7 @@ static enum ulp_status find_graphs(struct ulp_lint *lint, struct ulp_error *erro
     for (size_t f = 0; f < model->function_count && made; f++)
         made = add_graphs(lint, model->functions[f].body, NULL, NULL, model->functions[f].name,
                           true, model->functions[f].opsets, model->functions[f].opset_count);
-    return made ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(made, error);
 }
 
 /* How often a node reads each value, by itself or in its bodies. */
@@ -217,9 +217,9 @@ static enum ulp_status fill_graph(struct ulp_lint *lint, struct ulp_lint_graph *
     view->constants = ulp_arena_take(lint->arena, count, sizeof *view->constants);
     view->figures = ulp_arena_take(lint->arena, count, sizeof *view->figures);
     view->is_output = ulp_arena_take(lint->arena, count, sizeof *view->is_output);
-    if (!view->types || !view->constants || !view->figures || !view->is_output ||
-        !find_readers(lint, view))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(view->types && view->constants && view->figures && view->is_output &&
+                          find_readers(lint, view),
+                      error));
     for (size_t o = 0; o < graph->output_count; o++)
         if (graph->outputs[o] >= 0)
             view->is_output[graph->outputs[o]] = true;
@@ -271,15 +271,14 @@ static enum ulp_status list_places(struct ulp_lint *lint, struct ulp_error *erro
             count++;
         }
     }
-    return lint->places ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(lint->places, error);
 }
 
 enum ulp_status ulp_lint_view(struct ulp_lint *lint, struct ulp_error *error)
 {
-    enum ulp_status status = find_graphs(lint, error);
-    for (size_t g = 0; g < lint->graph_count && status == ULP_OK; g++)
-        status = fill_graph(lint, &lint->graphs[g], error);
-    if (status == ULP_OK)
-        status = list_places(lint, error);
-    return status == ULP_OK && lint->failed ? ulp_out_of_memory(error) : status;
+    ULP_TRY(find_graphs(lint, error));
+    for (size_t g = 0; g < lint->graph_count; g++)
+        ULP_TRY(fill_graph(lint, &lint->graphs[g], error));
+    ULP_TRY(list_places(lint, error));
+    return lint->failed ? ulp_out_of_memory(error) : ULP_OK;
 }

@@ -38,8 +38,7 @@ static enum ulp_status widen(struct ulp_histogram *all, int first, int last,
     if (count == all->count)
         return ULP_OK;
     size_t *counts = ulp_arena_take(memory, count, sizeof *counts); /* zeros */
-    if (!counts)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(counts, error));
     if (all->count)
         memcpy(counts + (all->first - first), all->counts, all->count * sizeof *counts);
     all->first = first;
@@ -61,11 +60,10 @@ enum ulp_status ulp_histogram_add(struct ulp_histogram *all, const struct ulp_ex
         last--;
     if (first > last)
         return ULP_OK;
-    const enum ulp_status status =
-        widen(all, first - ULP_EXPONENT_BIAS, last - ULP_EXPONENT_BIAS, memory, error);
-    for (int f = first; f <= last && status == ULP_OK; f++)
+    ULP_TRY(widen(all, first - ULP_EXPONENT_BIAS, last - ULP_EXPONENT_BIAS, memory, error));
+    for (int f = first; f <= last; f++)
         all->counts[f - ULP_EXPONENT_BIAS - all->first] += f ? counts->fields[f] : tiny;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_histogram_join(struct ulp_histogram *all, const struct ulp_histogram *more,
@@ -75,9 +73,8 @@ enum ulp_status ulp_histogram_join(struct ulp_histogram *all, const struct ulp_h
     all->nonfinite += more->nonfinite;
     if (!more->count)
         return ULP_OK;
-    const enum ulp_status status =
-        widen(all, more->first, more->first + (int)more->count - 1, memory, error);
-    for (size_t i = 0; i < more->count && status == ULP_OK; i++)
+    ULP_TRY(widen(all, more->first, more->first + (int)more->count - 1, memory, error));
+    for (size_t i = 0; i < more->count; i++)
         all->counts[(size_t)(more->first - all->first) + i] += more->counts[i];
-    return status;
+    return ULP_OK;
 }

@@ -226,8 +226,7 @@ static enum ulp_status add_to_list(struct ulp_crossing_list *list, struct ulp_cr
                                    struct ulp_error *error)
 {
     struct ulp_crossing *items = realloc(list->items, (list->count + 1) * sizeof *items);
-    if (!items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items, error));
     list->items = items;
     items[list->count++] = crossing;
     return ULP_OK;
@@ -432,9 +431,9 @@ enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model
 {
     ULP_ENTER_ENVIRONMENT;
     struct check check = {0};
-    enum ulp_status status = read_limit(limit, &check, error);
-    if (status != ULP_OK || !plan)
-        return status;
+    ULP_TRY(read_limit(limit, &check, error));
+    if (!plan)
+        return ULP_OK;
     const struct names lanes = {plan->lane_count - 1, planned_lane, plan},
                        outputs = {ulp_model_output_count(model), planned_output, model};
     return find_scope(limit, &lanes, &outputs, &check, error);

@@ -280,12 +280,10 @@ static enum ulp_status find_in_bin(struct ulp_median *median, struct ulp_pool *p
     size_t found = 0;
     int64_t low = INT64_MAX, high = 0;
     void *parts;
-    enum ulp_status status = ulp_allocate(&parts, chunk_count, sizeof(struct median_part),
-                                          ulp_pool_scratch(pool), "measures", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&parts, chunk_count, sizeof(struct median_part), ulp_pool_scratch(pool),
+                         "measures", error));
     g.parts = parts;
-    status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, &g, error);
+    enum ulp_status status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, &g, error);
     for (size_t chunk = 0; chunk < chunk_count && status == ULP_OK; chunk++) {
         const struct median_part *part = &g.parts[chunk];
         low = part->low < low ? part->low : low;

@@ -21,8 +21,7 @@ static enum ulp_status keep_type(struct ulp_mixed_job *job, enum ulp_type type,
 {
     const size_t count = job->plan->node_count;
     size_t *nodes = ulp_arena_take(job->arena, count + 1, sizeof *nodes), kept = 0;
-    if (!nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(nodes, error));
     for (size_t n = 0; n < count; n++)
         if (job->types.node[n] == type)
             nodes[kept++] = n;
@@ -38,9 +37,8 @@ static enum ulp_status find_low(const struct ulp_mixed_job *job, struct ulp_arit
     struct ulp_arithmetic plain;
     char part[80];
     snprintf(part, sizeof part, "constants=%s", ulp_constants_names[job->types.constants]);
-    enum ulp_status status =
-        ulp_arithmetic_find(ulp_type_rows[job->types.low].format, &plain, error);
-    return status == ULP_OK ? ulp_arithmetic_change(out, &plain, part, error) : status;
+    ULP_TRY(ulp_arithmetic_find(ulp_type_rows[job->types.low].format, &plain, error));
+    return ulp_arithmetic_change(out, &plain, part, error);
 }
 
 static enum ulp_status plan_first(struct ulp_mixed_job *job, const struct ulp_arithmetic *lane,
@@ -71,10 +69,8 @@ static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *e
 static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     const struct ulp_mixed_options *wanted = job->options;
-    enum ulp_status status = plan_first(job, &wanted->arithmetic, &wanted->keeps, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
-    return status;
+    ULP_TRY(plan_first(job, &wanted->arithmetic, &wanted->keeps, error));
+    return ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
 }
 
 /* ---- the report ---- */
@@ -85,8 +81,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
     const struct ulp_plan *plan = job->plan;
     const struct ulp_mixed_types *types = &job->types;
     out->widened = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->widened);
-    if (!out->widened)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->widened, error));
     out->low_count = out->float_count = out->other_count = out->widened_count = 0;
     for (size_t n = 0; n < plan->node_count; n++) {
         if (types->node[n] == ULP_TYPE_UNDEFINED)
@@ -106,18 +101,17 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
                                            ulp_arena_copy(out->memory, ulp_plan_node_name(plan, n)),
                                        .op = ulp_arena_copy(out->memory, ulp_plan_node_op(plan, n)),
                                        .why = types->widened[n]};
-        if (!widened->name || !widened->op)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(widened->name && widened->op, error));
     }
     out->low_type = ulp_arena_copy(out->memory, ulp_type_name(job->types.low));
-    return out->low_type ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->low_type, error);
 }
 
 static enum ulp_status give_reason(struct ulp_mixed *out, const char *reason,
                                    struct ulp_error *error)
 {
     out->reason = ulp_arena_copy(out->memory, reason);
-    return out->reason ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->reason, error);
 }
 
 /* Every node is FLOAT. */
@@ -160,10 +154,8 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
     struct ulp_tensor_set first;
     const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
     struct ulp_arithmetic declared;
-    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_mixed_expect(job, 0, &job->types, &first, error);
+    ULP_TRY(ulp_arithmetic_find("model", &declared, error));
+    enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
     if (status == ULP_OK && ulp_mixed_types_lack(job->plan, &job->types))
         status = complete_types(job, out, error);
     if (status == ULP_OK)
@@ -209,15 +201,14 @@ static enum ulp_status make_files(struct ulp_mixed_job *job, const char *folder,
 enum ulp_status ulp_mixed_retire(const struct ulp_model *model, const char *folder,
                                  const char *name, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (int f = 0; f < FILES && status == ULP_OK; f++) {
+    for (int f = 0; f < FILES; f++) {
         char path[4096], file[300];
         snprintf(file, sizeof file, "%s%s", name, ends[f]);
         if (snprintf(path, sizeof path, "%s/%s", folder, file) < (int)sizeof path &&
             !ulp_model_is_read_from(model, path))
-            status = ulp_file_retire(folder, file, error);
+            ULP_TRY(ulp_file_retire(folder, file, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- all of it ---- */
@@ -244,12 +235,11 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
                  job->options->arithmetic.asked);
         return give_reason(out, text, error);
     }
-    status = plan_types(job, error);
-    if (status == ULP_OK)
-        status = report_nodes(job, out, error);
-    if (status == ULP_OK && !out->low_count && !out->other_count)
+    ULP_TRY(plan_types(job, error));
+    ULP_TRY(report_nodes(job, out, error));
+    if (!out->low_count && !out->other_count)
         return explain_wide(job, out, error);
-    return status == ULP_OK ? make_files(job, folder, out, error) : status;
+    return make_files(job, folder, out, error);
 }
 
 enum ulp_status ulp_mixed_write(const struct ulp_model *model,

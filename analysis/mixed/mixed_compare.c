@@ -26,9 +26,8 @@ static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *pl
                                              job->options->progress ? *job->options->progress
                                                                     : (struct ulp_observer){0}};
     struct ulp_plan *plan;
-    const enum ulp_status status = ulp_plans_choose(plans, inputs, &plan, error);
-    return status != ULP_OK ? status
-                            : ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
+    ULP_TRY(ulp_plans_choose(plans, inputs, &plan, error));
+    return ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
 }
 
 /* A graph whose inputs are narrower gets them rounded. */
@@ -82,10 +81,7 @@ static enum ulp_status compare(const struct ulp_tensor *expected, const struct u
 {
     struct ulp_format format;
     const bool is_float = ulp_element_is_float(got->element);
-    enum ulp_status status =
-        is_float ? ulp_format_find(ulp_type_rows[got->type].format, &format, error) : ULP_OK;
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(is_float ? ulp_format_find(ulp_type_rows[got->type].format, &format, error) : ULP_OK);
     if (!ulp_tensor_same_shape(expected, got) ||
         is_float != ulp_element_is_float(expected->element))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,

@@ -113,10 +113,8 @@ enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double
     *out = (struct ulp_extreme){.chance = NAN, .low = NAN, .high = NAN};
     if (count < ULP_EXTREME_SAMPLES_MIN)
         return ULP_OK;
-    enum ulp_status status = ulp_allocate(&memory, count + RESAMPLES, sizeof(double), NULL,
-                                          "largest values of samples", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, count + RESAMPLES, sizeof(double), NULL,
+                         "largest values of samples", error));
     double *values = memory;
     memcpy(values, largest, count * sizeof *values);
     ulp_numbers_sort(values, count);

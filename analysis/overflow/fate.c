@@ -37,7 +37,7 @@ static enum ulp_status run_poisoned(struct ulp_overflow_meter *meter,
     struct ulp_forward_inputs inputs = {0};
     struct ulp_tensor *exact =
         ulp_arena_take(view->arena, view->step->output_count + 1, sizeof *exact);
-    enum ulp_status status = exact ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(exact, error);
     if (status == ULP_OK)
         status = ulp_forward_widened(forward, view->lane, view->step, view->rounded, replace,
                                      view->arena, &inputs, error);
@@ -100,8 +100,7 @@ enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,
     const struct ulp_tensor **replace =
         ulp_arena_take(view->arena, view->step->input_count + 1, sizeof *replace);
     struct ulp_tensor *stored = ulp_arena_take(view->arena, outputs + 1, sizeof *stored);
-    if (!replace || !stored)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(replace && stored, error));
     struct ulp_audit_overflow_look look = {.born = born, .from = gather(lane, view->step, replace)};
     if (look.from < 0 && !born)
         return ULP_OK;
@@ -152,8 +151,7 @@ enum ulp_status ulp_overflow_hold(struct ulp_overflow_meter *meter,
 {
     struct ulp_overflow_course *lane = &meter->lanes[view->lane - 1];
     const bool zeros = ulp_overflow_find_zero(meter, view) >= 0;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < view->step->output_count; o++) {
         const int slot = view->step->outputs[o];
         struct ulp_format format;
         if (!lane->saturates && !zeros)
@@ -161,14 +159,14 @@ enum ulp_status ulp_overflow_hold(struct ulp_overflow_meter *meter,
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type) ||
             view->stored[o].count != ulp_overflow_truth(meter, slot)->count)
             continue;
-        status = ulp_forward_format(&meter->forward, view->lane, view->step, view->exact[o].type,
-                                    &format, error);
-        if (status == ULP_OK && is_held(&view->stored[o], ulp_overflow_truth(meter, slot), &format,
-                                        lane->saturates, zeros))
-            status =
-                ulp_tensor_copy(&lane->held[slot], &view->stored[o], meter->forward.budget, error);
+        ULP_TRY(ulp_forward_format(&meter->forward, view->lane, view->step, view->exact[o].type,
+                                   &format, error));
+        if (is_held(&view->stored[o], ulp_overflow_truth(meter, slot), &format, lane->saturates,
+                    zeros))
+            ULP_TRY(
+                ulp_tensor_copy(&lane->held[slot], &view->stored[o], meter->forward.budget, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *step)

@@ -18,8 +18,7 @@ enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane,
     if (*node)
         return ULP_OK;
     *out = *node = ulp_arena_take(meter->memory, 1, sizeof **node);
-    if (!*node)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*node, error));
     (*node)->index = number;
     (*node)->name = ulp_arena_text(memory, step->name, strlen(step->name));
     (*node)->op = ulp_arena_text(memory, op, strlen(op));
@@ -39,18 +38,17 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
             *out = &node->hidden[h];
             return ULP_OK;
         }
-    if (!ulp_plan_grow(memory, &node->hidden, node->hidden_count,
-                       &meter->lanes[meter->lane].hidden_capacity[node->index],
-                       sizeof *node->hidden))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(memory, &node->hidden, node->hidden_count,
+                                    &meter->lanes[meter->lane].hidden_capacity[node->index],
+                                    sizeof *node->hidden),
+                      error));
     *out = &node->hidden[node->hidden_count];
     **out = (struct ulp_overflow_hidden){.words = ulp_arena_text(memory, told->words,
                                                                  strlen(told->words)),
                                          .sum = told->sum,
                                          .k = -1,
                                          .first = -1};
-    if (!(*out)->words)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken((*out)->words, error));
     node->hidden_count++;
     return ULP_OK;
 }
@@ -102,18 +100,14 @@ enum ulp_status ulp_overflow_tell(void *context, size_t number, const struct ulp
     struct ulp_overflow_meter *meter = context;
     struct ulp_overflow_node *node;
     struct ulp_overflow_hidden *hidden = NULL;
-    enum ulp_status status = ulp_overflow_node(meter, meter->lane, number, &node, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_overflow_node(meter, meter->lane, number, &node, error));
     node->additions += (double)told->additions;
     node->absorbed += (double)told->absorbed;
     if (result)
         return ULP_OK;
     const struct ulp_format *own = find_own(meter, number, told);
     look_inside(meter, told, own);
-    status = find_hidden(meter, node, told, &hidden, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_hidden(meter, node, told, &hidden, error));
     add_figures(hidden, told, meter->sample);
     hidden->own.format = *own;
     hidden->narrow.format = meter->probe.format;

@@ -115,9 +115,10 @@ static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
                                   struct ulp_error *error)
 {
     struct ulp_overflow_course *own = &meter->lanes[lane];
-    if (!ulp_plan_grow(meter->forecast.memory, &output->sample_largest, output->sample_count,
-                       &output->capacity, sizeof *output->sample_largest))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(meter->forecast.memory, &output->sample_largest,
+                                    output->sample_count, &output->capacity,
+                                    sizeof *output->sample_largest),
+                      error));
     output->sample_largest[output->sample_count++] = largest;
     own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
     return ULP_OK;
@@ -149,24 +150,22 @@ static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
 {
     const struct ulp_step *step = where->step;
     struct ulp_arena *memory = meter->forecast.memory;
-    enum ulp_status status = ULP_OK;
     if (node->outputs)
         return ULP_OK;
     node->outputs = ulp_arena_take(memory, step->output_count + 1, sizeof *node->outputs);
-    if (!node->outputs)
-        return ulp_out_of_memory(error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_taken(node->outputs, error));
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(outputs[o].type))
             continue;
         const char *name = where->block->slots[slot].name;
         struct ulp_overflow_output *output = &node->outputs[node->output_count++];
         output->name = ulp_arena_text(memory, name, strlen(name));
-        status = output->name ? ulp_forward_format(&meter->forward, meter->lane + 1, step,
-                                                   outputs[o].type, &output->format, error)
-                              : ulp_out_of_memory(error);
+        ULP_TRY(output->name ? ulp_forward_format(&meter->forward, meter->lane + 1, step,
+                                                  outputs[o].type, &output->format, error)
+                             : ulp_out_of_memory(error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool is_beyond(const struct ulp_tensor *value, double most)
@@ -385,8 +384,7 @@ static enum ulp_status add_overflow(struct ulp_overflow_meter *meter,
             const char *name =
                 reason.words ? reason.words : meter->forward.plan->main->slots[reason.slot].name;
             output->culprit = ulp_arena_text(meter->forecast.memory, name, strlen(name));
-            if (!output->culprit)
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(output->culprit, error));
         }
     }
     output->overflowed += (double)count;

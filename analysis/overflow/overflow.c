@@ -34,19 +34,18 @@ static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
         ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->overflow);
     *audit = (struct ulp_audit_lane){.node_count = plan->node_count};
     audit->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *audit->nodes);
-    if (!lane->name || !own->nodes || !own->hidden_capacity || !own->poisoned || !own->held ||
-        !own->overflow || !audit->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->name && own->nodes && own->hidden_capacity && own->poisoned &&
+                          own->held && own->overflow && audit->nodes,
+                      error));
     for (size_t n = 0; n < plan->node_count; n++) {
         audit->nodes[n].index = n;
         ulp_plan_node_types(plan, l + 1, n, &audit->nodes[n].types);
     }
-    const enum ulp_status status =
-        ulp_audit_overflow_prepare(audit, plan, l + 1, meter->memory, error);
-    for (size_t c = 0; c < audit->constant_count && status == ULP_OK; c++)
+    ULP_TRY(ulp_audit_overflow_prepare(audit, plan, l + 1, meter->memory, error));
+    for (size_t c = 0; c < audit->constant_count; c++)
         own->saturates |=
             audit->constants[c].overflowed && lane->arithmetic.constants != ULP_CONSTANTS_IEEE;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ulp_plan *plan,
@@ -54,13 +53,9 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
-    enum ulp_status status = ulp_forward_open(&meter->forward, plan, thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&meter->memory, budget, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&forecast->memory, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_forward_open(&meter->forward, plan, thread_count, error));
+    ULP_TRY(ulp_arena_create(&meter->memory, budget, error));
+    ULP_TRY(ulp_arena_create(&forecast->memory, budget, error));
     forecast->lane_count = plan->lane_count - 1;
     forecast->model_path = copy_text(meter, ulp_model_path(plan->model));
     forecast->arguments = ulp_model_words(forecast->memory, plan->model);
@@ -68,21 +63,19 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     forecast->lanes =
         ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
     meter->lanes = ulp_arena_take(meter->memory, forecast->lane_count, sizeof *meter->lanes);
-    if (!forecast->model_path || !forecast->arguments || !forecast->reference || !forecast->lanes ||
-        !meter->lanes)
-        return ulp_out_of_memory(error);
-    status = ulp_places_make(plan, forecast->memory, &forecast->places, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_taken(forecast->model_path && forecast->arguments && forecast->reference &&
+                          forecast->lanes && meter->lanes,
+                      error));
+    ULP_TRY(ulp_places_make(plan, forecast->memory, &forecast->places, error));
     forecast->place_count = ulp_plan_node_count(plan);
     meter->thread_count = thread_count;
     meter->probe = (struct ulp_probe){.tell = ulp_overflow_tell,
                                       .give = ulp_overflow_give,
                                       .context = meter,
                                       .budget = budget};
-    for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
-        status = prepare_lane(meter, l, error);
-    return status;
+    for (size_t l = 0; l < forecast->lane_count; l++)
+        ULP_TRY(prepare_lane(meter, l, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int thread_count,
@@ -94,8 +87,7 @@ enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int threa
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a forecast needs a reference and at least one arithmetic");
     struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
-    if (!meter)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(meter, error));
     const enum ulp_status status = prepare(meter, plan, thread_count, error);
     if (status == ULP_OK)
         *out = meter;
@@ -150,24 +142,22 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
 {
     const struct ulp_block *block = meter->forward.plan->main;
     const struct ulp_step *step = view->step;
-    enum ulp_status status = ULP_OK;
     if (node->outputs)
         return ULP_OK;
     node->outputs =
         ulp_arena_take(meter->forecast.memory, step->output_count + 1, sizeof *node->outputs);
-    if (!node->outputs)
-        return ulp_out_of_memory(error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_taken(node->outputs, error));
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
             continue;
         struct ulp_overflow_output *output = &node->outputs[node->output_count++];
         output->name = copy_text(meter, block->slots[slot].name);
-        status = output->name ? ulp_forward_format(&meter->forward, view->lane, step,
-                                                   view->exact[o].type, &output->format, error)
-                              : ulp_out_of_memory(error);
+        ULP_TRY(output->name ? ulp_forward_format(&meter->forward, view->lane, step,
+                                                  view->exact[o].type, &output->format, error)
+                             : ulp_out_of_memory(error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Must the lane's own arithmetic decide? */
@@ -199,12 +189,11 @@ static enum ulp_status store_results(struct ulp_overflow_meter *meter,
         lane->computed++;
         return ulp_step_run(view->step, &forward->lanes[view->lane], view->rounded, stored, error);
     }
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++)
+    for (size_t o = 0; o < view->step->output_count; o++)
         if (view->step->outputs[o] >= 0)
-            status = ulp_forward_store(forward, view->lane, view->step, &view->exact[o], &stored[o],
-                                       error);
-    return status;
+            ULP_TRY(ulp_forward_store(forward, view->lane, view->step, &view->exact[o], &stored[o],
+                                      error));
+    return ULP_OK;
 }
 
 static void free_tensors(struct ulp_tensor *tensors, size_t count)
@@ -220,17 +209,14 @@ static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
                                   struct ulp_error *error)
 {
     struct ulp_forward *forward = &meter->forward;
-    enum ulp_status status =
-        ulp_forward_format(forward, l, step, ULP_TYPE_FLOAT, &meter->probe.format, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_forward_format(forward, l, step, ULP_TYPE_FLOAT, &meter->probe.format, error));
     meter->lane = l - 1;
     meter->near_inside = false;
     meter->inside = (struct inside_overflow){0};
     /* what it holds inside is of the formula that the lane has */
     forward->arithmetic.plain_exponentials = forward->plan->lanes[l].plain_exponentials;
     forward->wide.probe = &meter->probe;
-    status = ulp_step_run(step, &forward->wide, inputs, exact, error);
+    enum ulp_status status = ulp_step_run(step, &forward->wide, inputs, exact, error);
     forward->wide.probe = NULL;
     return status;
 }
@@ -246,8 +232,7 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
     bool born = false;
     struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact),
                       *stored = ulp_arena_take(arena, step->output_count + 1, sizeof *stored);
-    if (!exact || !stored)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(exact && stored, error));
     enum ulp_status status = ulp_forward_rounded(forward, l, step, arena, &rounded, error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
         if (step->inputs[i] >= 0 && held[step->inputs[i]].type != ULP_TYPE_UNDEFINED)
@@ -325,12 +310,10 @@ static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct u
 {
     const struct ulp_plan *plan = meter->forward.plan;
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, meter->forward.budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, meter->forward.budget, error));
     struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
     double before = ulp_seconds_now();
-    status =
+    enum ulp_status status =
         seconds ? ulp_forward_step(&meter->forward, step, arena, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_overflow_look_at_reference(meter, step, error);
@@ -423,13 +406,10 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
         struct ulp_overflow_lane *lane = &forecast->lanes[l];
         const struct ulp_overflow_course *from = &meter->lanes[l];
         lane->nodes = ulp_arena_take(forecast->memory, plan->node_count + 1, sizeof *lane->nodes);
-        if (!lane->nodes)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(lane->nodes, error));
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
         ulp_overflow_judge(plan, from, lane);
-        const enum ulp_status status = estimate(meter, from, lane, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(estimate(meter, from, lane, error));
     }
     *out = *forecast;
     *forecast = (struct ulp_overflow_forecast){0};

@@ -31,7 +31,7 @@ enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
     if (!infinite || !finite)
         return ULP_OK;
     meter->forecast.beyond_reference = ulp_arena_copy(meter->forecast.memory, step->name);
-    return meter->forecast.beyond_reference ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(meter->forecast.beyond_reference, error);
 }
 
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
@@ -53,12 +53,11 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
                                            struct ulp_error *error)
 {
     const struct ulp_block *block = meter->forward.plan->main;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < block->output_count && status == ULP_OK; o++)
+    for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
-            status = ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
-                                               find_value(meter, block->outputs[o]), error);
-    return status;
+            ULP_TRY(ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
+                                              find_value(meter, block->outputs[o]), error));
+    return ULP_OK;
 }
 
 static bool computes_output(const struct ulp_block *block)
@@ -86,16 +85,16 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
          ulp_unjudged_add(forecast->memory, &forecast->unjudged,
                           (struct ulp_unjudged){.reason =
                                                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
-    return added ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(added, error);
 }
 
 enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error)
 {
     for (size_t l = 0; l < meter->forecast.lane_count; l++) {
         struct ulp_overflow_course *lane = &meter->lanes[l];
-        if (!ulp_plan_grow(meter->memory, &lane->ratios, meter->sample, &lane->ratio_capacity,
-                           sizeof *lane->ratios))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(ulp_plan_grow(meter->memory, &lane->ratios, meter->sample,
+                                        &lane->ratio_capacity, sizeof *lane->ratios),
+                          error));
         lane->ratios[meter->sample] = lane->ratio;
     }
     return ULP_OK;

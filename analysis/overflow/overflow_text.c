@@ -388,8 +388,7 @@ static enum ulp_status add_table(const struct ulp_page *page,
 {
     size_t count = 0;
     const struct ulp_overflow_node **rows = calloc(lane->node_count + 1, sizeof *rows);
-    if (!rows)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(rows, error));
     for (size_t n = 0; n < lane->node_count; n++)
         if (lane->nodes[n].verdict != ULP_OVERFLOW_SAFE)
             rows[count++] = &lane->nodes[n];

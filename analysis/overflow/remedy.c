@@ -41,8 +41,7 @@ static enum ulp_status keep_before(struct trying *trying, struct candidate *cand
     for (size_t i = 1; i < mix->count && candidate->keep_count + 2 < KEEPS; i++) {
         size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count, sizeof *nodes);
         size_t count = 0;
-        if (!nodes)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(nodes, error));
         for (size_t n = 0; n < trying->plan->node_count; n++)
             if (ulp_mix_index(mix, n) == i)
                 nodes[count++] = n;
@@ -75,16 +74,14 @@ static enum ulp_status add_kept(struct trying *trying, const char *name, const c
 {
     struct ulp_arithmetic arithmetic;
     struct candidate *candidate;
-    enum ulp_status status = ulp_arithmetic_find(name, &arithmetic, error);
-    if (status != ULP_OK ||
-        arithmetic.storage.max_finite <= trying->lane->arithmetic.storage.max_finite)
-        return status;
-    status =
-        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error);
-    if (status == ULP_OK)
-        ulp_text_add(&candidate->what, "keep %zu node%s in %s", trying->node_count,
-                     trying->node_count == 1 ? "" : "s", shown);
-    return status;
+    ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
+    if (arithmetic.storage.max_finite <= trying->lane->arithmetic.storage.max_finite)
+        return ULP_OK;
+    ULP_TRY(
+        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));
+    ulp_text_add(&candidate->what, "keep %zu node%s in %s", trying->node_count,
+                 trying->node_count == 1 ? "" : "s", shown);
+    return ULP_OK;
 }
 
 /* Of decomposed normalisations: all their nodes in FP32, the result rounded once, as the operator's
@@ -98,12 +95,9 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
     size_t count, found = 0, kept = 0, rms = 0;
     bool *keep = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *keep);
     size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *nodes);
-    enum ulp_status status =
-        keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_idioms_find(block, trying->memory, &idioms, &count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error)
+                          : ulp_out_of_memory(error));
+    ULP_TRY(ulp_idioms_find(block, trying->memory, &idioms, &count, error));
     for (size_t n = 0; n < trying->node_count; n++)
         keep[trying->nodes[n]] = true;
     for (size_t i = 0; i < count; i++) {
@@ -123,14 +117,13 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
             nodes[kept++] = n;
     if (!found)
         return ULP_OK;
-    status = add_candidate(trying, nodes, kept, &arithmetic, &candidate, error);
-    if (status == ULP_OK)
-        ulp_text_add(&candidate->what, "%zu real %s for the decomposed ones (%s)", found,
-                     rms == found ? "RMSNormalization"
-                     : rms        ? "LayerNormalization and RMSNormalization"
-                                  : "LayerNormalization",
-                     rms ? "opset 23" : "opset 17");
-    return status;
+    ULP_TRY(add_candidate(trying, nodes, kept, &arithmetic, &candidate, error));
+    ulp_text_add(&candidate->what, "%zu real %s for the decomposed ones (%s)", found,
+                 rms == found ? "RMSNormalization"
+                 : rms        ? "LayerNormalization and RMSNormalization"
+                              : "LayerNormalization",
+                 rms ? "opset 23" : "opset 17");
+    return ULP_OK;
 }
 
 /* Does scaling what the operator reads (of a product one factor) scale what it gives? */
@@ -181,12 +174,11 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
              bits);
     snprintf(arithmetic.name, sizeof arithmetic.name, "%s", arithmetic.storage.name);
     memcpy(arithmetic.asked, arithmetic.name, sizeof arithmetic.asked);
-    enum ulp_status status =
-        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error);
-    if (status == ULP_OK)
-        ulp_text_show(&candidate->what, "scale by 2^-%d before %s, and by 2^%d after %s", bits,
-                      first->name, bits, last->name);
-    return status;
+    ULP_TRY(
+        add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));
+    ulp_text_show(&candidate->what, "scale by 2^-%d before %s, and by 2^%d after %s", bits,
+                  first->name, bits, last->name);
+    return ULP_OK;
 }
 
 /* Masks of the largest number, and of -1e4, for lanes that make them infinite. */
@@ -223,23 +215,21 @@ static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *
     struct candidate *candidate;
     trying->nodes =
         ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *trying->nodes);
-    if (!trying->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(trying->nodes, error));
     for (size_t n = 0; n < trying->lane->node_count; n++)
         if (trying->lane->nodes[n].keep)
             trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;
-    enum ulp_status status = add_candidate(trying, NULL, 0, NULL, &candidate, error);
-    if (status == ULP_OK)
-        ulp_text_add(&candidate->what, "as it is");
-    if (status == ULP_OK && trying->node_count)
-        status = add_kept(trying, "fp32", "FP32", error);
-    if (status == ULP_OK && trying->node_count)
-        status = add_kept(trying, "bf16", "BF16", error);
-    if (status == ULP_OK && trying->node_count)
-        status = add_normalizations(trying, error);
-    if (status == ULP_OK && trying->node_count)
-        status = add_scale(trying, error);
-    return status == ULP_OK ? add_masks(trying, error) : status;
+    ULP_TRY(add_candidate(trying, NULL, 0, NULL, &candidate, error));
+    ulp_text_add(&candidate->what, "as it is");
+    if (trying->node_count)
+        ULP_TRY(add_kept(trying, "fp32", "FP32", error));
+    if (trying->node_count)
+        ULP_TRY(add_kept(trying, "bf16", "BF16", error));
+    if (trying->node_count)
+        ULP_TRY(add_normalizations(trying, error));
+    if (trying->node_count)
+        ULP_TRY(add_scale(trying, error));
+    return add_masks(trying, error);
 }
 
 /* ---- trying them ---- */
@@ -265,8 +255,7 @@ static enum ulp_status measure(const struct ulp_tensor_set *outputs,
             out->sqnr_db = metrics.count ? metrics.sqnr_db : NAN;
             out->output =
                 ulp_arena_text(memory, outputs->items[i].name, strlen(outputs->items[i].name));
-            if (!out->output)
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(out->output, error));
         }
     }
     return status;

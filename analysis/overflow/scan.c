@@ -43,13 +43,12 @@ static enum ulp_status look_at(void *context, const struct ulp_event *event,
     ULP_ENTER_ENVIRONMENT;
     struct scan *scan = context;
     struct ulp_overflow_meter *meter = scan->meter;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
         if (!value || !ulp_element_is_float(value->element))
             continue;
         const double largest = find_largest(value);
-        for (size_t l = 0; l < meter->forecast.lane_count && status == ULP_OK; l++) {
+        for (size_t l = 0; l < meter->forecast.lane_count; l++) {
             struct ulp_overflow_output *output =
                 find_output(meter->lanes[l].nodes[event->index], event->output_names[o]);
             if (!output)
@@ -58,10 +57,10 @@ static enum ulp_status look_at(void *context, const struct ulp_event *event,
             scan->near |= !(largest <= ulp_math_max(near, output->scanned));
             output->scanned = ulp_math_max(output->scanned, largest);
             if (scan->keep)
-                status = ulp_overflow_add(meter, l, output, value, error);
+                ULP_TRY(ulp_overflow_add(meter, l, output, value, error));
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
@@ -102,16 +101,14 @@ enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const 
     ULP_ENTER_ENVIRONMENT;
     const bool first = meter->forecast.sample_count == 0;
     bool near = true;
-    enum ulp_status status = ULP_OK;
     if (first)
-        status = ulp_overflow_meter_sample(meter, name, inputs, observer, error);
-    if (status == ULP_OK)
-        status = scan_sample(meter, inputs, false, &near, error);
-    if (status != ULP_OK || first)
-        return status;
+        ULP_TRY(ulp_overflow_meter_sample(meter, name, inputs, observer, error));
+    ULP_TRY(scan_sample(meter, inputs, false, &near, error));
+    if (first)
+        return ULP_OK;
     if (near)
         return ulp_overflow_meter_sample(meter, name, inputs, observer, error);
-    status = ulp_overflow_begin(meter, name, inputs, error);
+    enum ulp_status status = ulp_overflow_begin(meter, name, inputs, error);
     if (status == ULP_OK)
         status = scan_sample(meter, inputs, true, &near, error);
     meter->forecast.scanned_count += status == ULP_OK;

@@ -52,11 +52,10 @@ static enum ulp_status take_samples(struct ulp_proof *proof, const struct ulp_pr
 {
     const double factor = from->widen ? from->widen : ULP_PROVE_WIDEN;
     double low = INFINITY, high = -INFINITY;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < from->sample_count && status == ULP_OK; s++)
-        status = join_sample(&from->samples[s], s, out->name, &low, &high, error);
-    if (status != ULP_OK || !(low <= high))
-        return status;
+    for (size_t s = 0; s < from->sample_count; s++)
+        ULP_TRY(join_sample(&from->samples[s], s, out->name, &low, &high, error));
+    if (!(low <= high))
+        return ULP_OK;
     char why[120];
     snprintf(why, sizeof why,
              is_float ? "the samples' [%g, %g], its ends times %g" : "the samples'", low, high,
@@ -66,7 +65,7 @@ static enum ulp_status take_samples(struct ulp_proof *proof, const struct ulp_pr
     out->low = low, out->high = high;
     out->sampled = true;
     out->why = ulp_arena_text(proof->memory, why, strlen(why));
-    return out->why ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->why, error);
 }
 
 /* ---- the box ---- */
@@ -85,8 +84,7 @@ static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model
                                     .high = range.high,
                                     .why = ulp_arena_text(proof->memory, range.why,
                                                           strlen(range.why))};
-    if (!out->name || !out->why)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->name && out->why, error));
     for (size_t r = 0; r < from->range_count; r++)
         out->given |= !from->ranges[r].name || strcmp(from->ranges[r].name, out->name) == 0;
     const bool is_float = ulp_type_is_float(info.type);
@@ -134,8 +132,7 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
     proof->input_count = ulp_model_input_count(model);
     proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
     *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
-    if (!proof->inputs || !*out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(proof->inputs && *out, error));
     enum ulp_status status = check_names(model, from, error);
     struct ulp_names names = {.budget = ulp_model_budget(model)};
     bool room = true;

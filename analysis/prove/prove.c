@@ -87,8 +87,7 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
     const struct ulp_hidden_bound *largest = NULL;
     node->hidden =
         ulp_arena_take(prover->proof->memory, from->hidden_count + 1, sizeof *node->hidden);
-    if (!node->hidden)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(node->hidden, error));
     for (size_t h = 0; h <= from->hidden_count; h++) {
         const struct ulp_hidden_bound *hidden = h < from->hidden_count ? &from->hidden[h] : largest;
         if (!hidden || (h < from->hidden_count && is_output(hidden)))
@@ -103,8 +102,7 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
                                          .bound = hidden->largest,
                                          .limit = hidden->limit,
                                          .proven = proven};
-        if (!out->what)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(out->what, error));
     }
     return ULP_OK;
 }
@@ -182,15 +180,13 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
                                     .grew = -1};
     node->outputs =
         ulp_arena_take(prover->proof->memory, from->output_count, sizeof *node->outputs);
-    if (!node->name || !node->op || !node->outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(node->name && node->op && node->outputs, error));
     for (size_t o = 0; o < from->output_count; o++) {
         if (!from->outputs[o].is_float)
             continue;
         struct ulp_proof_output *out = &node->outputs[node->output_count++];
         set_output(prover, &from->outputs[o], main, out);
-        if (!out->name)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(out->name, error));
         proven &= out->verdict != ULP_PROOF_NOT_PROVEN;
         reached = ulp_math_max(reached, out->bound);
     }
@@ -240,13 +236,11 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
     struct ulp_proof *proof = prover->proof;
     if (!has_float_output(from))
         return ULP_OK;
-    if (!ulp_plan_grow(proof->memory, &proof->nodes, proof->node_count, &prover->node_capacity,
-                       sizeof *proof->nodes))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(proof->memory, &proof->nodes, proof->node_count,
+                                    &prover->node_capacity, sizeof *proof->nodes),
+                      error));
     struct ulp_proof_node *node = &proof->nodes[proof->node_count];
-    enum ulp_status status = make_node(prover, from, node, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(make_node(prover, from, node, error));
     for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)
         if (proof->nodes[n - 1].index == node->index) {
             merge_node(&proof->nodes[n - 1], node);
@@ -300,9 +294,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
         ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->bounds);
     prover->makers =
         ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->makers);
-    if (!proof->model_path || !proof->arguments || !proof->arithmetic || !prover->bounds ||
-        !prover->makers)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(proof->model_path && proof->arguments && proof->arithmetic &&
+                          prover->bounds && prover->makers,
+                      error));
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;
     enum ulp_status status = ulp_proof_set_box(proof, plan, model, from, &box, error);

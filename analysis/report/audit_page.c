@@ -74,10 +74,8 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
     struct stat info = {0};
     json_t *root;
     size_t k = 0, charged;
-    enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_json_check_schema(root, error);
+    ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
+    enum ulp_status status = ulp_json_check_schema(root, error);
     if (status != ULP_OK)
         ulp_fail_at(error, status, "%s", path);
     while (k < KNOWN && !json_object_get(root, known[k].member))

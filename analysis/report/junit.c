@@ -92,9 +92,7 @@ static enum ulp_status add_case(struct ulp_text *out, const struct ulp_audit *au
     ulp_text_add(out, crossings->count ? "\">\n" : "\"/>\n");
     for (size_t c = 0; c < crossings->count; c++) {
         char *text;
-        enum ulp_status status = ulp_crossing_text(&crossings->items[c], limit, &text, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_crossing_text(&crossings->items[c], limit, &text, error));
         ulp_text_add(out, "    <failure type=\"limit\" message=\"");
         add_escaped(out, text);
         ulp_text_add(out, "\"/>\n");
@@ -150,10 +148,9 @@ enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *cons
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text file;
-    enum ulp_status status = ulp_text_open(&file, path, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_junit_text(audit, limits, limit_count, allow_nonfinite_inputs, &file, error);
+    ULP_TRY(ulp_text_open(&file, path, error));
+    enum ulp_status status =
+        ulp_junit_text(audit, limits, limit_count, allow_nonfinite_inputs, &file, error);
     const enum ulp_status closed =
         ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
     return status == ULP_OK ? closed : status;

@@ -15,8 +15,7 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
 {
     enum ulp_status status = ULP_OK;
     out->crossings = ulp_arena_take(audit->memory, crossings->count + 1, sizeof *out->crossings);
-    if (!out->crossings)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->crossings, error));
     for (size_t c = 0; c < crossings->count && status == ULP_OK; c++) {
         char *text = NULL;
         status = ulp_crossing_text(&crossings->items[c], out->limit, &text, error);
@@ -43,8 +42,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
     enum ulp_status status = ULP_OK;
     audit->limit_count = 0;
     audit->limits = ulp_arena_take(audit->memory, count + 1, sizeof *audit->limits);
-    if (!audit->limits)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(audit->limits, error));
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         struct ulp_audit_limit *kept = &audit->limits[i];
         struct ulp_crossing_list crossings;

@@ -60,8 +60,8 @@ enum ulp_status ulp_audit_write_json(const struct ulp_audit *audit, const char *
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text;
-    const enum ulp_status status = ulp_text_open(&text, path, error);
-    return status == ULP_OK ? write_file(audit, 0, &text, error) : status;
+    ULP_TRY(ulp_text_open(&text, path, error));
+    return write_file(audit, 0, &text, error);
 }
 
 enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool colour, char **out,

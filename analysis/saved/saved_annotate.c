@@ -163,8 +163,7 @@ static int by_node(const void *x, const void *y)
 static enum ulp_status find_nodes(struct describing *d, struct ulp_error *error)
 {
     find_all(d, d->model->graph, NULL, 0);
-    if (d->starved)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(!d->starved, error));
     for (size_t i = 0; i < d->count; i++)
         if (!d->nodes[i].is)
             return ulp_fail(error, ULP_ERROR_INPUT,
@@ -334,17 +333,14 @@ static enum ulp_status annotate(struct describing *d, const char *path, struct u
     const json_t *nodes = json_object_get(json_array_get(d->saved->lanes, 0), "nodes"), *node;
     const struct ulp_annotator annotator = {d, describe, describe_model};
     size_t n;
-    enum ulp_status status = ulp_arena_create(&d->arena, d->saved->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&d->arena, d->saved->budget, error));
     d->nodes = ulp_arena_take(d->arena, json_array_size(nodes), sizeof *d->nodes);
-    if (!d->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(d->nodes, error));
     json_array_foreach(nodes, n, node) d->nodes[d->count++] =
         (struct named){ulp_saved_text(node, "name"), node, n, NULL};
     qsort(d->nodes, d->count, sizeof *d->nodes, by_name);
-    status = find_nodes(d, error);
-    return status == ULP_OK ? ulp_annotate_file(d->model, path, &annotator, error) : status;
+    ULP_TRY(find_nodes(d, error));
+    return ulp_annotate_file(d->model, path, &annotator, error);
 }
 
 enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,

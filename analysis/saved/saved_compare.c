@@ -293,13 +293,9 @@ enum ulp_status ulp_saved_find_changes(struct ulp_saved *before, struct ulp_save
 {
     *out = (struct ulp_changed){.paths = {before->path, after->path},
                                 .factor = factor > 0 ? factor : FACTOR};
-    enum ulp_status status = ulp_saved_audit(before, &out->before, error);
-    if (status == ULP_OK)
-        status = ulp_saved_audit(after, &out->after, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&out->memory, after->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_saved_audit(before, &out->before, error));
+    ULP_TRY(ulp_saved_audit(after, &out->after, error));
+    ULP_TRY(ulp_arena_create(&out->memory, after->budget, error));
     out->changes.nonfinite_inputs =
         out->before->nonfinite_input_count + out->after->nonfinite_input_count;
     return add_lanes(out) ? ULP_OK : ulp_out_of_memory(error);

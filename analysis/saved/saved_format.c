@@ -13,10 +13,9 @@ static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error
     const struct ulp_audit *audit;
     if (!request->limit_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "junit writes limits: give at least one");
-    const enum ulp_status status = ulp_saved_audit(e->saved, &audit, error);
-    return status == ULP_OK ? ulp_junit_text(audit, request->limits, request->limit_count,
-                                             request->allow_nonfinite_inputs, e->out, error)
-                            : status;
+    ULP_TRY(ulp_saved_audit(e->saved, &audit, error));
+    return ulp_junit_text(audit, request->limits, request->limit_count,
+                          request->allow_nonfinite_inputs, e->out, error);
 }
 
 static const struct row {
@@ -132,14 +131,11 @@ enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_
     struct ulp_text file;
     const struct row *row;
     size_t lane;
-    enum ulp_status status = find(saved, request, &row, &lane, error);
-    if (status == ULP_OK && row->write)
+    ULP_TRY(find(saved, request, &row, &lane, error));
+    if (row->write)
         return row->write(saved, request, path, error);
-    if (status == ULP_OK)
-        status = ulp_text_open(&file, path, error);
-    if (status != ULP_OK)
-        return status;
-    status = add(saved, request, row, lane, &file, error);
+    ULP_TRY(ulp_text_open(&file, path, error));
+    enum ulp_status status = add(saved, request, row, lane, &file, error);
     const enum ulp_status closed =
         ulp_text_close(&file, status == ULP_OK, status == ULP_OK ? error : NULL);
     return status == ULP_OK ? closed : status;

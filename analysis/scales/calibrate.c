@@ -124,8 +124,7 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     struct calibrating *c = context;
     const struct ulp_tensor *tensor = factor->tensor;
     struct seen *seen = find_seen(c, node, name, scaling);
-    if (!seen)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(seen, error));
     for (size_t i = 0; i < tensor->count; i++) {
         const float size = fabsf((float)ulp_tensor_get(tensor, i));
         const bool padding = factor->padding && factor->padding[i];
@@ -162,8 +161,7 @@ static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sampl
     struct ulp_factor_range *items = ulp_arena_take(c->memory, c->count + 1, sizeof *items);
     struct ulp_arithmetic delayed;
     struct run *run = &c->runs[c->run_count];
-    if (!items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items, error));
     for (size_t i = 0; i < c->count; i++)
         items[i] =
             (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor, c->items[i]->range};
@@ -194,9 +192,9 @@ static enum ulp_status end_sample(struct calibrating *c, const char *sample,
         if (!now.elements)
             continue;
         if (now.clipped + now.zeros) {
-            if (!ulp_plan_grow(c->memory, &c->lost, c->lost_count, &c->lost_capacity,
-                               sizeof *c->lost))
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(ulp_plan_grow(c->memory, &c->lost, c->lost_count, &c->lost_capacity,
+                                            sizeof *c->lost),
+                              error));
             c->lost[c->lost_count++] =
                 (struct lost){sample,       seen,        seen->range, seen->largest,
                               now.elements, now.clipped, now.zeros};
@@ -261,8 +259,7 @@ static enum ulp_status find_least_error(const struct calibrating *c, const struc
     float *values = ulp_arena_take(c->memory, count + 1, sizeof *values),
           *room = ulp_arena_take(c->memory, count + 1, sizeof *room);
     double *counts = ulp_arena_take(c->memory, count + 1, sizeof *counts), least = INFINITY;
-    if (!values || !room || !counts)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(values && room && counts, error));
     count = 0;
     for (size_t b = 0; b < BINS; b++)
         if (seen->bins[b]) {
@@ -367,7 +364,7 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
                       least->sample);
     *out = text.failed ? NULL : strdup(text.data);
     ulp_text_free(&text);
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }
 
 static enum ulp_status write_ranges(const struct calibrating *c, size_t samples, const char *path,

@@ -140,8 +140,7 @@ static enum ulp_status look_at_factors(void *context, size_t node,
             : side ? "second factor"
                    : "first factor";
         struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling->name, weight, &sums);
-        if (!all)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(all, error));
         status =
             ulp_scales_measure(scaling, &own, side, looking->forward.budget, &one, sums, error);
         if (status == ULP_OK)
@@ -160,17 +159,15 @@ static enum ulp_status look_at_quantize(struct looking *looking, const struct ul
     struct ulp_scaled_tensor one = {0};
     struct ulp_scales_sums own = {0}, *sums;
     bool known;
-    enum ulp_status status =
-        ulp_scales_quantise(step->bound.node, parts, codes, looking->forward.budget, &one, &own,
-                            &known, error);
-    if (status != ULP_OK || !known)
-        return status;
+    ULP_TRY(ulp_scales_quantise(step->bound.node, parts, codes, looking->forward.budget, &one, &own,
+                                &known, error));
+    if (!known)
+        return ULP_OK;
     looking->step = step;
     struct ulp_scaled_tensor *all =
         find_tensor(looking, looking->forward.plan->main->slots[step->inputs[0]].name,
                     ulp_type_name(codes->type), false, &sums);
-    if (!all)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(all, error));
     add_tensor(all, &one);
     *sums = own;
     sums->product_signal = own.signal;
@@ -184,10 +181,9 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     struct ulp_forward *forward = &looking->forward;
     struct ulp_forward_inputs rounded = {0}, widened = {0};
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, forward->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, forward->budget, error));
     struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
+    enum ulp_status status = ULP_OK;
     if (!results)
         status = ulp_out_of_memory(error);
     if (status == ULP_OK && !looking->taker &&
@@ -333,10 +329,9 @@ enum ulp_status ulp_scales_list(const struct ulp_model *model, const struct ulp_
                                 struct ulp_error *error)
 {
     struct looking looking = {.out = out, .options = options, .lane = *lane};
-    const enum ulp_status status = look(&looking, model, inputs, error);
-    if (status == ULP_OK)
-        finish(&looking);
-    return status;
+    ULP_TRY(look(&looking, model, inputs, error));
+    finish(&looking);
+    return ULP_OK;
 }
 
 static enum ulp_status run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -344,16 +339,11 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
                            struct ulp_error *error)
 {
     struct looking looking = {.out = out, .options = options};
-    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
     out->model_path = copy(&looking, ulp_model_path(model));
     out->arithmetic = copy(&looking, options->arithmetic.asked);
-    if (!out->model_path || !out->arithmetic)
-        return ulp_out_of_memory(error);
-    status = look(&looking, model, inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_taken(out->model_path && out->arithmetic, error));
+    ULP_TRY(look(&looking, model, inputs, error));
     if (!out->tensor_count)
         return ulp_fail(error, ULP_ERROR_LIMIT,
                         "no product in the main graph takes %s, and no QuantizeLinear is there: "

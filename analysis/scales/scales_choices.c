@@ -72,7 +72,7 @@ static enum ulp_status add_parts(struct choosing *c, struct ulp_error *error)
             continue;
         whole = add_lane(c, &changed, parts[p]);
     }
-    return whole ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole, error);
 }
 
 /* How many nodes are left out at most, each twice. */
@@ -138,10 +138,10 @@ static enum ulp_status measure_lane(const struct ulp_tensor *value, const struct
     *db = -INFINITY;
     if (!value || !ulp_tensor_same_shape(value, truth))
         return ULP_OK;
-    const enum ulp_status status = ulp_metrics_measure(value, truth, storage, &metrics, error);
-    if (status == ULP_OK && !metrics.nonfinite)
+    ULP_TRY(ulp_metrics_measure(value, truth, storage, &metrics, error));
+    if (!metrics.nonfinite)
         *db = metrics.count ? metrics.sqnr_db : INFINITY;
-    return status;
+    return ULP_OK;
 }
 
 /* Every lane's outputs beside the reference's. */
@@ -222,15 +222,15 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     struct ulp_text words = {0};
     if (ulp_model_check_file(model, NULL) != ULP_OK) /* nothing that an edit could be made of */
         return ULP_OK;
-    enum ulp_status status =
-        ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error);
-    if (status != ULP_OK || !smooths.count)
-        return status;
+    ULP_TRY(ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error));
+    if (!smooths.count)
+        return ULP_OK;
     struct ulp_edit *edits = ulp_arena_take(arena, smooths.count, sizeof *edits);
     for (size_t i = 0; edits && i < smooths.count; i++)
         edits[i] = smooths.items[i].edit;
-    status = edits ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
-                   : ulp_out_of_memory(error);
+    enum ulp_status status = edits
+                                 ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
+                                 : ulp_out_of_memory(error);
     own.choices = choices;
     own.count = 2;
     if (status == ULP_OK)
@@ -258,13 +258,12 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     /* the reference, what is asked about, and smooth scales */
     const size_t room = 3 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
     c.lanes = ulp_arena_take(arena, room, sizeof *c.lanes);
     c.keeps = ulp_arena_take(arena, room, sizeof *c.keeps);
     c.items = ulp_arena_take(arena, room, sizeof *c.items);
     c.choices = ulp_arena_take(out->memory, room, sizeof *c.choices);
+    enum ulp_status status = ULP_OK;
     if (!c.lanes || !c.keeps || !c.items || !c.choices)
         status = ulp_out_of_memory(error);
     if (status == ULP_OK)

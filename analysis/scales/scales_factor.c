@@ -190,9 +190,7 @@ static enum ulp_status weigh_outlier(struct measuring *m, int side, struct ulp_b
     struct ulp_factor *factor = side ? &without.b : &without.a;
     struct ulp_scaled scaled = {0};
     struct ulp_tensor copy;
-    enum ulp_status status = ulp_tensor_copy(&copy, factor->tensor, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_copy(&copy, factor->tensor, budget, error));
     *(out->outlier_is_line ? &m->skipped_line : &m->skipped_k) = out->outlier;
     const double before = sum_error(m, &m->scaled);
     for (size_t g = 0; g < m->scaled.group_count; g++)
@@ -207,8 +205,8 @@ static enum ulp_status weigh_outlier(struct measuring *m, int side, struct ulp_b
                 ((float *)copy.data)[at] = 0;
         }
     factor->tensor = &copy;
-    status = ulp_scaled_make(&scaled, m->scaling, &without, side, true, ULP_ROUND_NEAREST_EVEN,
-                             NULL, error);
+    enum ulp_status status = ulp_scaled_make(&scaled, m->scaling, &without, side, true,
+                                             ULP_ROUND_NEAREST_EVEN, NULL, error);
     if (status == ULP_OK) {
         const double after = sum_error(m, &scaled);
         out->outlier_gain_db =
@@ -254,8 +252,7 @@ static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *are
     m->lines = ulp_arena_take(arena, count + 1, sizeof *m->lines);
     m->others = ulp_arena_take(arena, s->group_count * depth + 1, sizeof *m->others);
     m->shared = ulp_arena_take(arena, s->block_count + 1, sizeof *m->shared);
-    if (!m->others || !m->shared || !blocks || !ranges || !sorted || !m->lines)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(m->others && m->shared && blocks && ranges && sorted && m->lines, error));
     sum_others(m, side);
     struct adding adding = {blocks, out, sums};
     look_at_each(m, add_block, &adding);

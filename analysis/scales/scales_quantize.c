@@ -82,8 +82,7 @@ static enum ulp_status look(const struct quantised *q, struct ulp_arena *arena,
 {
     struct ulp_scales_block *blocks = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *blocks);
     double *ranges = ulp_arena_take(arena, q->x.scale->count + 1, sizeof *ranges);
-    if (!blocks || !ranges)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(blocks && ranges, error));
     out->elements = q->x.values->count;
     out->blocks = q->x.scale->count;
     out->format_bits = ulp_math_log2(q->high / q->least);

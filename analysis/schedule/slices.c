@@ -73,15 +73,13 @@ enum ulp_status ulp_slices_find(const struct ulp_arithmetic *arithmetic, const s
                                 int thread_count, struct ulp_slices *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
     *out = (struct ulp_slices){.elements = d->count};
-    for (size_t i = 0; ulp_slices_tried(i) && status == ULP_OK; i++) {
+    for (size_t i = 0; ulp_slices_tried(i); i++) {
         struct ulp_arithmetic one;
-        status = ulp_slices_arithmetic(&one, arithmetic, ulp_slices_tried(i), error);
-        if (status == ULP_OK)
-            status = ulp_product_compare(&one, a, b, d, thread_count, &out->equal[i], error);
-        if (status == ULP_OK && !out->found && out->equal[i] == out->elements)
+        ULP_TRY(ulp_slices_arithmetic(&one, arithmetic, ulp_slices_tried(i), error));
+        ULP_TRY(ulp_product_compare(&one, a, b, d, thread_count, &out->equal[i], error));
+        if (!out->found && out->equal[i] == out->elements)
             out->found = ulp_slices_tried(i);
     }
-    return status;
+    return ULP_OK;
 }

@@ -94,11 +94,11 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
     if (*kept)
         return ULP_OK;
     *item = spreads->count;
-    if (!ulp_plan_grow(spreads->memory, &spreads->items, spreads->count, &spreading->item_capacity,
-                       sizeof *spreads->items) ||
-        !ulp_plan_grow(spreading->arena, &spreading->widths, spreads->count,
-                       &spreading->width_capacity, sizeof *spreading->widths))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(spreads->memory, &spreads->items, spreads->count,
+                                    &spreading->item_capacity, sizeof *spreads->items) &&
+                          ulp_plan_grow(spreading->arena, &spreading->widths, spreads->count,
+                                        &spreading->width_capacity, sizeof *spreading->widths),
+                      error));
     spreading->widths[*item] = (struct widths){0};
     spreads->items[*item] =
         (struct ulp_spread){.index = event->index,
@@ -107,7 +107,7 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
                             .output = ulp_arena_copy(spreads->memory, event->output_names[output])};
     *kept = ++spreads->count;
     const struct ulp_spread *spread = &spreads->items[*item];
-    return spread->name && spread->op && spread->output ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(spread->name && spread->op && spread->output, error);
 }
 
 static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_event *event,
@@ -121,9 +121,7 @@ static enum ulp_status add_spread(struct spreading *spreading, const struct ulp_
         if (!ulp_tensor_same_shape(event->values[l * event->output_count + output].entire,
                                    reference))
             return ULP_OK;
-    enum ulp_status status = find_item(spreading, event, output, &item, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_item(spreading, event, output, &item, error));
     struct widths *widths = &spreading->widths[item];
     struct ulp_spread *spread = &spreading->spreads->items[item];
     const ptrdiff_t other_gpu = spreading->spreads->other_gpu;
@@ -152,13 +150,12 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
 {
     ULP_ENTER_ENVIRONMENT;
     struct spreading *spreading = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *first = event->values[event->output_count + o].entire;
         if (first && ulp_element_is_float(first->element) && event->values[o].entire != first)
-            status = add_spread(spreading, event, o, error);
+            ULP_TRY(add_spread(spreading, event, o, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_arithmetic *set,
@@ -166,8 +163,7 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
 {
     spreads->base = ulp_arena_copy(spreads->memory, set[0].name);
     spreads->schedules = ulp_arena_take(spreads->memory, count, sizeof *spreads->schedules);
-    if (!spreads->base || !spreads->schedules)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(spreads->base && spreads->schedules, error));
     spreads->schedule_count = count;
     for (size_t s = 0; s < count; s++)
         if (!(spreads->schedules[s] = ulp_arena_copy(spreads->memory, set[s].name)))
@@ -186,7 +182,7 @@ static enum ulp_status make_places(struct spreading *spreading, const struct ulp
         outputs += plan->nodes[n].step->output_count;
     }
     spreading->item = ulp_arena_take(spreading->arena, outputs + 1, sizeof *spreading->item);
-    return spreading->first && spreading->item ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(spreading->first && spreading->item, error);
 }
 
 enum ulp_status ulp_spreads_measure(const struct ulp_model *model,

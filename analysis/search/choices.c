@@ -34,11 +34,8 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     if (snprintf(text, sizeof text, "%s%s%s", name, parts && *parts ? "," : "",
                  parts ? parts : "") >= (int)sizeof text)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s: too many parts", name);
-    enum ulp_status status = ulp_arithmetic_find(text, &out->arithmetic, error);
-    if (status == ULP_OK)
-        status = check(&out->arithmetic, by_node, text, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(text, &out->arithmetic, error));
+    ULP_TRY(check(&out->arithmetic, by_node, text, error));
     out->arithmetic.ranges = out->arithmetic.scales_static ? options->ranges : NULL;
     const struct ulp_format *storage = &out->arithmetic.storage;
     snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.asked);
@@ -141,8 +138,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     struct ulp_scaling scaling;
     const char *plain = NULL;
     search->choices = ulp_arena_take(memory, options->format_count + 1, sizeof *search->choices);
-    if (!search->choices)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->choices, error));
     if (!options->by_node)
         status = find_plain(options, &plain, &search->scaled, error);
     if (search->scaled && status == ULP_OK)
@@ -178,19 +174,17 @@ static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *
 {
     enum { EXPONENT_MIN = 2, COUNT = (ULP_SEARCH_EXPONENT_MAX - 1) * ULP_SEARCH_MANTISSA_MAX };
     const char *parts = search->options->parts ? search->options->parts : ULP_SEARCH_PARTS;
-    enum ulp_status status = ULP_OK;
     search->grid = true;
     search->choices = ulp_arena_take(memory, COUNT, sizeof *search->choices);
-    if (!search->choices)
-        return ulp_out_of_memory(error);
-    for (int e = ULP_SEARCH_EXPONENT_MAX; e >= EXPONENT_MIN && status == ULP_OK; e--)
-        for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1 && status == ULP_OK; m--) {
+    ULP_TRY(ulp_taken(search->choices, error));
+    for (int e = ULP_SEARCH_EXPONENT_MAX; e >= EXPONENT_MIN; e--)
+        for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1; m--) {
             char name[16];
             snprintf(name, sizeof name, "e%dm%d", e, m);
-            status = set_choice(&search->choices[search->choice_count++], name, parts,
-                                search->options, error);
+            ULP_TRY(set_choice(&search->choices[search->choice_count++], name, parts,
+                               search->options, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
@@ -239,8 +233,7 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
     bool *chosen = ulp_arena_take(memory, nodes + 1, sizeof *chosen);
     search->fixed = ulp_arena_take(memory, nodes + 1, sizeof *search->fixed);
     search->nodes.free = ulp_arena_take(memory, nodes + 1, sizeof *search->nodes.free);
-    if (!chosen || !search->fixed || !search->nodes.free)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(chosen && search->fixed && search->nodes.free, error));
     if (search->grid && options->never_count)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "nodes can be kept in the narrowest format of a list: give formats");

@@ -43,8 +43,7 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
         return ULP_OK;
     search->verified =
         ulp_arena_take(emulation->memory, search->target_count, sizeof *search->verified);
-    if (!search->verified)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->verified, error));
     for (size_t t = 0; t < search->target_count; t++)
         if (!(search->verified[t].ratios = ulp_arena_take(emulation->memory, ULP_SEARCH_DRAWS,
                                                           sizeof *search->verified[t].ratios)))
@@ -80,10 +79,9 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow
 /* As many as may be paid for: the draws say how far it holds. */
 static enum ulp_status keep_budget(struct ulp_searcher *search, struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_search_by_order(search, error);
-    return status == ULP_OK && !search->over && search->best_ratio <= 1
-               ? ulp_search_verify(search, search->best, error)
-               : status;
+    ULP_TRY(ulp_search_by_order(search, error));
+    return !search->over && search->best_ratio <= 1 ? ulp_search_verify(search, search->best, error)
+                                                    : ULP_OK;
 }
 
 enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error *error)
@@ -93,12 +91,12 @@ enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error 
     ulp_pick *work =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *work);
     bool follows = false;
-    enum ulp_status status = work ? try_nothing(search, work, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK || search->holds)
-        return status;
+    ULP_TRY(work ? try_nothing(search, work, error) : ulp_out_of_memory(error));
+    if (search->holds)
+        return ULP_OK;
     if (search->options->budget > 0)
         return keep_budget(search, error);
-    status = ulp_search_run_widest(search, work, &follows, error);
+    enum ulp_status status = ulp_search_run_widest(search, work, &follows, error);
     if (status == ULP_OK && follows) {
         ulp_search_same(search, (ulp_pick)search->narrow, work);
         status = ulp_search_judge(search, work, search->judged, &search->before, error);

@@ -76,23 +76,21 @@ static enum ulp_status add_named(struct ulp_searcher *search, const char *name, 
 
 static enum ulp_status add_all(struct ulp_searcher *search, json_t *root, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < json_array_size(root) && status == ULP_OK; i++) {
+    for (size_t i = 0; i < json_array_size(root); i++) {
         const json_t *item = json_array_get(root, i);
         const char *name = json_string_value(json_object_get(item, "name"));
         const json_t *cost = json_object_get(item, "averageMs");
         if (name && cost)
-            status = add_named(search, name, cost, error);
+            ULP_TRY(add_named(search, name, cost, error));
         else if (!json_object_get(item, "count")) /* of runs, which a profile begins with */
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "item %zu: expected {\"name\": NODE, \"averageMs\": NUMBER}", i);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "item %zu: expected {\"name\": NODE, \"averageMs\": NUMBER}", i);
     }
-    for (void *at = json_object_iter(root); at && status == ULP_OK;
-         at = json_object_iter_next(root, at))
-        status = add_named(search, json_object_iter_key(at), json_object_iter_value(at), error);
-    if (status == ULP_OK && !json_is_array(root) && !json_is_object(root))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "expected {\"NODE\": NUMBER, ...}");
-    return status;
+    for (void *at = json_object_iter(root); at; at = json_object_iter_next(root, at))
+        ULP_TRY(add_named(search, json_object_iter_key(at), json_object_iter_value(at), error));
+    if (!json_is_array(root) && !json_is_object(root))
+        return ulp_fail(error, ULP_ERROR_INPUT, "expected {\"NODE\": NUMBER, ...}");
+    return ULP_OK;
 }
 
 static enum ulp_status set_least(struct ulp_searcher *search, struct ulp_error *error)

@@ -40,8 +40,7 @@ static enum ulp_status make_start(const struct ulp_searcher *search, struct star
                           .base_cost = search->best_cost,
                           .base_ratio = search->best_ratio,
                           .found.of = ulp_arena_take(memory, layers, sizeof *out->found.of)};
-    if (!out->powers || !out->work || !out->base || !out->found.of)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->powers && out->work && out->base && out->found.of, error));
     memcpy(out->base, search->best, search->layer_count * sizeof *out->base);
     for (size_t l = 0; l < search->layer_count; l++)
         out->powers[l] = search->layers[l].power;
@@ -105,15 +104,14 @@ static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error 
 enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (double before = INFINITY; search->given && !search->minimal && !search->over &&
-                                   search->best_cost < before && status == ULP_OK;) {
+    for (double before = INFINITY;
+         search->given && !search->minimal && !search->over && search->best_cost < before;) {
         double ratio = search->best_ratio;
         before = search->best_cost;
         memcpy(work, search->best, search->layer_count * sizeof *work);
-        status = ulp_search_descend(search, work, &ratio, false, error);
+        ULP_TRY(ulp_search_descend(search, work, &ratio, false, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- exchange ---- */
@@ -180,10 +178,10 @@ enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_sear
                                     struct ulp_error *error)
 {
     ulp_pick *work;
-    enum ulp_status status = ulp_search_begin(search, &work, error);
-    if (status != ULP_OK || !work)
-        return status;
-    status = ulp_search_uniforms(search, out, error);
+    ULP_TRY(ulp_search_begin(search, &work, error));
+    if (!work)
+        return ULP_OK;
+    enum ulp_status status = ulp_search_uniforms(search, out, error);
     if (status == ULP_OK)
         status = ulp_search_measure(search, work, error);
     if (status == ULP_OK)

@@ -93,24 +93,23 @@ static enum ulp_status pass(struct descent *descent, double likely, bool *moved,
                             struct ulp_error *error)
 {
     struct ulp_searcher *search = descent->search;
-    enum ulp_status status = ULP_OK;
     *moved = false;
     list_moves(descent, *ratio);
     forget(descent);
-    for (size_t i = 0; i < descent->count && status == ULP_OK && !search->over; i++) {
+    for (size_t i = 0; i < descent->count && !search->over; i++) {
         const struct move *move = &descent->moves[i];
         double now;
         if (!(move->power <= likely * likely) ||
             search->layers[move->layer].cost[descent->of[move->layer]] <=
                 search->layers[move->layer].cost[move->to])
             continue;
-        status = try_move(descent, move, &now, error);
-        if (status == ULP_OK && now <= search->allowed) {
+        ULP_TRY(try_move(descent, move, &now, error));
+        if (now <= search->allowed) {
             *moved = true;
             *ratio = now;
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- several at once ---- */
@@ -159,23 +158,19 @@ static enum ulp_status pass_groups(struct descent *descent, size_t group, ulp_pi
 static enum ulp_status descend_groups(struct descent *descent, ulp_pick *before, double *ratio,
                                       struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t group = descent->search->layer_count / 2; group > 1; group /= 2) {
         bool moved = true;
-        for (int i = 0; i < GROUP_PASSES && moved && status == ULP_OK; i++)
-            status = pass_groups(descent, group, before, &moved, ratio, error);
+        for (int i = 0; i < GROUP_PASSES && moved; i++)
+            ULP_TRY(pass_groups(descent, group, before, &moved, ratio, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, double *ratio,
                                    bool likely, struct ulp_error *error)
 {
     struct ulp_arena *memory;
-    enum ulp_status status =
-        ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     const size_t layers = search->layer_count + 1;
     struct descent descent = {.search = search,
                               .of = of,
@@ -184,6 +179,7 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
                               .without = ulp_arena_take(memory, layers, sizeof(double)),
                               .fewer = ulp_arena_take(memory, layers, sizeof(ptrdiff_t))};
     ulp_pick *before = ulp_arena_take(memory, layers, sizeof *before);
+    enum ulp_status status = ULP_OK;
     if (!descent.moves || !descent.without || !descent.fewer || !before)
         status = ulp_out_of_memory(error);
     if (status == ULP_OK)

@@ -32,8 +32,7 @@ enum ulp_status ulp_search_keeps(const struct ulp_searcher *search, const ulp_pi
     size_t *nodes = ulp_arena_take(memory, count + 1, sizeof *nodes), used = 0;
     struct ulp_keep *keeps = ulp_arena_take(memory, search->choice_count, sizeof *keeps);
     *out = (struct ulp_keeps){.items = keeps};
-    if (!nodes || !keeps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(nodes && keeps, error));
     for (size_t c = 0; c < search->choice_count; c++) {
         struct ulp_keep *keep = &keeps[out->count];
         *keep =
@@ -51,8 +50,8 @@ enum ulp_status ulp_search_keep(struct ulp_searcher *search, const ulp_pick *of,
                                 struct ulp_error *error)
 {
     struct ulp_keeps keeps;
-    const enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
-    return status == ULP_OK ? ulp_emulation_keep(&search->emulation, &keeps, error) : status;
+    ULP_TRY(ulp_search_keeps(search, of, &keeps, error));
+    return ulp_emulation_keep(&search->emulation, &keeps, error);
 }
 
 void ulp_search_make_best(struct ulp_searcher *search, const ulp_pick *of, double ratio)
@@ -72,8 +71,7 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
     if (search->seen_count == search->seen_room) {
         const size_t room = 2 * search->seen_room + 256;
         struct ulp_search_seen *seen = ulp_arena_take(search->emulation.memory, room, sizeof *seen);
-        if (!seen)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(seen, error));
         if (search->seen_count)
             memcpy(seen, search->seen, search->seen_count * sizeof *seen);
         search->seen = seen;
@@ -142,9 +140,9 @@ enum ulp_status ulp_search_try(struct ulp_searcher *search, const ulp_pick *of, 
         *ratio = expected;
         return ULP_OK;
     }
-    const enum ulp_status status =
-        ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error);
-    return status == ULP_OK && all ? remember(search, of, *ratio, *ratio, error) : status;
+    ULP_TRY(
+        ulp_emulation_try(&search->emulation, ulp_search_as_run(search, of), ratio, &all, error));
+    return all ? remember(search, of, *ratio, *ratio, error) : ULP_OK;
 }
 
 enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *of, double *ratio,

@@ -81,20 +81,17 @@ static enum ulp_status tighten(struct ulp_searcher *search, struct point *point,
                                struct ulp_error *error)
 {
     enum { MORE_MAX = 4 };
-    enum ulp_status status = ULP_OK;
     struct ulp_search_found *found = &point->found;
     found->given = false;
     memcpy(point->work, point->from, search->layer_count * sizeof *point->from);
-    for (int i = 0; i < MORE_MAX && !found->given && status == ULP_OK && !search->over; i++) {
+    for (int i = 0; i < MORE_MAX && !found->given && !search->over; i++) {
         double ratio;
         shift(search, 1, point->work);
-        status = ulp_search_emulate(search, point->work, &ratio, error);
-        if (status == ULP_OK)
-            ulp_search_offer(search, found, point->work, ratio);
+        ULP_TRY(ulp_search_emulate(search, point->work, &ratio, error));
+        ulp_search_offer(search, found, point->work, ratio);
     }
-    return status == ULP_OK && found->given
-               ? ulp_search_merge(search, point->from, found->of, &found->ratio, error)
-               : status;
+    return found->given ? ulp_search_merge(search, point->from, found->of, &found->ratio, error)
+                        : ULP_OK;
 }
 
 static enum ulp_status run_point(struct ulp_searcher *search, bool wider, struct point *point,
@@ -125,30 +122,26 @@ static enum ulp_status run_points(struct ulp_searcher *search, int last, struct 
     struct point point = {.from = ulp_arena_take(memory, layers + 1, sizeof *point.from),
                           .work = ulp_arena_take(memory, layers + 1, sizeof *point.work),
                           .found.of = ulp_arena_take(memory, layers + 1, sizeof *point.found.of)};
-    if (!point.from || !point.work || !point.found.of)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(point.from && point.work && point.found.of, error));
     ulp_search_same(search, 0, point.from);
     point.ratio = search->full;
     if (search->given) {
         memcpy(point.from, search->best, layers * sizeof *point.from);
         point.ratio = search->best_ratio;
     }
-    enum ulp_status status = ULP_OK;
-    for (int i = direction; i != last + direction && status == ULP_OK && !search->over;
-         i += direction) {
+    for (int i = direction; i != last + direction && !search->over; i += direction) {
         search->allowed = ulp_math_exp2(i);
-        status = run_point(search, direction > 0, &point, error);
+        ULP_TRY(run_point(search, direction > 0, &point, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ulp_search_more_uniforms(search, ulp_math_exp2(FIRST), out, error);
-    if (status == ULP_OK)
-        status = run_points(search, FIRST, error);
-    return status == ULP_OK ? run_points(search, LAST, error) : status;
+    ULP_TRY(ulp_search_more_uniforms(search, ulp_math_exp2(FIRST), out, error));
+    ULP_TRY(run_points(search, FIRST, error));
+    return run_points(search, LAST, error);
 }
 
 /* ---- points ---- */
@@ -188,8 +181,7 @@ enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search
     const bool by_cost = search->options->by_node || search->limit < INFINITY;
     out->frontier =
         ulp_arena_take(out->memory, search->seen_count + LAST - FIRST + 1, sizeof *out->frontier);
-    if (!out->frontier)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->frontier, error));
     if (by_cost)
         add_undominated(search, out);
     for (int i = LAST; i >= FIRST && !by_cost; i--)

@@ -101,13 +101,12 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, const ulp_pi
     const bool asked = isfinite(search->before) || search->emulation.follows;
     struct ulp_beside lane = {search->targets[0], {0}};
     struct ulp_judgement judged;
-    enum ulp_status status = ulp_search_keeps(search, wide, &lane.keeps, error);
-    for (size_t d = 0; d < LOOKED_AT && !asked && status == ULP_OK && !search->emulation.follows;
-         d++)
-        status = ulp_search_draw(search, ULP_SEARCH_DRAWS + d, &lane, 1, &judged, error);
-    return status == ULP_OK && !asked && search->emulation.follows
+    ULP_TRY(ulp_search_keeps(search, wide, &lane.keeps, error));
+    for (size_t d = 0; d < LOOKED_AT && !asked && !search->emulation.follows; d++)
+        ULP_TRY(ulp_search_draw(search, ULP_SEARCH_DRAWS + d, &lane, 1, &judged, error));
+    return !asked && search->emulation.follows
                ? ulp_search_emulate(search, wide, &search->full, error)
-               : status;
+               : ULP_OK;
 }
 
 /* In the first problem and the last, or in all: the mean power, and the worst ratio. */
@@ -205,39 +204,34 @@ static enum ulp_status look_at(struct holding *holding, size_t first, struct ulp
     struct ulp_beside lanes[ULP_BESIDE_MAX];
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     double ratios[ULP_BESIDE_MAX][LOOKED_AT];
-    enum ulp_status status = ULP_OK;
-    for (size_t k = first; k < holding->known_count && status == ULP_OK; k++) {
+    for (size_t k = first; k < holding->known_count; k++) {
         struct ulp_keeps keeps;
-        status = ulp_search_keeps(search, holding->known[k].of, &keeps, error);
-        if (status == ULP_OK)
-            ulp_search_lanes(search, &keeps, &lanes[(k - first) * in]);
+        ULP_TRY(ulp_search_keeps(search, holding->known[k].of, &keeps, error));
+        ulp_search_lanes(search, &keeps, &lanes[(k - first) * in]);
     }
-    for (size_t d = 0; d < LOOKED_AT && status == ULP_OK && count; d++) {
-        status = ulp_search_draw(search, ULP_SEARCH_DRAWS + d, lanes, count, judged, error);
-        for (size_t l = 0; l < count && status == ULP_OK; l++)
+    for (size_t d = 0; d < LOOKED_AT && count; d++) {
+        ULP_TRY(ulp_search_draw(search, ULP_SEARCH_DRAWS + d, lanes, count, judged, error));
+        for (size_t l = 0; l < count; l++)
             ratios[l][d] = judged[l].ratio;
     }
-    for (size_t l = 0; l < count && status == ULP_OK; l++)
+    for (size_t l = 0; l < count; l++)
         note_draws(holding, &holding->known[first + l / in], ratios[l], LOOKED_AT);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status look(struct holding *holding, struct ulp_error *error)
 {
     const size_t most = ulp_size_min(POINTS, ULP_BESIDE_MAX / holding->search->judged_in_count);
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < LOOKS && status == ULP_OK && may_go_on(holding->search); i++) {
+    for (size_t i = 0; i < LOOKS && may_go_on(holding->search); i++) {
         const double allowed = find_allowed(holding);
         const size_t first = holding->known_count;
         size_t place;
-        for (size_t p = 0; p < most && status == ULP_OK; p++)
-            status = propose(holding, allowed * spreads[i][p], &place, error);
-        if (status == ULP_OK)
-            status = look_at(holding, first, error);
-        if (status == ULP_OK)
-            status = learn(holding, error);
+        for (size_t p = 0; p < most; p++)
+            ULP_TRY(propose(holding, allowed * spreads[i][p], &place, error));
+        ULP_TRY(look_at(holding, first, error));
+        ULP_TRY(learn(holding, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- judged ---- */
@@ -326,7 +320,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
     struct kept_draws *draws = ulp_arena_take(search->emulation.memory, 1, sizeof *draws);
     size_t after = 0; /* one that holds */
     double most = INFINITY;
-    enum ulp_status status = draws ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(draws, error);
     for (size_t i = 0, place; i < VERIFIED && after <= LOWER && status == ULP_OK; i++) {
         const double power = ulp_math_min(find_next(holding), most);
         if (!(power > 0) || !may_go_on(search))
@@ -376,8 +370,7 @@ static enum ulp_status open_holding(struct ulp_searcher *search, struct holding 
     struct ulp_arena *memory = search->emulation.memory;
     const size_t layers = search->layer_count + 1;
     struct holding *holding = *out = ulp_arena_take(memory, 1, sizeof *holding);
-    if (!holding)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(holding, error));
     holding->search = search;
     holding->measured = ulp_size_min(MEASURED, search->emulation.problem_count);
     holding->alone = ulp_arena_take(memory, layers, sizeof *holding->alone);
@@ -387,7 +380,7 @@ static enum ulp_status open_holding(struct ulp_searcher *search, struct holding 
         holding->known[k].of = ulp_arena_take(memory, layers, sizeof *holding->known[k].of);
         complete &= holding->known[k].of != NULL;
     }
-    return complete ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(complete, error);
 }
 
 static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,

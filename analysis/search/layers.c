@@ -174,8 +174,7 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     search->layer_count = 0;
     search->layers = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layers);
     search->layer_of = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layer_of);
-    if (!search->layers || !search->layer_of)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->layers && search->layer_of, error));
     for (size_t n = 0; n < plan->node_count; n++) {
         search->layer_of[n] = NO_LAYER;
         if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))

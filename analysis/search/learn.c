@@ -77,10 +77,10 @@ static enum ulp_status measure_grid(struct ulp_searcher *search, size_t layer, u
     double power;
     if (!probe)
         return ULP_OK;
-    enum ulp_status status = measure(search, layer, probe, work, &power, error);
-    if (status != ULP_OK || search->over || !isfinite(power))
-        return status;
-    status = measure_exponents(search, layer, probe, power, work, error);
+    ULP_TRY(measure(search, layer, probe, work, &power, error));
+    if (search->over || !isfinite(power))
+        return ULP_OK;
+    enum ulp_status status = measure_exponents(search, layer, probe, power, work, error);
     room->power = power / room->relative[probe];
     return status;
 }
@@ -90,16 +90,15 @@ static enum ulp_status measure_list(struct ulp_searcher *search, size_t layer, u
                                     struct ulp_error *error)
 {
     struct ulp_search_room *room = &search->layers[layer];
-    enum ulp_status status = ULP_OK;
-    for (size_t c = 1; c < search->choice_count && status == ULP_OK && !search->over; c++) {
+    for (size_t c = 1; c < search->choice_count && !search->over; c++) {
         double power;
         if (!room->bits[c])
             continue;
-        status = measure(search, layer, c, work, &power, error);
-        if (status == ULP_OK && !search->over && room->power > 0)
+        ULP_TRY(measure(search, layer, c, work, &power, error));
+        if (!search->over && room->power > 0)
             room->relative[c] = power / room->power;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,

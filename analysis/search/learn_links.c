@@ -29,7 +29,7 @@ enum ulp_status ulp_links_scale(struct ulp_links *links, const double *alone,
     const size_t layers = links->search->layer_count;
     struct ulp_arena *memory = links->search->emulation.memory;
     double *said = ulp_arena_take(memory, layers + 1, sizeof *said), sum = 0, measured = 0;
-    enum ulp_status status = said ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(said, error);
     if (status == ULP_OK)
         say_alone(links, said);
     for (size_t l = 0; l < layers && status == ULP_OK; l++) {
@@ -97,9 +97,7 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 struct ulp_error *error)
 {
     struct ulp_arena *memory;
-    enum ulp_status status = ulp_arena_create(&memory, links->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&memory, links->budget, error));
     struct learning learning = {.links = links,
                                 .alone = alone,
                                 .alone_count = alone_count,
@@ -110,6 +108,7 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 .whole = ulp_arena_take(memory, watched_count + 1, sizeof(double)),
                                 .broken = ulp_arena_take(memory, watched_count * links->count + 1,
                                                          sizeof(bool))};
+    enum ulp_status status = ULP_OK;
     if (!learning.said || !learning.whole || !learning.broken)
         status = ulp_out_of_memory(error);
     for (size_t w = 0; w < watched_count && status == ULP_OK; w++)

@@ -107,8 +107,7 @@ static enum ulp_status find_readers(struct finding *finding, struct ulp_arena *a
     const struct ulp_block *block = finding->links->search->emulation.plan->main;
     size_t *first = ulp_arena_take(arena, block->slot_count + 2, sizeof *first), total = 0;
     finding->is_output = ulp_arena_take(arena, block->slot_count + 1, sizeof *finding->is_output);
-    if (!first || !finding->is_output)
-        return ulp_out_of_memory(finding->error);
+    ULP_TRY(ulp_taken(first && finding->is_output, finding->error));
     for (int pass = 0; pass < 2; pass++) {
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
@@ -125,8 +124,7 @@ static enum ulp_status find_readers(struct finding *finding, struct ulp_arena *a
             for (size_t v = 0; v < block->slot_count; v++)
                 first[v + 1] += first[v];
             finding->readers = ulp_arena_take(arena, total + 1, sizeof *finding->readers);
-            if (!finding->readers)
-                return ulp_out_of_memory(finding->error);
+            ULP_TRY(ulp_taken(finding->readers, finding->error));
         } else { /* each begin has moved to the next one's */
             memmove(first + 1, first, block->slot_count * sizeof *first);
             first[0] = 0;
@@ -208,8 +206,7 @@ static enum ulp_status weigh(struct ulp_links *links, const ulp_pick *of, double
     const struct ulp_searcher *search = links->search;
     const size_t layers = search->layer_count;
     *of_layer = ulp_arena_take(arena, links->layer_count + 1, sizeof **of_layer);
-    if (!*of_layer)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*of_layer, error));
     for (size_t l = 0; l < links->count; l++) {
         links->items[l].broken = ulp_link_is_broken(links, &links->items[l], of);
         for (size_t i = 0; i < links->items[l].count; i++)
@@ -259,14 +256,13 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
     const size_t layers = search->layer_count;
     struct ulp_arena *arena;
     size_t *of_layer = NULL;
-    enum ulp_status status = ulp_arena_create(&arena, links->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, links->budget, error));
     double *weight = ulp_arena_take(arena, layers + 1, sizeof *weight),
            *saved = ulp_arena_take(arena, layers + 1, sizeof *saved);
     size_t *first = ulp_arena_take(arena, layers + 2, sizeof *first);
-    status = weight && saved && first ? weigh(links, of, weight, first, &of_layer, arena, error)
-                                      : ulp_out_of_memory(error);
+    enum ulp_status status = weight && saved && first
+                                 ? weigh(links, of, weight, first, &of_layer, arena, error)
+                                 : ulp_out_of_memory(error);
     *count = 0;
     for (size_t l = 0; l < layers && status == ULP_OK; l++)
         saved[l] = search->layers[l].cost[of[l]] - search->layers[l].cost[search->narrow];

@@ -7,6 +7,7 @@
  * given away bit by bit, where it saves most. */
 #include <math.h>
 
+#include "base/error.h"
 #include "analysis/search/searcher.h"
 #include "number/function/math.h"
 
@@ -232,8 +233,7 @@ enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_r
 {
     const size_t choices = search->choice_count, most = lower_room(search);
     room->lower = ulp_arena_take(search->emulation.memory, choices * most, sizeof *room->lower);
-    if (!room->lower)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(room->lower, error));
     for (size_t from = 0; from < choices; from++) {
         size_t count = 0;
         double next = -1;

@@ -28,8 +28,7 @@ static enum ulp_status take(struct values *values, struct value **out, struct ul
     if (values->count == values->room) {
         const size_t room = 2 * values->room + 16;
         struct value *items = ulp_arena_take(values->memory, room, sizeof *items);
-        if (!items)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(items, error));
         if (values->count)
             memcpy(items, values->items, values->count * sizeof *items);
         values->items = items;
@@ -50,9 +49,7 @@ static enum ulp_status add_tensor(struct values *values, const struct ulp_tensor
     double block[BLOCK];
     if (!ulp_element_is_float(tensor->element) || !tensor->count)
         return ULP_OK;
-    enum ulp_status status = take(values, &value, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(take(values, &value, error));
     memset(values->scratch, 0, sizeof *values->scratch);
     for (size_t i = 0; i < tensor->count;) {
         size_t count = 0;
@@ -72,18 +69,15 @@ static enum ulp_status add_outputs(struct values *values, size_t node, const cha
 {
     const struct ulp_audit_node *audited = &values->audit->lanes[0].nodes[node];
     const struct ulp_place *place = &values->audit->places[node];
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < audited->output_count && o < place->output_count && status == ULP_OK;
-         o++) {
+    for (size_t o = 0; o < audited->output_count && o < place->output_count; o++) {
         const struct ulp_audit_output *output = &audited->outputs[o];
         struct value *value = NULL;
         if (!ulp_type_is_float(output->type) || (name && strcmp(output->name, name) != 0))
             continue;
-        status = take(values, &value, error);
-        if (status == ULP_OK)
-            *value = (struct value){place->histograms[o], output->range.ref_max};
+        ULP_TRY(take(values, &value, error));
+        *value = (struct value){place->histograms[o], output->range.ref_max};
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_input(struct values *values, const struct ulp_plan_node *node, size_t i,
@@ -102,29 +96,27 @@ static enum ulp_status add_input(struct values *values, const struct ulp_plan_no
     const size_t from = ulp_slot_holder(node->block, slot);
     if (from != ULP_NO_NODE && from < step->number)
         return add_outputs(values, from, read->name, error);
-    enum ulp_status status = ULP_OK;
     const struct ulp_emulated *given = &values->search->emulation.given;
-    for (size_t s = 0; s < given->sample_count && read->given && status == ULP_OK; s++) {
+    for (size_t s = 0; s < given->sample_count && read->given; s++) {
         const struct ulp_tensor *input = ulp_tensor_set_find(given->samples[s].inputs, read->name);
         if (input)
-            status = add_tensor(values, input, true, error);
+            ULP_TRY(add_tensor(values, input, true, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_values(struct values *values, size_t layer, struct ulp_error *error)
 {
     const struct ulp_searcher *search = values->search;
     const struct ulp_plan *plan = search->emulation.plan;
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < plan->node_count; n++) {
         if (search->layer_of[n] != (ptrdiff_t)layer)
             continue;
-        status = add_outputs(values, n, NULL, error);
-        for (size_t i = 0; i < plan->nodes[n].step->own_input_count && status == ULP_OK; i++)
-            status = add_input(values, &plan->nodes[n], i, error);
+        ULP_TRY(add_outputs(values, n, NULL, error));
+        for (size_t i = 0; i < plan->nodes[n].step->own_input_count; i++)
+            ULP_TRY(add_input(values, &plan->nodes[n], i, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Error powers of elements of binary exponent e in a format of unit roundoff 2^-(m + 1): a rounding
@@ -183,7 +175,7 @@ enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_a
     struct ulp_arena *kept = search->emulation.memory;
     room->bits = ulp_arena_take(kept, search->choice_count, sizeof *room->bits);
     room->relative = ulp_arena_take(kept, search->choice_count, sizeof *room->relative);
-    enum ulp_status status = room->bits && room->relative ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(room->bits && room->relative, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&values.memory, ulp_model_budget(search->emulation.given.model),
                                   error);

@@ -52,9 +52,10 @@ static enum ulp_status open_release(struct release *release, struct ulp_searcher
                                 .of = ulp_arena_take(memory, layers, sizeof(ulp_pick)),
                                 .next = ulp_arena_take(memory, layers, sizeof(ulp_pick)),
                                 .without = ulp_arena_take(memory, layers, sizeof(double))};
-    if (!release->wide || !release->narrow || !release->order || !best->of || !best->without ||
-        !release->way.of || !release->way.next || !release->way.without)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(release->wide && release->narrow && release->order && best->of &&
+                          best->without && release->way.of && release->way.next &&
+                          release->way.without,
+                      error));
     ulp_search_same(search, 0, release->wide);
     ulp_search_same(search, (ulp_pick)search->narrow, release->narrow);
     return ULP_OK;
@@ -142,11 +143,10 @@ static enum ulp_status settle(struct release *release, struct ulp_error *error)
     size_t casts = 0;
     if (search->over || (best->given && cost > best->cost))
         return ULP_OK;
-    const enum ulp_status status = count_casts(search, way->of, &casts, error);
-    if (status != ULP_OK ||
-        (best->given && cost == best->cost &&
+    ULP_TRY(count_casts(search, way->of, &casts, error));
+    if ((best->given && cost == best->cost &&
          (casts > best->casts || (casts == best->casts && way->ratio >= best->ratio))))
-        return status;
+        return ULP_OK;
     memcpy(best->of, way->of, search->layer_count * sizeof *best->of);
     memcpy(best->without, way->without, search->layer_count * sizeof *best->without);
     best->cost = cost;
@@ -160,14 +160,11 @@ static enum ulp_status settle(struct release *release, struct ulp_error *error)
 static enum ulp_status release_from(struct release *release, size_t start, const ulp_pick *from,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = find_order(release, start, error);
-    if (status == ULP_OK)
-        status = release_first(release, from, error);
-    if (status == ULP_OK)
-        status = find_order(release, start, error);
-    if (status == ULP_OK)
-        status = release_each(release, error);
-    return status == ULP_OK ? settle(release, error) : status;
+    ULP_TRY(find_order(release, start, error));
+    ULP_TRY(release_first(release, from, error));
+    ULP_TRY(find_order(release, start, error));
+    ULP_TRY(release_each(release, error));
+    return settle(release, error);
 }
 
 /* ---- from below ---- */
@@ -226,8 +223,7 @@ static enum ulp_status add_layers(struct release *release, bool *found, struct u
     struct candidate *candidates =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *candidates);
     size_t count = 0;
-    if (!candidates)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(candidates, error));
     for (size_t l = 0; l < search->layer_count; l++)
         if (way->of[l] == search->narrow)
             candidates[count++] = (struct candidate){.layer = l};
@@ -255,13 +251,12 @@ static enum ulp_status search_from_below(struct release *release, struct ulp_err
     for (size_t l = 0; l < search->layer_count; l++)
         if (best->of[l] != search->narrow && !(best->without[l] <= NEEDED_RATIO))
             release->way.of[l] = 0;
-    enum ulp_status status = add_layers(release, &found, error);
-    if (status != ULP_OK || !found)
-        return status;
+    ULP_TRY(add_layers(release, &found, error));
+    if (!found)
+        return ULP_OK;
     ulp_pick *from =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *from);
-    if (!from)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(from, error));
     memcpy(from, release->way.of, search->layer_count * sizeof *from);
     return release_from(release, ULP_ESTIMATE_CONDITION, from, error);
 }
@@ -311,21 +306,21 @@ static enum ulp_status run_sets(struct release *release, struct ulp_error *error
 {
     struct ulp_search_way *way = &release->way;
     set_way(release, release->wide, release->search->full);
-    enum ulp_status status = find_order(release, 0, error);
-    for (size_t i = 1; i < FRONTIER_SETS && status == ULP_OK; i++) {
+    ULP_TRY(find_order(release, 0, error));
+    for (size_t i = 1; i < FRONTIER_SETS; i++) {
         double ratio;
         memcpy(way->next, release->wide, release->search->layer_count * sizeof *way->next);
         ulp_search_take(way, 0, way->count * i / FRONTIER_SETS, false, way->next);
-        status = ulp_search_emulate(release->search, way->next, &ratio, error);
+        ULP_TRY(ulp_search_emulate(release->search, way->next, &ratio, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_sets(struct ulp_searcher *search, struct ulp_error *error)
 {
     struct release release;
-    const enum ulp_status status = open_release(&release, search, error);
-    return status == ULP_OK ? run_sets(&release, error) : status;
+    ULP_TRY(open_release(&release, search, error));
+    return run_sets(&release, error);
 }
 
 /* Beyond the tolerance: of all layers the one without which the error is least goes, until no more
@@ -376,17 +371,16 @@ static enum ulp_status keep_budget(struct release *release, struct ulp_error *er
 static enum ulp_status release_all(struct release *release, struct ulp_error *error)
 {
     struct ulp_searcher *search = release->search;
-    enum ulp_status status = ULP_OK;
     if (search->full <= 1)
-        status = run_starts(release, error);
+        ULP_TRY(run_starts(release, error));
     else
         ulp_search_make_best(search, release->wide, search->full);
     const double cost = search->best_cost;
-    if (status == ULP_OK && search->options->frontier && !search->over)
-        status = run_sets(release, error);
-    if (status == ULP_OK && search->full <= 1 && search->best_cost < cost)
-        status = ulp_search_finish(search, release->way.next, error); /* a lucky set of these */
-    return status == ULP_OK && search->options->budget > 0 ? keep_budget(release, error) : status;
+    if (search->options->frontier && !search->over)
+        ULP_TRY(run_sets(release, error));
+    if (search->full <= 1 && search->best_cost < cost)
+        ULP_TRY(ulp_search_finish(search, release->way.next, error)); /* a lucky set of these */
+    return search->options->budget > 0 ? keep_budget(release, error) : ULP_OK;
 }
 
 static enum ulp_status run_narrow(struct release *release, struct ulp_error *error)

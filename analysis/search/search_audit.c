@@ -43,7 +43,7 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
         nodes->stored[e] = ulp_arena_take(memory, count, sizeof **nodes->stored);
         complete &= nodes->own[e] && nodes->stored[e];
     }
-    return complete ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(complete, error);
 }
 
 /* One audit with the nodes that `which` marks, or all, kept in an arithmetic. *again: there may be
@@ -58,8 +58,7 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
     struct ulp_audit audit = {0};
     struct ulp_keep keep = {.arithmetic = *keep_in};
     size_t *nodes = ulp_arena_take(search->emulation.memory, plan->node_count + 1, sizeof *nodes);
-    if (!nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(nodes, error));
     for (size_t n = 0; n < plan->node_count; n++)
         if (which ? which[n] || search->fixed[n] == 0
                   : !plan->nodes[n].step->folded && !plan->nodes[n].step->constant)

@@ -42,7 +42,7 @@ static enum ulp_status add_cast(const struct casting *casting, const char *value
     out->cast_elements += elements;
     out->cast_bytes += elements * bits / 8;
     cast->value = ulp_arena_text(out->memory, value, strlen(value));
-    return cast->value ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(cast->value, error);
 }
 
 static bool is_half_or_float(enum ulp_type type)
@@ -92,8 +92,7 @@ static enum ulp_status add_outputs(const struct casting *casting, struct ulp_err
 {
     const struct ulp_searcher *search = casting->search;
     const struct ulp_block *block = casting->plan->main;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < block->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < block->output_count; o++) {
         const int slot = block->outputs[o];
         const struct ulp_plan_slot *output = &block->slots[slot];
         const size_t holder = ulp_slot_holder(block, slot);
@@ -105,10 +104,10 @@ static enum ulp_status add_outputs(const struct casting *casting, struct ulp_err
         const size_t choice = find_choice(search, io);
         if (is_half_or_float(held) && is_half_or_float(io) && held != io &&
             choice < search->choice_count)
-            status = add_cast(casting, output->name, output->shape.count, 1,
-                              (size_t)own->storage.storage_bits, choice, error);
+            ULP_TRY(add_cast(casting, output->name, output->shape.count, 1,
+                             (size_t)own->storage.storage_bits, choice, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_borders(const struct casting *casting, const struct ulp_border *borders,

@@ -10,16 +10,13 @@ static enum ulp_status say(struct ulp_searcher *search, size_t output, const ulp
 {
     struct ulp_judged judged;
     struct ulp_text text = {0};
-    enum ulp_status status = ulp_search_keep(search, of, error);
-    if (status == ULP_OK)
-        status = ulp_emulation_decide(&search->emulation, output, &judged, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_search_keep(search, of, error));
+    ULP_TRY(ulp_emulation_decide(&search->emulation, output, &judged, error));
     if (judged.task == ULP_TASK_UNKNOWN)
         ulp_text_add(&text, "its shape is another");
     else
         ulp_judged_grade(&judged, &text);
-    status =
+    enum ulp_status status =
         text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
     ulp_text_free(&text);
     return status;
@@ -33,20 +30,17 @@ enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ul
     ulp_pick *wide =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
     out->decided = ulp_arena_take(out->memory, count + 1, sizeof *out->decided);
-    enum ulp_status status = wide && out->decided ? ULP_OK : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        ulp_search_same(search, 0, wide);
-    for (size_t o = 0; o < count && status == ULP_OK; o++) {
+    ULP_TRY(wide && out->decided ? ULP_OK : ulp_out_of_memory(error));
+    ulp_search_same(search, 0, wide);
+    for (size_t o = 0; o < count; o++) {
         struct ulp_search_decided *decided = &out->decided[out->decided_count];
         if (!search->emulation.left[o])
             continue;
         out->decided_count++;
-        status =
-            ulp_search_copy(out->memory, ulp_model_output(model, o).name, &decided->name, error);
-        if (status == ULP_OK)
-            status = say(search, o, wide, out->memory, &decided->widest, error);
-        if (status == ULP_OK)
-            status = say(search, o, search->best, out->memory, &decided->found, error);
+        ULP_TRY(
+            ulp_search_copy(out->memory, ulp_model_output(model, o).name, &decided->name, error));
+        ULP_TRY(say(search, o, wide, out->memory, &decided->widest, error));
+        ULP_TRY(say(search, o, search->best, out->memory, &decided->found, error));
     }
-    return status;
+    return ULP_OK;
 }

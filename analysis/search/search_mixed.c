@@ -20,23 +20,22 @@ enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_s
                                        struct ulp_error *error)
 {
     const struct ulp_emulation *emulation = &search->emulation;
-    enum ulp_status status = ulp_search_keep(search, search->best, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_search_keep(search, search->best, error));
     const struct ulp_mixed_options options = {.arithmetic =
                                                   search->choices[search->base].arithmetic,
                                               .keeps = emulation->keeps[1],
                                               .lower_io = search->options->lower_io,
                                               .thread_count = search->options->thread_count,
                                               .progress = search->options->progress};
-    status = ulp_mixed_write(emulation->plan->model, &options, emulation->given.samples,
-                             emulation->given.sample_count, search->options->mixed_folder,
-                             &out->mixed, error);
+    enum ulp_status status =
+        ulp_mixed_write(emulation->plan->model, &options, emulation->given.samples,
+                        emulation->given.sample_count, search->options->mixed_folder, &out->mixed,
+                        error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "mixed.onnx");
     if (!out->mixed.widened_count)
         out->mixed_ratio = out->ratio;
     else if (strcmp(search->choices[0].arithmetic.storage.name, "fp32") == 0)
-        status = judge_widened(search, out, error);
-    return status;
+        ULP_TRY(judge_widened(search, out, error));
+    return ULP_OK;
 }

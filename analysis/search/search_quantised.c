@@ -88,7 +88,6 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
         &search->choices[ulp_search_choice_of(search, search->best, n)];
     const struct ulp_scaling *scaling = &choice->arithmetic.scaling[0];
     const struct ulp_plan_node *node = &search->emulation.plan->nodes[n];
-    enum ulp_status status = ULP_OK;
     if (!scaling->name[0])
         return ULP_OK;
     const bool patch = scaling->k == 0 && scaling->lines == 1 &&
@@ -98,9 +97,9 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
     if (why)
         snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
                  ulp_plan_node_name(search->emulation.plan, n), choice->name, why);
-    for (size_t input = 0; input < 2 && !why && status == ULP_OK; input++)
-        status = add_factor(q, node, input, scaling, error);
-    return status;
+    for (size_t input = 0; input < 2 && !why; input++)
+        ULP_TRY(add_factor(q, node, input, scaling, error));
+    return ULP_OK;
 }
 
 /* ---- scales that are constants ---- */
@@ -276,8 +275,7 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
     struct quantised *q = ulp_arena_take(memory, 1, sizeof *q);
     struct ulp_error problem = {0};
     char reason[256] = "";
-    if (!q)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(q, error));
     *q = (struct quantised){.search = search,
                             .out = out,
                             .items = ulp_arena_take(memory, room, sizeof *q->items),

@@ -17,7 +17,7 @@ enum ulp_status ulp_search_copy(struct ulp_arena *memory, const char *text, char
                                 struct ulp_error *error)
 {
     *out = ulp_arena_text(memory, text ? text : "", text ? strlen(text) : 0);
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }
 
 enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char *name,
@@ -25,11 +25,9 @@ enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char 
                                       struct ulp_arena *memory, struct ulp_error *error)
 {
     *out = (struct ulp_search_sample){.value = judgement->value, .ratio = judgement->ratio};
-    enum ulp_status status = ulp_search_copy(memory, name, &out->name, error);
-    if (status == ULP_OK)
-        status = ulp_search_copy(memory, judgement->output, &out->output, error);
-    return status == ULP_OK ? ulp_search_copy(memory, judgement->metric, &out->metric, error)
-                            : status;
+    ULP_TRY(ulp_search_copy(memory, name, &out->name, error));
+    ULP_TRY(ulp_search_copy(memory, judgement->output, &out->output, error));
+    return ulp_search_copy(memory, judgement->metric, &out->metric, error);
 }
 
 static enum ulp_status report_options(const struct ulp_searcher *search, struct ulp_search *out,
@@ -43,22 +41,17 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     out->tolerances =
         ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
-    if (!out->tolerances || !out->arguments)
-        return ulp_out_of_memory(error);
-    enum ulp_status status =
-        ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
-                        &out->model_path, error);
-    if (status == ULP_OK)
-        status = ulp_search_copy(out->memory, options->reference.name, &out->reference, error);
-    if (status == ULP_OK)
-        status = ulp_search_copy(out->memory, search->choices[search->base].arithmetic.name,
-                                 &out->base, error);
-    if (status == ULP_OK)
-        status = ulp_search_copy(out->memory, ulp_search_cost_used(search), &out->cost, error);
-    for (size_t t = 0; t < options->tolerance_count && status == ULP_OK; t++)
-        status = ulp_search_copy(out->memory, options->tolerances[t],
-                                 &out->tolerances[out->tolerance_count++], error);
-    return status;
+    ULP_TRY(ulp_taken(out->tolerances && out->arguments, error));
+    ULP_TRY(ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
+                            &out->model_path, error));
+    ULP_TRY(ulp_search_copy(out->memory, options->reference.name, &out->reference, error));
+    ULP_TRY(ulp_search_copy(out->memory, search->choices[search->base].arithmetic.name, &out->base,
+                            error));
+    ULP_TRY(ulp_search_copy(out->memory, ulp_search_cost_used(search), &out->cost, error));
+    for (size_t t = 0; t < options->tolerance_count; t++)
+        ULP_TRY(ulp_search_copy(out->memory, options->tolerances[t],
+                                &out->tolerances[out->tolerance_count++], error));
+    return ULP_OK;
 }
 
 /* Is choice a reported before b: of fewer bits, and of eXmY of more exponents? The two of a plan
@@ -77,19 +70,16 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
     for (size_t c = 0; c < search->choice_count; c++)
         ranges =
             search->choices[c].arithmetic.ranges ? search->choices[c].arithmetic.ranges : ranges;
-    enum ulp_status status = ULP_OK;
     const size_t count = ranges ? ranges->count : 0;
     out->ranges = ulp_arena_take(out->memory, count + 1, sizeof *out->ranges);
-    if (!out->ranges)
-        return ulp_out_of_memory(error);
-    for (size_t r = 0; r < count && status == ULP_OK; r++) {
+    ULP_TRY(ulp_taken(out->ranges, error));
+    for (size_t r = 0; r < count; r++) {
         struct ulp_search_range *range = &out->ranges[out->range_count++];
         range->largest = (double)ranges->items[r].largest;
-        status = ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error);
-        if (status == ULP_OK)
-            status = ulp_search_copy(out->memory, ranges->items[r].factor, &range->factor, error);
+        ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].node, &range->node, error));
+        ULP_TRY(ulp_search_copy(out->memory, ranges->items[r].factor, &range->factor, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Index into out->formats of each choice that is used by a node, a uniform or a move. */
@@ -98,8 +88,7 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
 {
     bool *used = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *used);
     out->formats = ulp_arena_take(out->memory, search->choice_count, sizeof *out->formats);
-    if (!used || !out->formats)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(used && out->formats, error));
     for (size_t l = 0; l < search->layer_count && search->given; l++)
         if (search->fewer[l] >= 0)
             used[search->fewer[l]] = true;
@@ -197,13 +186,11 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     out->formats[layer->format].layer_count++;
     out->exponent += room->weight * search->choices[choice].exponent / search->total_weight;
     out->tried += search->fewer[l] >= 0;
-    enum ulp_status status =
-        ulp_search_copy(out->memory, ulp_plan_node_name(plan, room->first), &layer->name, error);
-    if (status == ULP_OK && search->scaled)
-        status = report_module(search, room->first, out->memory, &layer->module, error);
-    return status == ULP_OK ? ulp_search_copy(out->memory, ulp_plan_node_op(plan, room->first),
-                                              &layer->op, error)
-                            : status;
+    ULP_TRY(
+        ulp_search_copy(out->memory, ulp_plan_node_name(plan, room->first), &layer->name, error));
+    if (search->scaled)
+        ULP_TRY(report_module(search, room->first, out->memory, &layer->module, error));
+    return ulp_search_copy(out->memory, ulp_plan_node_op(plan, room->first), &layer->op, error);
 }
 
 static enum ulp_status report_layers(const struct ulp_searcher *search, const size_t *place,
@@ -211,8 +198,7 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
 {
     double power = 0, prior = 0;
     out->layers = ulp_arena_take(out->memory, search->layer_count + 1, sizeof *out->layers);
-    if (!out->layers)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->layers, error));
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < search->layer_count; l++) {
         power += ulp_search_power(search, l, search->best[l]);
@@ -243,8 +229,7 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
     const struct ulp_plan *plan = search->emulation.plan;
     enum ulp_status status = ULP_OK;
     out->nodes = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->nodes);
-    if (!out->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->nodes, error));
     for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
         if (search->layer_of[n] < 0 && search->fixed[n] < 0)
             continue;
@@ -267,8 +252,7 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
            !search->options->by_node)
         out->narrow++;
     out->kept = ulp_arena_take(out->memory, out->node_count + 1, sizeof *out->kept);
-    if (!out->kept)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->kept, error));
     for (size_t n = 0; n < out->node_count && search->given; n++)
         if (out->nodes[n].format != out->narrow)
             out->kept[out->kept_count++] = out->nodes[n];
@@ -331,13 +315,10 @@ static enum ulp_status report_input(const struct ulp_emulated *given, const char
             largest[d] = tensor->dims[d] > largest[d] ? tensor->dims[d] : largest[d];
         }
     }
-    enum ulp_status status = ulp_search_copy(memory, name, &out->name, error);
-    if (status == ULP_OK)
-        status = copy_shape(least, first->rank, memory, &out->least, error);
-    if (status == ULP_OK)
-        status = copy_shape(first->dims, first->rank, memory, &out->first, error);
-    return status == ULP_OK ? copy_shape(largest, first->rank, memory, &out->largest, error)
-                            : status;
+    ULP_TRY(ulp_search_copy(memory, name, &out->name, error));
+    ULP_TRY(copy_shape(least, first->rank, memory, &out->least, error));
+    ULP_TRY(copy_shape(first->dims, first->rank, memory, &out->first, error));
+    return copy_shape(largest, first->rank, memory, &out->largest, error);
 }
 
 static enum ulp_status report_inputs(const struct ulp_searcher *search, struct ulp_search *out,
@@ -347,8 +328,7 @@ static enum ulp_status report_inputs(const struct ulp_searcher *search, struct u
     const size_t count = ulp_model_input_count(given->model);
     enum ulp_status status = ULP_OK;
     out->inputs = ulp_arena_take(out->memory, count + 1, sizeof *out->inputs);
-    if (!out->inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->inputs, error));
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         const struct ulp_value_info info = ulp_model_input(given->model, i);
         bool is_free = info.rank < 0;
@@ -384,8 +364,7 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
 {
     enum ulp_status status = ULP_OK;
     out->targets = ulp_arena_take(out->memory, search->target_count + 1, sizeof *out->targets);
-    if (!out->targets)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->targets, error));
     for (size_t t = 0; search->verified && t < search->target_count && status == ULP_OK; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];
         struct ulp_search_target *target = &out->targets[out->target_count];
@@ -435,7 +414,7 @@ static enum ulp_status report_judgements(const struct ulp_searcher *search,
 {
     const struct ulp_emulated *given = &search->emulation.given;
     *list = ulp_arena_take(out->memory, given->sample_count + 1, sizeof **list);
-    enum ulp_status status = *list ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(*list, error);
     for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
         status = ulp_search_sample_set(&(*list)[s], given->samples[s].name, &judgements[s],
                                        out->memory, error);
@@ -487,8 +466,7 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
         ulp_arena_take(search->emulation.memory,
                        ulp_model_output_count(search->emulation.given.model) + 1,
                        sizeof *search->emulation.judged);
-    if (!search->emulation.judged)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->emulation.judged, error));
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
                                 judgements, &out->ratio, error); /* of drawn ones, too */

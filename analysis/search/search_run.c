@@ -21,9 +21,9 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
         ulp_arena_take(memory, search->emulation.given.sample_count + 1, sizeof *search->judged);
     search->judgements = ulp_arena_take(memory, search->emulation.given.sample_count + 1,
                                         sizeof *search->judgements);
-    if (!search->kept || !search->best || !search->without || !search->fewer || !search->judged ||
-        !search->judgements)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->kept && search->best && search->without && search->fewer &&
+                          search->judged && search->judgements,
+                      error));
     search->before = NAN;
     for (size_t l = 0; l < layers; l++) {
         search->without[l] = NAN;
@@ -50,7 +50,7 @@ static enum ulp_status validate(struct ulp_searcher *search, const struct ulp_sa
                                 size_t count, struct ulp_search *out, struct ulp_error *error)
 {
     out->validated = ulp_arena_take(out->memory, count + 1, sizeof *out->validated);
-    enum ulp_status status = out->validated ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(out->validated, error);
     if (status == ULP_OK && count)
         status = ulp_search_keep(search, search->best, error);
     for (size_t s = 0; s < count && status == ULP_OK; s++) {
@@ -72,11 +72,11 @@ static enum ulp_status open_emulation(struct ulp_searcher *search, const struct 
     struct ulp_emulated emulated = *given;
     size_t target = 0;
     emulated.arithmetic = &search->choices[search->base].arithmetic;
-    enum ulp_status status = ulp_emulation_open(&search->emulation, &emulated, error);
-    if (status == ULP_OK && search->target_count > 1)
-        status = ulp_search_pick_target(search, &target, error);
-    if (status != ULP_OK || target == 0)
-        return status;
+    ULP_TRY(ulp_emulation_open(&search->emulation, &emulated, error));
+    if (search->target_count > 1)
+        ULP_TRY(ulp_search_pick_target(search, &target, error));
+    if (target == 0)
+        return ULP_OK;
     ulp_emulation_close(&search->emulation);
     ulp_search_set_narrow(search, target);
     return ulp_emulation_open(&search->emulation, &emulated, error);
@@ -88,15 +88,12 @@ static enum ulp_status write_models(struct ulp_searcher *search, struct ulp_sear
 {
     const struct ulp_model *model = search->emulation.given.model;
     const char *folder = search->options->mixed_folder;
-    enum ulp_status status = ULP_OK;
     if (search->given)
-        status = search->scaled ? ulp_search_write_quantised(search, out, error)
-                                : ulp_search_write_mixed(search, out, error);
-    if (status == ULP_OK && !out->mixed.path)
-        status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
-    return status == ULP_OK && !out->quantised
-               ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error)
-               : status;
+        ULP_TRY(search->scaled ? ulp_search_write_quantised(search, out, error)
+                               : ulp_search_write_mixed(search, out, error));
+    if (!out->mixed.path)
+        ULP_TRY(ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error));
+    return !out->quantised ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error) : ULP_OK;
 }
 
 static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,

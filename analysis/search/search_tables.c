@@ -4,6 +4,7 @@
 
 #include "analysis/search/search_text.h"
 #include "analysis/writing/columns.h"
+#include "base/error.h"
 #include "base/memory/alloc.h"
 
 /* Of more layers those of the largest shares are shown. */
@@ -54,8 +55,7 @@ static enum ulp_status add_layers(struct ulp_text *out, const struct ulp_search 
 {
     const struct ulp_search_layer **order = calloc(found->layer_count + 1, sizeof *order);
     size_t shown = found->layer_count < LAYERS_MAX ? found->layer_count : LAYERS_MAX;
-    if (!order)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(order, error));
     for (size_t l = 0; l < found->layer_count; l++)
         order[l] = &found->layers[l];
     qsort(order, found->layer_count, sizeof *order, by_share);

@@ -170,10 +170,8 @@ static enum ulp_status write_file(const struct ulp_search *found, const char *fo
                                   struct ulp_error *error)
 {
     struct ulp_text text;
-    enum ulp_status status = ulp_report_open(folder, files[index].name, &text, error);
-    if (status != ULP_OK)
-        return status;
-    status = files[index].write(found, &text, error);
+    ULP_TRY(ulp_report_open(folder, files[index].name, &text, error));
+    enum ulp_status status = files[index].write(found, &text, error);
     const enum ulp_status closed = ulp_text_close(&text, status == ULP_OK, error);
     return status == ULP_OK ? closed : status;
 }

@@ -79,16 +79,14 @@ enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *ta
     const size_t layers = search->layer_count;
     struct ulp_arena *memory;
     double now;
-    enum ulp_status status =
-        ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     struct ulp_search_way way = {.search = search,
                                  .target = target,
                                  .count = layers,
                                  .of = of,
                                  .next = ulp_arena_take(memory, layers + 1, sizeof *way.next),
                                  .ratio = *ratio};
+    enum ulp_status status = ULP_OK;
     if (!way.next)
         status = ulp_out_of_memory(error);
     else

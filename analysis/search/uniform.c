@@ -20,7 +20,7 @@ static enum ulp_status open_uniform(struct uniform *uniform, struct ulp_searcher
     if (!out->uniforms)
         out->uniforms =
             ulp_arena_take(out->memory, search->choice_count + 1, sizeof *out->uniforms);
-    return uniform->work && out->uniforms ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(uniform->work && out->uniforms, error);
 }
 
 /* INFINITY: some layer does not fit, or the time is over. */
@@ -37,12 +37,12 @@ static enum ulp_status run_choice(struct uniform *uniform, size_t choice, double
         }
     if (!ulp_search_same(search, (ulp_pick)choice, uniform->work))
         return ULP_OK;
-    const enum ulp_status status = ulp_search_emulate(search, uniform->work, ratio, error);
-    if (status == ULP_OK && !search->over)
+    ULP_TRY(ulp_search_emulate(search, uniform->work, ratio, error));
+    if (!search->over)
         out->uniforms[out->uniform_count++] =
-            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work),
-                                        *ratio, search->emulated};
-    return status;
+            (struct ulp_search_uniform){choice, ulp_search_mean_bits(search, uniform->work), *ratio,
+                                        search->emulated};
+    return ULP_OK;
 }
 
 /* Of eXmY, as ulp_search_choose lists them. */
@@ -126,13 +126,11 @@ enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_sear
 {
     struct uniform uniform;
     double ratio;
-    enum ulp_status status = open_uniform(&uniform, search, out, error);
-    if (status == ULP_OK && search->grid)
-        status = run_grid(&uniform, error);
-    for (size_t c = 0; c < search->choice_count && !search->grid && status == ULP_OK; c++)
-        status = run_choice(&uniform, c, &ratio, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(open_uniform(&uniform, search, out, error));
+    if (search->grid)
+        ULP_TRY(run_grid(&uniform, error));
+    for (size_t c = 0; c < search->choice_count && !search->grid; c++)
+        ULP_TRY(run_choice(&uniform, c, &ratio, error));
     find_smallest(out);
     set_scale(&uniform);
     return ULP_OK;
@@ -148,28 +146,26 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
         return ULP_OK;
     search->given = false;
     search->seen_count = out->uniform_count = 0;
-    enum ulp_status status = open_uniform(&uniform, search, out, error);
-    if (status == ULP_OK)
-        status = run_choice(&uniform, 0, &ratio, error);
-    if (status == ULP_OK && search->grid)
-        status = run_grid(&uniform, error);
-    for (size_t c = 1; c < search->choice_count && !search->grid && status == ULP_OK; c++)
-        status = run_choice(&uniform, c, &ratio, error);
-    if (status == ULP_OK)
-        find_smallest(out);
-    return status;
+    ULP_TRY(open_uniform(&uniform, search, out, error));
+    ULP_TRY(run_choice(&uniform, 0, &ratio, error));
+    if (search->grid)
+        ULP_TRY(run_grid(&uniform, error));
+    for (size_t c = 1; c < search->choice_count && !search->grid; c++)
+        ULP_TRY(run_choice(&uniform, c, &ratio, error));
+    find_smallest(out);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
                                          struct ulp_search *out, struct ulp_error *error)
 {
     struct uniform uniform;
-    enum ulp_status status = open_uniform(&uniform, search, out, error);
-    if (status != ULP_OK || !search->grid || out->uniform < 0)
-        return status;
+    ULP_TRY(open_uniform(&uniform, search, out, error));
+    if (!search->grid || out->uniform < 0)
+        return ULP_OK;
     const int exponent = search->choices[out->uniforms[out->uniform].format].exponent;
     double ratio = INFINITY;
-    for (int m = 1; m <= ULP_SEARCH_MANTISSA_MAX && !(ratio <= least) && status == ULP_OK; m++)
-        status = run_choice(&uniform, grid_choice(exponent, m), &ratio, error);
-    return status;
+    for (int m = 1; m <= ULP_SEARCH_MANTISSA_MAX && !(ratio <= least); m++)
+        ULP_TRY(run_choice(&uniform, grid_choice(exponent, m), &ratio, error));
+    return ULP_OK;
 }

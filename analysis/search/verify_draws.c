@@ -76,8 +76,7 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
     struct ulp_judgement judged;
     ulp_pick *wide =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
-    if (!wide)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(wide, error));
     ulp_search_same(search, 0, wide);
     enum ulp_status status = ulp_search_keeps(search, wide, &lane.keeps, error);
     ulp_emulation_forget_decided(&search->emulation);
@@ -94,14 +93,13 @@ enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
                                 struct ulp_judgement *out, struct ulp_error *error)
 {
     bool finite = true, follows = false;
-    enum ulp_status status = ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error);
-    for (size_t l = 0; l < count && status == ULP_OK; l++)
+    ULP_TRY(ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error));
+    for (size_t l = 0; l < count; l++)
         finite &= isfinite(out[l].ratio);
-    if (status == ULP_OK && !finite && !search->emulation.follows)
-        status = check_decisions(search, draw, &follows, error);
-    return status == ULP_OK && follows
-               ? ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error)
-               : status;
+    if (!finite && !search->emulation.follows)
+        ULP_TRY(check_decisions(search, draw, &follows, error));
+    return follows ? ulp_emulation_draw(&search->emulation, draw, lanes, count, out, error)
+                   : ULP_OK;
 }
 
 /* Every sample in each target: what fuses gives other figures than the search has seen. */
@@ -109,16 +107,14 @@ static enum ulp_status run_samples(struct ulp_searcher *search, const struct ulp
                                    struct ulp_error *error)
 {
     struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < search->emulation.given.sample_count && status == ULP_OK; s++) {
-        status = ulp_emulation_beside(&search->emulation, s, lanes, search->judged_in_count, each,
-                                      error);
-        if (status == ULP_OK)
-            fold(search, each, judged);
-        for (size_t t = 0; t < search->target_count && status == ULP_OK; t++)
+    for (size_t s = 0; s < search->emulation.given.sample_count; s++) {
+        ULP_TRY(ulp_emulation_beside(&search->emulation, s, lanes, search->judged_in_count, each,
+                                     error));
+        fold(search, each, judged);
+        for (size_t t = 0; t < search->target_count; t++)
             search->verified[t].own = ulp_math_max(search->verified[t].own, judged[t].ratio);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* All draws were made, so many hold in each target, and by their spread others do. */

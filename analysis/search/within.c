@@ -79,20 +79,20 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
 {
     const size_t layers = search->layer_count;
     double *powers = ulp_arena_take(search->emulation.memory, layers + 1, sizeof *powers);
-    enum ulp_status status = powers ? ULP_OK : ulp_out_of_memory(error);
-    for (size_t l = 0; l < layers && status == ULP_OK; l++)
+    ULP_TRY(powers ? ULP_OK : ulp_out_of_memory(error));
+    for (size_t l = 0; l < layers; l++)
         powers[l] = search->layers[l].power;
-    for (size_t number = 0; number < STARTS_MAX && status == ULP_OK && !search->over &&
+    for (size_t number = 0; number < STARTS_MAX && !search->over &&
                             (number == 0 || ulp_search_work(search) < STARTS_WORK);
          number++) {
         double ratio;
         ulp_search_set_model(search, powers, number ? number + 1 : 0);
         if (ulp_search_solve_limit(search, work))
-            status = ulp_search_emulate(search, work, &ratio, error);
+            ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
     }
-    for (size_t l = 0; l < layers && status == ULP_OK; l++)
+    for (size_t l = 0; l < layers; l++)
         search->layers[l].power = powers[l];
-    return status;
+    return ULP_OK;
 }
 
 /* For a picture of the error against the bits: other limits, as the model has it. */
@@ -127,22 +127,19 @@ enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search
                                   struct ulp_error *error)
 {
     ulp_pick *work;
-    enum ulp_status status = ulp_search_begin(search, &work, error);
-    if (status != ULP_OK || !work)
-        return status;
+    ULP_TRY(ulp_search_begin(search, &work, error));
+    if (!work)
+        return ULP_OK;
     if (!ulp_search_solve_limit(search, work))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a budget of %g bits: the fewest that these formats have for the products "
                         "are %.4g",
                         search->options->budget, ulp_search_mean_bits(search, work));
-    status = ulp_search_uniforms(search, out, error);
-    if (status == ULP_OK)
-        status = ulp_search_measure(search, work, error);
-    if (status == ULP_OK)
-        status = judge_again(search, out, work, error);
-    if (status == ULP_OK)
-        status = run_starts(search, work, error);
-    if (status == ULP_OK && search->given)
-        status = exchange(search, work, error);
-    return status == ULP_OK && search->options->frontier ? run_limits(search, work, error) : status;
+    ULP_TRY(ulp_search_uniforms(search, out, error));
+    ULP_TRY(ulp_search_measure(search, work, error));
+    ULP_TRY(judge_again(search, out, work, error));
+    ULP_TRY(run_starts(search, work, error));
+    if (search->given)
+        ULP_TRY(exchange(search, work, error));
+    return search->options->frontier ? run_limits(search, work, error) : ULP_OK;
 }

@@ -177,13 +177,13 @@ static enum ulp_status take_run(const struct advising *advising, size_t sample,
 {
     double db;
     size_t output;
-    const enum ulp_status status =
-        ulp_session_worst(advising->lane, outputs, advising->truths[sample], &db, &output, error);
-    if (status == ULP_OK && db < choice->sqnr_db) {
+    ULP_TRY(
+        ulp_session_worst(advising->lane, outputs, advising->truths[sample], &db, &output, error));
+    if (db < choice->sqnr_db) {
         choice->sqnr_db = db;
         choice->output = output;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Each choice in whole runs: what kernels hold depends on which nodes are kept. */
@@ -234,8 +234,7 @@ static enum ulp_status run_changes(const struct advising *advising, size_t sampl
     const struct ulp_alone *alone = advising->alone;
     struct ulp_trial *trial;
     uint16_t *kept = ulp_arena_take(alone->memory, alone->plan->node_count + 1, sizeof *kept);
-    if (!kept)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(kept, error));
     enum ulp_status status =
         ulp_trial_create(alone->plan, 0, keep_in, alone->keep_count + 1, 1, pool, &trial, error);
     if (status == ULP_OK)
@@ -269,8 +268,7 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
     struct ulp_pool *pool;
     struct ulp_arithmetic *keep_in =
         ulp_arena_take(alone->memory, alone->keep_count + 1, sizeof *keep_in);
-    if (!keep_in)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(keep_in, error));
     for (size_t c = 0; c < count; c++)
         choices[c].sqnr_db = INFINITY;
     enum ulp_status status =
@@ -351,7 +349,7 @@ static enum ulp_status keep_text(const struct ulp_audit *audit, const char *text
                                  struct ulp_error *error)
 {
     *out = ulp_arena_text(audit->memory, text, strlen(text));
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }
 
 static void count_samples(const struct advising *advising, struct ulp_audit_remedy *out)
@@ -370,8 +368,7 @@ static enum ulp_status take_best(const struct advising *advising, const struct c
                                      .sqnr_db = best->sqnr_db};
     count_samples(advising, out);
     out->nodes = ulp_arena_take(advising->audit->memory, best->count + 1, sizeof *out->nodes);
-    if (!out->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->nodes, error));
     memcpy(out->nodes, best->nodes, best->count * sizeof *out->nodes);
     for (size_t i = 1; i < best->count; i++) /* in the graph's order */
         for (size_t k = i; k > 0 && out->nodes[k - 1] > out->nodes[k]; k--) {
@@ -404,7 +401,7 @@ static enum ulp_status advise_lane(struct advising *advising, size_t l, struct u
     if (status == ULP_OK) {
         advising->chosen =
             ulp_arena_take(alone.memory, plan->node_count + 1, sizeof *advising->chosen);
-        status = advising->chosen ? ULP_OK : ulp_out_of_memory(error);
+        status = ulp_taken(advising->chosen, error);
     }
     if (status == ULP_OK) {
         fill_pool(advising);
@@ -429,8 +426,7 @@ static enum ulp_status take_kept(const struct advising *advising, struct ulp_aud
     count_samples(advising, &lane->remedy);
     lane->remedy.nodes =
         ulp_arena_take(audit->memory, from->kept_count + 1, sizeof *lane->remedy.nodes);
-    if (!lane->remedy.nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->remedy.nodes, error));
     memcpy(lane->remedy.nodes, from->kept, from->kept_count * sizeof *from->kept);
     return keep_text(audit, from->kept_output ? from->kept_output : "", &lane->remedy.output,
                      error);

@@ -21,9 +21,7 @@ static enum ulp_status open_taken(const struct ulp_session *session, size_t from
 {
     *index = SIZE_MAX;
     for (size_t s = from; s < until; s++) {
-        const enum ulp_status status = ulp_session_open(session, s, out, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_session_open(session, s, out, error));
         if (ulp_plan_takes(session->plans->first, *out)) {
             *index = s;
             return ULP_OK;
@@ -109,11 +107,10 @@ static enum ulp_status look_at_first(const struct ulp_session *session, struct u
 {
     const struct ulp_tensor_set *inputs;
     size_t index;
-    enum ulp_status status =
-        open_taken(session, 0, session->samples->count, &index, &inputs, error);
-    if (status != ULP_OK || index == SIZE_MAX)
-        return status;
-    status = look(session, audit, inputs, error);
+    ULP_TRY(open_taken(session, 0, session->samples->count, &index, &inputs, error));
+    if (index == SIZE_MAX)
+        return ULP_OK;
+    enum ulp_status status = look(session, audit, inputs, error);
     ulp_session_close(session, index);
     return status;
 }
@@ -125,11 +122,9 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
     const struct ulp_plans *plans = session->plans;
     const struct ulp_tensor_set *inputs;
     audit->spreads = calloc(plans->lane_count, sizeof *audit->spreads);
-    if (!audit->spreads)
-        return ulp_out_of_memory(error);
-    enum ulp_status status = ulp_session_open(session, 0, &inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_taken(audit->spreads, error));
+    ULP_TRY(ulp_session_open(session, 0, &inputs, error));
+    enum ulp_status status = ULP_OK;
     for (size_t l = 1; l < plans->lane_count && status == ULP_OK; l++) {
         ulp_session_begin_run(session, SIZE_MAX, l - 1, plans->lane_count - 1);
         status = ulp_spreads_measure(plans->model, &plans->lanes[0], &plans->lanes[l], inputs, &run,

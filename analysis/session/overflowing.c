@@ -66,9 +66,9 @@ static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
     struct ulp_alone *alone = &fix->alone;
     struct ulp_keep *last = &alone->keeps[alone->keep_count];
     *last = (struct ulp_keep){.nodes = fix->nodes, .node_count = fix->node_count};
-    enum ulp_status status = ulp_arithmetic_find("fp32", &last->arithmetic, error);
+    ULP_TRY(ulp_arithmetic_find("fp32", &last->arithmetic, error));
     const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
-    return status == ULP_OK ? ulp_plan_keep(alone->plan, 1, &keeps, error) : status;
+    return ulp_plan_keep(alone->plan, 1, &keeps, error);
 }
 
 static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
@@ -96,8 +96,7 @@ static enum ulp_status copy_bytes(struct ulp_audit *audit, const void *from, siz
                                   void *out, struct ulp_error *error)
 {
     void *memory = ulp_arena_take(audit->memory, bytes + 1, 1);
-    if (!memory)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(memory, error));
     if (bytes)
         memcpy(memory, from, bytes);
     memcpy(out, &memory, sizeof memory);
@@ -108,18 +107,15 @@ static enum ulp_status copy_outputs(struct ulp_audit *audit, const struct ulp_at
                                     size_t node_count, struct ulp_attribution *to,
                                     struct ulp_error *error)
 {
-    enum ulp_status status =
-        copy_bytes(audit, from->outputs, from->output_count * sizeof *to->outputs, &to->outputs,
-                   error);
-    for (size_t o = 0; o < from->output_count && status == ULP_OK; o++) {
+    ULP_TRY(copy_bytes(audit, from->outputs, from->output_count * sizeof *to->outputs, &to->outputs,
+                       error));
+    for (size_t o = 0; o < from->output_count; o++) {
         const struct ulp_output_shares *one = &from->outputs[o];
         struct ulp_output_shares *out = &to->outputs[o];
-        status = copy_bytes(audit, one->output, strlen(one->output), &out->output, error);
-        if (status == ULP_OK)
-            status =
-                copy_bytes(audit, one->nodes, node_count * sizeof *out->nodes, &out->nodes, error);
+        ULP_TRY(copy_bytes(audit, one->output, strlen(one->output), &out->output, error));
+        ULP_TRY(copy_bytes(audit, one->nodes, node_count * sizeof *out->nodes, &out->nodes, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The shares of `from` become those of the lane. */
@@ -129,27 +125,22 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
     struct ulp_attribution *to = &lane->attribution;
     const struct ulp_audit_output *worst = ulp_audit_worst(&from->outputs);
     *to = from->attribution;
-    enum ulp_status status =
-        copy_bytes(fix->audit, from->attribution.verified,
-                   to->verified_count * sizeof *to->verified, &to->verified, error);
-    if (status == ULP_OK && to->output)
-        status = copy_bytes(fix->audit, from->attribution.output, strlen(to->output), &to->output,
-                            error);
-    if (status == ULP_OK && to->verified_output)
-        status = copy_bytes(fix->audit, from->attribution.verified_output,
-                            strlen(to->verified_output), &to->verified_output, error);
-    if (status == ULP_OK && to->reason && to->reason != ulp_attribution_nonfinite)
-        status = copy_bytes(fix->audit, from->attribution.reason, strlen(to->reason), &to->reason,
-                            error);
-    if (status == ULP_OK)
-        status = copy_outputs(fix->audit, &from->attribution, lane->node_count, to, error);
-    if (status == ULP_OK)
-        status = copy_bytes(fix->audit, fix->nodes, fix->node_count * sizeof *fix->nodes, &to->kept,
-                            error);
-    if (status == ULP_OK && worst)
-        status = copy_bytes(fix->audit, worst->name, strlen(worst->name), &to->kept_output, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(copy_bytes(fix->audit, from->attribution.verified,
+                       to->verified_count * sizeof *to->verified, &to->verified, error));
+    if (to->output)
+        ULP_TRY(copy_bytes(fix->audit, from->attribution.output, strlen(to->output), &to->output,
+                           error));
+    if (to->verified_output)
+        ULP_TRY(copy_bytes(fix->audit, from->attribution.verified_output,
+                           strlen(to->verified_output), &to->verified_output, error));
+    if (to->reason && to->reason != ulp_attribution_nonfinite)
+        ULP_TRY(copy_bytes(fix->audit, from->attribution.reason, strlen(to->reason), &to->reason,
+                           error));
+    ULP_TRY(copy_outputs(fix->audit, &from->attribution, lane->node_count, to, error));
+    ULP_TRY(
+        copy_bytes(fix->audit, fix->nodes, fix->node_count * sizeof *fix->nodes, &to->kept, error));
+    if (worst)
+        ULP_TRY(copy_bytes(fix->audit, worst->name, strlen(worst->name), &to->kept_output, error));
     if (!to->given && worst && !(worst->entire.rms > 0))
         to->reason = exact_then;
     to->kept_count = fix->node_count;

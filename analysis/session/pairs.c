@@ -44,8 +44,7 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
 {
     const struct ulp_block *block = pairing->plan->main;
     pairing->items = ulp_arena_take(pairing->memory, block->step_count + 1, sizeof *pairing->items);
-    if (!pairing->items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pairing->items, error));
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
@@ -159,8 +158,7 @@ static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error 
     struct ulp_arena *memory = pairing->audit->memory;
     pairing->lane->qdq_pairs =
         ulp_arena_take(memory, pairing->count + 1, sizeof *pairing->lane->qdq_pairs);
-    if (!pairing->lane->qdq_pairs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(pairing->lane->qdq_pairs, error));
     pairing->lane->qdq_pair_count = pairing->count;
     for (size_t p = 0; p < pairing->count; p++) {
         const struct paired *pair = &pairing->items[p];
@@ -186,10 +184,7 @@ static enum ulp_status plan_without_integers(const struct pairing *pairing, stru
     if (!arithmetic.schedule.qdq_integer)
         return ULP_OK;
     arithmetic.schedule.qdq_integer = false;
-    const enum ulp_status status =
-        ulp_plan_create(pairing->plan->model, &arithmetic, 1, &options, &plan, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_plan_create(pairing->plan->model, &arithmetic, 1, &options, &plan, error));
     ulp_plan_free(alone->plan);
     alone->plan = plan;
     return plan->node_count == pairing->plan->node_count ? ULP_OK : ULP_ERROR_UNSUPPORTED;

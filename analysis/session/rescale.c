@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "analysis/scales/scales_stored.h"
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 #include "ops/product/quantize_rows.h"
@@ -94,14 +95,11 @@ static enum ulp_status round_laid(const struct ulp_plan *plan, const struct ulp_
     const struct ulp_tensor *floats = laid->values;
     const size_t count = laid->blocked ? floats->count / laid->length * laid->runs : laid->length;
     void *scales;
-    enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
-                                                 floats->rank, floats->dims, error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&scales, count, sizeof(double), budget,
-                                   "other scales of weights", error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_tensor_allocate(out, budget, error);
+    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, floats->rank, floats->dims,
+                                error));
+    ULP_TRY(ulp_allocate_zero(&scales, count, sizeof(double), budget, "other scales of weights",
+                              error));
+    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
         round_floats(laid, rounding, scales, count, out->data);
     ulp_free(scales);

@@ -9,12 +9,11 @@ static enum ulp_status open_truth(struct ulp_session *session, struct ulp_error 
     const struct ulp_audit_options *options = session->options;
     if (!options->original)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_truth_create(ulp_model_budget(options->original), &session->truth, error);
-    for (size_t p = 0; p < options->pair_count && status == ULP_OK; p++)
-        status = ulp_truth_pair(session->truth, options->pairs[p].audited,
-                                options->pairs[p].original, error);
-    return status;
+    ULP_TRY(ulp_truth_create(ulp_model_budget(options->original), &session->truth, error));
+    for (size_t p = 0; p < options->pair_count; p++)
+        ULP_TRY(ulp_truth_pair(session->truth, options->pairs[p].audited,
+                               options->pairs[p].original, error));
+    return ULP_OK;
 }
 
 static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *error)
@@ -24,10 +23,8 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
     const struct ulp_tensor_set *inputs;
     struct ulp_plan *plan;
     ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
-    enum ulp_status status = ulp_session_open(session, 0, &inputs, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    ULP_TRY(ulp_session_open(session, 0, &inputs, error));
+    enum ulp_status status = ulp_plans_choose(session->plans, inputs, &plan, error);
     ulp_session_close(session, 0);
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->planned) {

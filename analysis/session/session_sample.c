@@ -80,35 +80,32 @@ static void begin_run(struct one *one)
 static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = one->options;
-    enum ulp_status status = ulp_attributor_create(one->plan, options->output,
-                                                   options->thread_count, &one->attributor, error);
-    if (status == ULP_OK && options->spill)
-        status = ulp_attributor_spill(one->attributor, options->spill, error);
-    if (status == ULP_OK && !one->session->plain_shares)
+    ULP_TRY(ulp_attributor_create(one->plan, options->output, options->thread_count,
+                                  &one->attributor, error));
+    if (options->spill)
+        ULP_TRY(ulp_attributor_spill(one->attributor, options->spill, error));
+    if (!one->session->plain_shares)
         ulp_attributor_causes(one->attributor);
-    if (status == ULP_OK)
-        ulp_attributor_verify(one->attributor, one->index == 0 ? options->verify : 0);
-    return status;
+    ulp_attributor_verify(one->attributor, one->index == 0 ? options->verify : 0);
+    return ULP_OK;
 }
 
 static enum ulp_status open_one(struct one *one, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = one->options;
-    enum ulp_status status = ulp_auditor_create(one->plan, &one->auditor, error);
-    if (status == ULP_OK)
-        status = ulp_auditor_threads(one->auditor, options->thread_count, error);
-    if (status == ULP_OK)
-        one->auditor->task = options->task;
-    if (status == ULP_OK && one->session->follows && !one->session->truth)
-        status = ulp_departure_create(one->plan, &one->departure, error);
-    if (status == ULP_OK && options->quick)
-        status = ulp_quick_create(one->plan, options->thread_count, &one->quick, error);
-    if (status == ULP_OK && options->shares)
-        status = open_attributor(one, error);
-    if (status == ULP_OK && one->session->truth)
-        status = ulp_auditor_truth(one->auditor, one->session->truth,
-                                   ulp_model_path(options->original), error);
-    return status;
+    ULP_TRY(ulp_auditor_create(one->plan, &one->auditor, error));
+    ULP_TRY(ulp_auditor_threads(one->auditor, options->thread_count, error));
+    one->auditor->task = options->task;
+    if (one->session->follows && !one->session->truth)
+        ULP_TRY(ulp_departure_create(one->plan, &one->departure, error));
+    if (options->quick)
+        ULP_TRY(ulp_quick_create(one->plan, options->thread_count, &one->quick, error));
+    if (options->shares)
+        ULP_TRY(open_attributor(one, error));
+    if (one->session->truth)
+        ULP_TRY(ulp_auditor_truth(one->auditor, one->session->truth,
+                                  ulp_model_path(options->original), error));
+    return ULP_OK;
 }
 
 static void close_one(struct one *one)
@@ -316,11 +313,9 @@ enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t ind
     struct ulp_plan *plan;
     *out = (struct ulp_audit){0};
     ulp_timer_phase(timer, ULP_TIMED_LOADING);
-    enum ulp_status status = ulp_session_open(session, index, &inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_session_open(session, index, &inputs, error));
     ulp_timer_phase(timer, ULP_TIMED_PLANNING);
-    status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    enum ulp_status status = ulp_plans_choose(session->plans, inputs, &plan, error);
     ulp_timer_phase(timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = make_one(session, index, inputs, plan, out, error);

@@ -51,10 +51,9 @@ static enum ulp_status add_model(struct ulp_text *key, const char *what,
                                  const struct ulp_model *model, struct ulp_error *error)
 {
     uint64_t fingerprint;
-    const enum ulp_status status = ulp_model_fingerprint(model, &fingerprint, error);
-    if (status == ULP_OK)
-        ulp_text_add(key, "%s %016llx\n", what, (unsigned long long)fingerprint);
-    return status;
+    ULP_TRY(ulp_model_fingerprint(model, &fingerprint, error));
+    ulp_text_add(key, "%s %016llx\n", what, (unsigned long long)fingerprint);
+    return ULP_OK;
 }
 
 static enum ulp_status add_original(struct ulp_text *key, const struct ulp_audit_options *options,
@@ -116,13 +115,13 @@ static enum ulp_status name_file(char *out, const char *folder, size_t index,
 static enum ulp_status name_audit(char *out, const char *folder, bool exists,
                                   struct ulp_error *error)
 {
-    const enum ulp_status status = name_file(out, folder, SIZE_MAX, error);
-    return status == ULP_OK && exists && access(out, F_OK) != 0
+    ULP_TRY(name_file(out, folder, SIZE_MAX, error));
+    return exists && access(out, F_OK) != 0
                ? ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: is no folder that audit --checkpoint wrote: no audit.part in it "
                           "(%s)",
                           folder, strerror(errno))
-               : status;
+               : ULP_OK;
 }
 
 /* What to do, behind what is wrong with a folder of another audit. */
@@ -146,9 +145,8 @@ static enum ulp_status open_folder(const struct ulp_store *store, const char *fo
     char path[PATH_BYTES];
     unsigned char *note;
     size_t count;
-    enum ulp_status status = name_audit(path, folder, checkpoint->merge, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(name_audit(path, folder, checkpoint->merge, error));
+    enum ulp_status status = ULP_OK;
     if (access(path, F_OK) == 0) {
         status = ulp_part_read(path, store->key.data, NULL, &note, &count, error);
         if (status == ULP_OK)
@@ -168,10 +166,10 @@ enum ulp_status ulp_store_open(struct ulp_store *store, struct ulp_error *error)
     const struct ulp_checkpoint *checkpoint = store->session->options->checkpoint;
     if (!checkpoint->folder_count)
         return ULP_OK;
-    enum ulp_status status = make_key(store->session, &store->key, error);
-    for (size_t c = 0; c < checkpoint->folder_count && status == ULP_OK; c++)
-        status = open_folder(store, checkpoint->folders[c], error);
-    return status;
+    ULP_TRY(make_key(store->session, &store->key, error));
+    for (size_t c = 0; c < checkpoint->folder_count; c++)
+        ULP_TRY(open_folder(store, checkpoint->folders[c], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **bytes, size_t *count,
@@ -179,8 +177,8 @@ enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **bytes, s
 {
     ULP_ENTER_ENVIRONMENT;
     char path[PATH_BYTES];
-    const enum ulp_status status = name_audit(path, folder, true, error);
-    return status == ULP_OK ? ulp_part_read(path, NULL, NULL, bytes, count, error) : status;
+    ULP_TRY(name_audit(path, folder, true, error));
+    return ulp_part_read(path, NULL, NULL, bytes, count, error);
 }
 
 /* ---- a sample ---- */
@@ -200,14 +198,10 @@ enum ulp_status ulp_store_read(const struct ulp_store *store, size_t index, unsi
     char path[PATH_BYTES];
     *bytes = NULL;
     for (size_t c = 0; c < checkpoint->folder_count; c++) {
-        enum ulp_status status = name_file(path, checkpoint->folders[c], index, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(name_file(path, checkpoint->folders[c], index, error));
         if (access(path, F_OK) != 0)
             continue;
-        status = ulp_part_read(path, store->key.data, NULL, bytes, count, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_part_read(path, store->key.data, NULL, bytes, count, error));
         put_fingerprint(own, sample->fingerprint);
         if (*count >= ULP_STORE_HEAD &&
             (!sample->fingerprint || memcmp(own, *bytes, ULP_STORE_HEAD) == 0))
@@ -229,9 +223,7 @@ enum ulp_status ulp_store_keep(const struct ulp_store *store, size_t index,
     unsigned char *figures;
     size_t length;
     char path[PATH_BYTES];
-    enum ulp_status status = ulp_part_encode(audit, &figures, &length, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_part_encode(audit, &figures, &length, error));
     *count = ULP_STORE_HEAD + length;
     *bytes = malloc(*count);
     if (*bytes) {
@@ -239,11 +231,10 @@ enum ulp_status ulp_store_keep(const struct ulp_store *store, size_t index,
         memcpy(*bytes + ULP_STORE_HEAD, figures, length);
     }
     free(figures);
-    if (!*bytes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*bytes, error));
     if (!checkpoint->folder_count)
         return ULP_OK;
-    status = name_file(path, checkpoint->folders[0], index, error);
+    enum ulp_status status = name_file(path, checkpoint->folders[0], index, error);
     if (status == ULP_OK)
         status = ulp_part_write(path, store->key.data, *bytes, *count, error);
     if (status != ULP_OK)

@@ -68,9 +68,10 @@ enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp
             !look(block, step, &fault))
             continue;
         fault.value = ulp_arena_copy(audit->memory, block->slots[step->outputs[0]].name);
-        if (!fault.value || !ulp_plan_grow(audit->memory, &audit->stored_faults,
-                                           audit->stored_fault_count, &capacity, sizeof fault))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(fault.value &&
+                              ulp_plan_grow(audit->memory, &audit->stored_faults,
+                                            audit->stored_fault_count, &capacity, sizeof fault),
+                          error));
         audit->stored_faults[audit->stored_fault_count++] = fault;
     }
     return ULP_OK;

@@ -1,4 +1,5 @@
 /* What a quantised or converted model's values are in its original. */
+#include "base/error.h"
 #include "analysis/session/twin.h"
 
 #include <string.h>
@@ -142,9 +143,8 @@ enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_
                                 struct ulp_error *error)
 {
     const struct ulp_block *block = plan->main;
-    enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < block->step_count; s++)
-        for (size_t o = 0; o < block->steps[s].output_count && status == ULP_OK; o++) {
+        for (size_t o = 0; o < block->steps[s].output_count; o++) {
             const struct ulp_step *step = &block->steps[s];
             const struct ulp_plan_slot *slot =
                 step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
@@ -159,7 +159,7 @@ enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_
                 value = find_raised(truth, block, step->outputs[o]);
             if (value && ulp_type_is_float(value->type) &&
                 ulp_tensor_same_shape(value, &slot->shape))
-                status = add_known(slot, value, out, error);
+                ULP_TRY(add_known(slot, value, out, error));
         }
-    return status;
+    return ULP_OK;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "analysis/session/advise.h"
 
 /* The lane's output of that name; an input or a constant that the graph returns has none. */
@@ -28,10 +29,7 @@ enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
         if (o == lane->outputs.output_count || !other || !ulp_type_is_float(value->type) ||
             lane->outputs.outputs[o].entire.diverged)
             continue;
-        const enum ulp_status status =
-            ulp_metrics_measure(value, other, &lane->arithmetic.storage, &metrics, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_metrics_measure(value, other, &lane->arithmetic.storage, &metrics, error));
         const double own = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
         if (own < *db) {
             *db = own;

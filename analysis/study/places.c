@@ -86,8 +86,7 @@ static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_plan
             groups[g] =
                 (struct ulp_study_place){.kind = ULP_PLACE_GROUP,
                                          .name = ulp_arena_text(s->out->memory, text, length)};
-            if (!groups[g].name)
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(groups[g].name, error));
             ++*count;
         }
         groups[g].node_count++;
@@ -103,16 +102,14 @@ static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_pl
 {
     char by[] = "prefix:0";
     for (int parts = 1; parts <= PREFIX_MOST; parts++) {
-        const enum ulp_status status = make_groups(s, plan, parts, groups, count, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(make_groups(s, plan, parts, groups, count, error));
         if (*count < GROUPS_LEAST)
             continue;
         if (*count > GROUPS_MOST)
             break;
         by[sizeof by - 2] = (char)('0' + parts);
         s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by));
-        return s->out->grouping ? ULP_OK : ulp_out_of_memory(error);
+        return ulp_taken(s->out->grouping, error);
     }
     s->out->grouping = ulp_arena_text(s->out->memory, "op", 2);
     return s->out->grouping ? make_groups(s, plan, 0, groups, count, error)
@@ -127,13 +124,13 @@ static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan
     int parts;
     if (!by)
         return choose_groups(s, plan, groups, count, error);
-    enum ulp_status status = ulp_grouping_read(by, &parts, error);
-    if (status == ULP_OK && parts == ULP_GROUPING_CAUSE)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "groups by cause are of shares: expected op or prefix:N");
-    if (status == ULP_OK && !(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
-        status = ulp_out_of_memory(error);
-    return status == ULP_OK ? make_groups(s, plan, parts, groups, count, error) : status;
+    ULP_TRY(ulp_grouping_read(by, &parts, error));
+    if (parts == ULP_GROUPING_CAUSE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "groups by cause are of shares: expected op or prefix:N");
+    if (!(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
+        return ulp_out_of_memory(error);
+    return make_groups(s, plan, parts, groups, count, error);
 }
 
 /* ---- all ---- */
@@ -144,8 +141,7 @@ static enum ulp_status add_place(struct ulp_study *out, enum ulp_study_place_kin
     struct ulp_study_place *place = &out->places[out->place_count];
     *place = (struct ulp_study_place){.kind = kind,
                                       .name = ulp_arena_text(out->memory, name, strlen(name))};
-    if (!place->name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(place->name, error));
     out->place_count++;
     return ULP_OK;
 }
@@ -162,8 +158,7 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
         ulp_arena_take(out->memory, outputs + nodes + s->node_count + 1, sizeof *out->places);
     s->node_group = ulp_arena_take(out->memory, s->node_count + 1, sizeof *s->node_group);
     s->place_nodes = ulp_arena_take(out->memory, outputs + nodes + 1, sizeof *s->place_nodes);
-    if (!out->places || !s->node_group || !s->place_nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->places && s->node_group && s->place_nodes, error));
     for (size_t i = 0; i < outputs && status == ULP_OK; i++)
         status = add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error);
     for (size_t i = 0; i < nodes && status == ULP_OK; i++) {

@@ -39,8 +39,7 @@ static enum ulp_status add_setting(struct ulp_studying *s, const char *sweep, co
                                           .text = copy(s, text),
                                           .arithmetic = arithmetic,
                                           .trials = trials};
-    if (!setting->name || !setting->text)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(setting->name && setting->text, error));
     out->setting_count++;
     return ULP_OK;
 }
@@ -139,8 +138,7 @@ static enum ulp_status fill_series(const struct ulp_studying *s, const struct sw
     out->settings = ulp_arena_take(s->out->memory, count, sizeof *out->settings);
     out->texts = ulp_arena_take(s->out->memory, count, sizeof *out->texts);
     out->x = ulp_arena_take(s->out->memory, count, sizeof *out->x);
-    if (!out->settings || !out->texts || !out->x)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->settings && out->texts && out->x, error));
     for (size_t i = 0; i < count; i++) {
         out->settings[i] = swept->settings[start + i * step];
         if (!(out->texts[i] = copy(s, sweep->names[start + i * step])))
@@ -159,9 +157,7 @@ static enum ulp_status choose_brace(const struct ulp_studying *s, const struct s
     *out = 0;
     for (size_t b = 0; b < swept->sweep->brace_count; b++) {
         struct ulp_study_series series;
-        const enum ulp_status status = fill_series(s, swept, 0, b, &series, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(fill_series(s, swept, 0, b, &series, error));
         size_t place = 0;
         while (place < sizeof wanted / sizeof *wanted && wanted[place] != series.axis)
             place++;
@@ -196,10 +192,10 @@ static enum ulp_status add_sweep(struct ulp_studying *s, size_t index,
                                 .sweep = sweep,
                                 .settings = ulp_arena_take(s->out->memory, sweep->count,
                                                            sizeof *swept.settings)};
-    enum ulp_status status = swept.settings ? ULP_OK : ulp_out_of_memory(error);
-    for (size_t i = 0; i < sweep->count && status == ULP_OK; i++)
-        status = add_setting(s, swept.text, sweep->names[i], &swept.settings[i], error);
-    return status == ULP_OK ? add_series(s, &swept, error) : status;
+    ULP_TRY(swept.settings ? ULP_OK : ulp_out_of_memory(error));
+    for (size_t i = 0; i < sweep->count; i++)
+        ULP_TRY(add_setting(s, swept.text, sweep->names[i], &swept.settings[i], error));
+    return add_series(s, &swept, error);
 }
 
 static enum ulp_status expand_all(const struct ulp_studying *s, struct ulp_sweep *sweeps,
@@ -207,9 +203,7 @@ static enum ulp_status expand_all(const struct ulp_studying *s, struct ulp_sweep
 {
     *count = 0;
     for (size_t i = 0; i < s->options->sweep_count; i++) {
-        const enum ulp_status status = ulp_sweep_expand(s->options->sweeps[i], &sweeps[i], error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_sweep_expand(s->options->sweeps[i], &sweeps[i], error));
         *count += sweeps[i].count;
         if (*count > ULP_STUDY_SETTINGS_MAX)
             return ulp_fail(error, ULP_ERROR_USAGE, "the sweeps have more than %d settings",
@@ -226,8 +220,7 @@ enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error
     struct ulp_sweep *sweeps = ulp_arena_take(out->memory, sweep_count + 1, sizeof *sweeps);
     if (!sweep_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "a study needs a sweep, as e5m{4..12}");
-    if (!sweeps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(sweeps, error));
     enum ulp_status status = expand_all(s, sweeps, &count, error);
     if (status == ULP_OK) {
         out->settings = ulp_arena_take(out->memory, count, sizeof *out->settings);

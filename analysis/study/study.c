@@ -58,10 +58,10 @@ static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *err
 
 static enum ulp_status read_kept(struct ulp_studying *s, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_study_open_folder(s, error);
-    for (size_t i = 0; i < s->out->setting_count && status == ULP_OK; i++)
-        status = ulp_study_read_kept(s, i, error);
-    return status;
+    ULP_TRY(ulp_study_open_folder(s, error));
+    for (size_t i = 0; i < s->out->setting_count; i++)
+        ULP_TRY(ulp_study_read_kept(s, i, error));
+    return ULP_OK;
 }
 
 /* Of every series of bits or lengths, at every place. */
@@ -75,8 +75,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
             continue;
         series->fit_count = out->place_count;
         series->fits = ulp_arena_take(out->memory, out->place_count + 1, sizeof *series->fits);
-        if (!series->fits)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(series->fits, error));
         for (size_t p = 0; p < out->place_count; p++) {
             for (size_t j = 0; j < series->count; j++)
                 relative[j] = out->settings[series->settings[j]].points[p].relative;
@@ -84,7 +83,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
                           &series->fits[p]);
         }
     }
-    return relative ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(relative, error);
 }
 
 static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
@@ -96,8 +95,7 @@ static enum ulp_status run(struct ulp_studying *s, struct ulp_error *error)
     out->arguments = ulp_model_words(out->memory, s->model);
     out->reference =
         ulp_arena_text(out->memory, options->reference.name, strlen(options->reference.name));
-    if (!out->model_path || !out->arguments || !out->reference)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->model_path && out->arguments && out->reference, error));
     enum ulp_status status = ulp_study_make_settings(s, error);
     if (status == ULP_OK)
         status = make_places(s, error);

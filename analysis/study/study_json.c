@@ -7,6 +7,7 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/study/studying.h"
 #include "analysis/writing/csv.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 
@@ -91,9 +92,7 @@ enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const char *p
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text out;
-    const enum ulp_status status = ulp_text_open(&out, path, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_text_open(&out, path, error));
     add_csv(study, &out);
     return ulp_text_close(&out, true, error);
 }

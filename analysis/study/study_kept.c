@@ -22,9 +22,7 @@ static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
     const struct ulp_study *out = s->out;
     struct ulp_text key = {0};
     uint64_t fingerprint;
-    enum ulp_status status = ulp_model_fingerprint(s->model, &fingerprint, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_model_fingerprint(s->model, &fingerprint, error));
     ulp_text_add(&key, "ulpscope study %s\nmodel %016llx\n", ulp_version(),
                  (unsigned long long)fingerprint);
     for (size_t i = 0; i < s->sample_count; i++)
@@ -38,7 +36,7 @@ static enum ulp_status make_key(struct ulp_studying *s, struct ulp_error *error)
         ulp_text_show(&key, "place %d %s\n", (int)out->places[p].kind, out->places[p].name);
     s->key = key.failed ? NULL : ulp_arena_text(out->memory, key.data, key.length);
     ulp_text_free(&key);
-    return s->key ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(s->key, error);
 }
 
 enum ulp_status ulp_study_open_folder(struct ulp_studying *s, struct ulp_error *error)
@@ -57,8 +55,7 @@ static enum ulp_status name_file(const struct ulp_studying *s, size_t setting, s
     const struct ulp_study_setting *of = &s->out->settings[setting];
     *key = (struct ulp_text){0};
     ulp_text_add(key, "%sarithmetic %s\ntrials %zu\n", s->key, of->name, of->trials);
-    if (key->failed)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(!key->failed, error));
     return snprintf(path, PATH_BYTES, "%s/setting-%016llx.part", s->options->checkpoint,
                     ulp_hash(key->data, key->length)) < PATH_BYTES
                ? ULP_OK

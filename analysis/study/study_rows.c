@@ -68,10 +68,7 @@ static enum ulp_status count_choices(const struct rows_run *run,
     const struct ulp_tensor *first = values[0];
     const size_t n = first->rank ? (size_t)first->dims[first->rank - 1] : 1;
     void *memory;
-    const enum ulp_status status =
-        ulp_allocate(&memory, n, sizeof(double), run->budget, "a row of choices", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, n, sizeof(double), run->budget, "a row of choices", error));
     double *row = memory;
     for (size_t at = 0; n > 1 && at < first->count; at += n) {
         size_t choice = 0;
@@ -222,17 +219,16 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
     run->node_item = ulp_arena_take(out->memory, nodes + 1, sizeof *run->node_item);
     run->seen = ulp_arena_take(out->memory, nodes + 1, sizeof *run->seen);
     run->same = ulp_arena_take(out->memory, count * count, sizeof *run->same);
-    if (!out->outputs || !run->width2 || !run->value2 || !run->node_item || !run->seen ||
-        !run->same)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->outputs && run->width2 && run->value2 && run->node_item && run->seen &&
+                          run->same,
+                      error));
     memset(run->same, true, count * count * sizeof *run->same);
     for (size_t i = 0; i < set->count; i++) {
         struct ulp_study_rows_output *output = &out->outputs[out->output_count];
         if (set->items[i].tensor.type == ULP_TYPE_STRING)
             continue;
         output->name = ulp_arena_copy(out->memory, set->items[i].name);
-        if (!output->name)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(output->name, error));
         out->output_count++;
     }
     return out->output_count
@@ -278,13 +274,12 @@ static enum ulp_status make_classes(struct rows_run *run, struct ulp_error *erro
         struct ulp_study_rows_class *found = &out->classes[c];
         if (c == out->class_count) {
             found->rows = ulp_arena_take(out->memory, count, sizeof *found->rows);
-            if (!found->rows)
-                return ulp_out_of_memory(error);
+            ULP_TRY(ulp_taken(found->rows, error));
             first[out->class_count++] = l;
         }
         found->rows[found->count++] = out->rows[l];
     }
-    return out->classes && first ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->classes && first, error);
 }
 
 /* Nothing to compare is no answer. */
@@ -331,13 +326,11 @@ enum ulp_status ulp_study_rows_run(const struct ulp_model *model, const struct u
     struct rows_run run = {.out = out, .progress = progress, .budget = ulp_model_budget(model)};
     struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = row_count};
     *out = (struct ulp_study_rows){.sample_count = sample_count, .row_count = row_count};
-    enum ulp_status status = check(out, rows, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check(out, rows, error));
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
     out->rows = ulp_arena_take(out->memory, row_count, sizeof *out->rows);
     out->model_path = ulp_arena_copy(out->memory, ulp_model_path(model));
+    enum ulp_status status = ULP_OK;
     if (!out->rows || !out->model_path)
         status = ulp_out_of_memory(error);
     else

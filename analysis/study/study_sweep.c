@@ -96,9 +96,7 @@ static enum ulp_status parse(struct parsed *out, const char *text, struct ulp_er
             return ulp_fail(error, ULP_ERROR_USAGE, "sweep %s: '{' without '}'", text);
         if (*brace->end == '{')
             return ulp_fail(error, ULP_ERROR_USAGE, "sweep %s: braces inside braces", text);
-        const enum ulp_status status = read_brace(brace, text, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(read_brace(brace, text, error));
         if (brace->count > ULP_STUDY_SETTINGS_MAX ||
             (out->count *= brace->count) > ULP_STUDY_SETTINGS_MAX)
             return ulp_fail(error, ULP_ERROR_USAGE, "sweep %s: more than %d settings", text,
@@ -172,11 +170,8 @@ enum ulp_status ulp_sweep_expand(const char *text, struct ulp_sweep *out, struct
     struct parsed parsed;
     struct ulp_arena *arena;
     *out = (struct ulp_sweep){0};
-    enum ulp_status status = parse(&parsed, text, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&arena, NULL, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(parse(&parsed, text, error));
+    ULP_TRY(ulp_arena_create(&arena, NULL, error));
     out->memory = arena;
     if (fill(out, &parsed, arena) == ULP_OK)
         return ULP_OK;
@@ -190,13 +185,11 @@ enum ulp_status ulp_sweep_series_name(const char *text, size_t index, size_t kee
     struct parsed parsed;
     struct ulp_text name = {0};
     size_t choices[BRACES_MAX];
-    const enum ulp_status status = parse(&parsed, text, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(parse(&parsed, text, error));
     add_name(&name, &parsed, index, keep, choices);
     *out = name.failed ? NULL : ulp_arena_text(arena, name.data ? name.data : "", name.length);
     ulp_text_free(&name);
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }
 
 void ulp_sweep_free(struct ulp_sweep *sweep)

@@ -43,8 +43,7 @@ static enum ulp_status create(const struct ulp_studying *s, size_t output_count,
     struct ulp_budget *budget = ulp_model_budget(s->model);
     struct ulp_trial_sums *sums = calloc(1, sizeof *sums);
     void *memory = NULL;
-    if (!sums)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(sums, error));
     *out = sums;
     *sums = (struct ulp_trial_sums){.sample_count = s->sample_count,
                                     .output_count = output_count,
@@ -68,14 +67,11 @@ static enum ulp_status start(const struct ulp_trial_sums *sums, struct tensor_su
                              const struct ulp_tensor *reference, struct ulp_error *error)
 {
     void *memory;
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, reference->count, sizeof *tensor->elements, sums->budget,
-                          "elements over trials", error);
-    if (status == ULP_OK) {
-        tensor->elements = memory;
-        tensor->count = reference->count;
-    }
-    return status;
+    ULP_TRY(ulp_allocate_zero(&memory, reference->count, sizeof *tensor->elements, sums->budget,
+                              "elements over trials", error));
+    tensor->elements = memory;
+    tensor->count = reference->count;
+    return ULP_OK;
 }
 
 static void add_element(struct element *element, double value, double base, double d, size_t trial)
@@ -112,10 +108,9 @@ enum ulp_status ulp_trial_sums_add(const struct ulp_studying *s, struct ulp_tria
                                    size_t sample, size_t trial, const struct ulp_tensor_set *values,
                                    const struct ulp_tensor_set *reference, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     if (!*sums)
-        status = create(s, reference->count, sums, error);
-    for (size_t o = 0; o < reference->count && o < values->count && status == ULP_OK; o++) {
+        ULP_TRY(create(s, reference->count, sums, error));
+    for (size_t o = 0; o < reference->count && o < values->count; o++) {
         const struct ulp_tensor *base = &reference->items[o].tensor,
                                 *value = &values->items[o].tensor;
         struct tensor_sums *tensor = &(*sums)->tensors[sample * (*sums)->output_count + o];
@@ -123,11 +118,11 @@ enum ulp_status ulp_trial_sums_add(const struct ulp_studying *s, struct ulp_tria
             continue;
         tensor->reshaped |= !ulp_tensor_same_shape(base, value);
         if (!tensor->elements && !tensor->reshaped)
-            status = start(*sums, tensor, base, error);
-        if (status == ULP_OK && !tensor->reshaped)
+            ULP_TRY(start(*sums, tensor, base, error));
+        if (!tensor->reshaped)
             add_tensor(*sums, tensor, trial * (*sums)->output_count + o, trial, value, base);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- conclusions ---- */
@@ -202,10 +197,8 @@ static enum ulp_status conclude_output(const struct ulp_studying *s,
             return ULP_OK; /* decisions changed its shape, or it has no floats */
         all += tensor->count;
     }
-    const enum ulp_status status =
-        ulp_allocate(&memory, all, sizeof(double), sums->budget, "elements over trials", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_allocate(&memory, all, sizeof(double), sums->budget, "elements over trials", error));
     struct summed summed = {.bits = memory};
     out->count = sums->trial_count;
     for (size_t i = 0; i < sums->sample_count; i++)
@@ -228,10 +221,9 @@ enum ulp_status ulp_trial_sums_conclude(const struct ulp_studying *s,
                                         const struct ulp_trial_sums *sums, size_t setting,
                                         struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < sums->output_count && status == ULP_OK; o++)
+    for (size_t o = 0; o < sums->output_count; o++)
         if (!ulp_study_is_missing(&s->out->settings[setting].points[o]))
-            status =
-                conclude_output(s, sums, o, &s->out->settings[setting].points[o].trials, error);
-    return status;
+            ULP_TRY(
+                conclude_output(s, sums, o, &s->out->settings[setting].points[o].trials, error));
+    return ULP_OK;
 }

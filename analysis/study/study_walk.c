@@ -43,15 +43,14 @@ static enum ulp_status make_arithmetic(const struct ulp_studying *s, const struc
 static enum ulp_status make_lanes(struct walking *w, struct ulp_error *error)
 {
     const struct ulp_studying *s = w->s;
-    enum ulp_status status = ULP_OK;
     w->arithmetics[0] = s->options->reference;
     w->has_trials = false;
-    for (size_t l = 0; l < w->count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < w->count; l++) {
         const struct lane *lane = &w->lanes[w->first + l];
         w->has_trials |= s->out->settings[lane->setting].trials > 0;
-        status = make_arithmetic(s, lane, &w->arithmetics[1 + l], error);
+        ULP_TRY(make_arithmetic(s, lane, &w->arithmetics[1 + l], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_trials(void *context, size_t sample, struct ulp_tensor_set *outputs,
@@ -204,8 +203,7 @@ enum ulp_status ulp_study_walk(struct ulp_studying *s, struct ulp_error *error)
 {
     struct walking *w = calloc(1, sizeof *w);
     size_t count = 0;
-    if (!w)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(w, error));
     for (size_t i = 0; i < s->out->setting_count; i++)
         count += s->out->settings[i].kept ? 0 : ulp_study_run_count(&s->out->settings[i]);
     w->s = s;

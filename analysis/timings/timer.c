@@ -21,8 +21,7 @@ const char *ulp_timed_name(enum ulp_timed timed)
 enum ulp_status ulp_timer_create(struct ulp_timer **out, struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*out, error));
     ulp_timer_restart(*out);
     return ULP_OK;
 }
@@ -91,13 +90,13 @@ static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *
         return timer->node_count == event->node_count && timer->lane_count == event->lane_count
                    ? ULP_OK
                    : ulp_fail(error, ULP_ERROR_USAGE, "the timer has observed another plan");
-    enum ulp_status status = ulp_arena_create(&timer->memory, NULL, error);
-    if (status == ULP_OK && !make_room(timer, event)) {
+    ULP_TRY(ulp_arena_create(&timer->memory, NULL, error));
+    if (!make_room(timer, event)) {
         ulp_arena_free(timer->memory);
         timer->memory = NULL;
-        status = ulp_out_of_memory(error);
+        return ulp_out_of_memory(error);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_node(void *context, const struct ulp_event *event,
@@ -105,9 +104,7 @@ static enum ulp_status add_node(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_timer *timer = context;
-    enum ulp_status status = prepare(timer, event, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(prepare(timer, event, error));
     struct ulp_timed_node *node = &timer->nodes[event->index];
     double *lanes = &timer->lanes[event->index * timer->lane_count], sum = 0;
     node->executions++;
@@ -151,10 +148,9 @@ static enum ulp_status watch_node(void *context, const struct ulp_event *event,
 {
     struct ulp_watch *watch = context;
     start_watch(watch);
-    enum ulp_status status = watch->observer.node_done(watch->observer.context, event, error);
-    if (status == ULP_OK)
-        stop_watch(watch, event->index);
-    return status;
+    ULP_TRY(watch->observer.node_done(watch->observer.context, event, error));
+    stop_watch(watch, event->index);
+    return ULP_OK;
 }
 
 static bool ask_cancelled(void *context)

@@ -43,10 +43,7 @@ static enum ulp_status join_output(struct ulp_arena *memory, struct ulp_toleranc
 {
     struct ulp_tolerance_output *other = ulp_arena_take(memory, 1, sizeof *other), one;
     const bool open = to->open || from->open;
-    const enum ulp_status status =
-        other ? copy_output(memory, from, &one, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(other ? copy_output(memory, from, &one, error) : ulp_out_of_memory(error));
     const bool worse = is_worse(&one, to);
     *other = worse ? *to : one;
     other->next = to->next;
@@ -70,8 +67,7 @@ static enum ulp_status add_output(struct ulp_tolerance *all,
 {
     struct ulp_tolerance_output *outputs =
         ulp_arena_take(all->memory, all->output_count + 1, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(outputs, error));
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
     return copy_output(all->memory, from, &outputs[all->output_count++], error);

@@ -36,13 +36,9 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
     const struct ulp_plan_options plan_options = {.inputs = m->inputs, .keeps = keeps};
     struct ulp_run_options run = {.thread_count = options->thread_count};
     run.audit = true;
-    enum ulp_status status = ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_create(m->plan, NULL, run.thread_count, &m->attributor, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_sample(m->attributor, m->inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error));
+    ULP_TRY(ulp_attributor_create(m->plan, NULL, run.thread_count, &m->attributor, error));
+    ULP_TRY(ulp_attributor_sample(m->attributor, m->inputs, error));
     const struct ulp_observer observers[2] = {ulp_attributor_observer(m->attributor),
                                               options->progress ? *options->progress
                                                                 : (struct ulp_observer){0}};
@@ -63,8 +59,8 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
     output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
     output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
     output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
-    if (!output->name || !output->sample || !output->references || !output->errors)
-        return ulp_out_of_memory(error);
+    ULP_TRY(
+        ulp_taken(output->name && output->sample && output->references && output->errors, error));
     for (size_t i = 0; i < count; i++) {
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
         output->references[i] = r;
@@ -111,14 +107,12 @@ static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
 
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     const struct ulp_block *main = m->plan->main;
     const size_t count = m->outputs[0].count;
     bool any = false;
     m->out->outputs = ulp_arena_take(m->out->memory, count + 1, sizeof *m->out->outputs);
-    if (!m->out->outputs)
-        return ulp_out_of_memory(error);
-    for (size_t o = 0; o < count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_taken(m->out->outputs, error));
+    for (size_t o = 0; o < count; o++) {
         const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
                                       *own = &m->outputs[1].items[o];
         if (!ulp_block_computes(main, main->outputs[o]))
@@ -126,14 +120,14 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
         any = true;
         const enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
         if (kind != ULP_CROSSED_VALUE)
-            status = add_unjudged(m, reference->name, kind, error);
+            ULP_TRY(add_unjudged(m, reference->name, kind, error));
         else if (ulp_element_is_float(reference->tensor.element))
-            status = add_output(m, reference->name, &reference->tensor, &own->tensor, error);
+            ULP_TRY(add_output(m, reference->name, &reference->tensor, &own->tensor, error));
     }
-    if (status == ULP_OK && !any)
-        status = add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error);
-    if (status != ULP_OK || m->out->output_count)
-        return status;
+    if (!any)
+        ULP_TRY(add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error));
+    if (m->out->output_count)
+        return ULP_OK;
     return m->out->unjudged.count
                ? ulp_judge_fail(&m->out->unjudged.items[0], error)
                : ulp_fail(error, ULP_ERROR_LIMIT,
@@ -166,8 +160,7 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
     enum ulp_status status = ULP_OK;
     bool first_order = true;
     output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
-    if (!output->elements)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(output->elements, error));
     for (size_t k = 0; k < wanted && status == ULP_OK; k++) {
         struct ulp_tolerance_element *element = &output->elements[output->element_count];
         element->index = wanted == output->count ? k : choose_element(output, k, wanted);
@@ -199,19 +192,18 @@ static enum ulp_status add_bounds(struct measuring *m, struct ulp_error *error)
 {
     const struct ulp_block *main = m->plan->main;
     const struct ulp_attributed *lane = &m->attributor->lanes[0];
-    enum ulp_status status = ULP_OK;
     if (lane->reason) {
         m->out->no_bound = lane->reason;
         return ULP_OK;
     }
     for (size_t o = 0; o < m->out->output_count; o++)
-        for (size_t i = 0; i < main->output_count && status == ULP_OK; i++) {
+        for (size_t i = 0; i < main->output_count; i++) {
             const int slot = main->outputs[i];
             if (strcmp(main->slots[slot].name, m->out->outputs[o].name) == 0 &&
                 lane->errors[slot] && !m->out->outputs[o].elements)
-                status = bound_output(m, &m->out->outputs[o], slot, error);
+                ULP_TRY(bound_output(m, &m->out->outputs[o], slot, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- what is measured, and recommended ---- */
@@ -241,10 +233,7 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
                                                 .progress = m->options->progress,
                                                 .begins = m->options->begins};
     struct ulp_comparison comparison = {0};
-    enum ulp_status status =
-        ulp_comparison_run(m->model, m->inputs, &recording, 1, &options, &comparison, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_comparison_run(m->model, m->inputs, &recording, 1, &options, &comparison, error));
     m->out->trials = comparison.trials;
     for (size_t o = 0; o < m->out->output_count; o++) {
         struct ulp_tolerance_output *output = &m->out->outputs[o];
@@ -271,25 +260,23 @@ static enum ulp_status measure_spread(struct measuring *m, struct ulp_error *err
 static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
 {
     struct ulp_tolerance *out = m->out;
-    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(m->model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(m->model), error));
     const char *path = ulp_model_path(m->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
     out->arguments = ulp_model_words(out->memory, m->model);
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
-    if (!out->model_path || !out->arguments || !out->reference)
-        return ulp_out_of_memory(error);
-    if (!ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs, m->options->sample))
-        return ulp_out_of_memory(error);
-    status = run_lanes(m, error);
+    ULP_TRY(ulp_taken(out->model_path && out->arguments && out->reference, error));
+    ULP_TRY(ulp_taken(ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs,
+                                              m->options->sample),
+                      error));
+    enum ulp_status status = run_lanes(m, error);
     if (status == ULP_OK) {
         const char *name = ulp_plan_lane_name(m->plan, 1);
         out->narrow_products =
             m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
-        status = out->arithmetic ? ULP_OK : ulp_out_of_memory(error);
+        status = ulp_taken(out->arithmetic, error);
     }
     if (status == ULP_OK)
         status = add_outputs(m, error);

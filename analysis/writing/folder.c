@@ -38,9 +38,7 @@ enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct stat info;
-    enum ulp_status status = make_folder(folder, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(make_folder(folder, error));
     if (stat(folder, &info) != 0 || !S_ISDIR(info.st_mode))
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: is not a folder; give the name of one",
                         folder);

@@ -12,6 +12,14 @@
 enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const char *format, ...)
     ULP_PRINTF(3, 4);
 
+/* The status of a call that fails is this function's: for where nothing is to be cleaned up. */
+#define ULP_TRY(call)                                \
+    do {                                             \
+        const enum ulp_status tried_status = (call); \
+        if (tried_status != ULP_OK)                  \
+            return tried_status;                     \
+    } while (0)
+
 /* Of a system call that failed with this errno: ULP_ERROR_MEMORY for want of memory, else
  * ULP_ERROR_INPUT. */
 static inline enum ulp_status ulp_status_of(int code)

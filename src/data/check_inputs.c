@@ -112,12 +112,11 @@ enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
                                        const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
-        status = check_input(&info, inputs, error);
+        ULP_TRY(check_input(&info, inputs, error));
     }
-    if (status == ULP_OK && inputs->count != ulp_model_input_count(model))
-        status = refuse_other(model, inputs, error);
-    return status;
+    if (inputs->count != ulp_model_input_count(model))
+        ULP_TRY(refuse_other(model, inputs, error));
+    return ULP_OK;
 }

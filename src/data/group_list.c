@@ -20,12 +20,11 @@ static enum ulp_status read_texts(const json_t *group, const char *key, struct u
         if (!json_is_string(text))
             return ulp_fail(error, ULP_ERROR_INPUT, "\"%s\"[%zu] is no text", key, i);
         texts[i] = ulp_arena_text(arena, json_string_value(text), json_string_length(text));
-        if (!texts[i])
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(texts[i], error));
     }
     *out = texts;
     *count = length;
-    return texts ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(texts, error);
 }
 
 static const char *const group_keys[] = {"name", "nodes", "rounded"};
@@ -35,9 +34,7 @@ static enum ulp_status read_group(const json_t *object, struct ulp_arena *arena,
                                   struct ulp_group *out, struct ulp_error *error)
 {
     const json_t *name = json_object_get(object, "name");
-    enum ulp_status status = ulp_json_check_keys(object, group_keys, 3, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_json_check_keys(object, group_keys, 3, error));
     if (name && !json_is_string(name))
         return ulp_fail(error, ULP_ERROR_INPUT, "\"name\" is no text");
     if (!json_array_size(json_object_get(object, "nodes")))
@@ -45,13 +42,10 @@ static enum ulp_status read_group(const json_t *object, struct ulp_arena *arena,
                         "has no \"nodes\": expected a list of names of nodes");
     if (name) {
         out->name = ulp_arena_text(arena, json_string_value(name), json_string_length(name));
-        if (!out->name)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(out->name, error));
     }
-    status = read_texts(object, "nodes", arena, &out->nodes, &out->node_count, error);
-    if (status == ULP_OK)
-        status = read_texts(object, "rounded", arena, &out->rounded, &out->rounded_count, error);
-    return status;
+    ULP_TRY(read_texts(object, "nodes", arena, &out->nodes, &out->node_count, error));
+    return read_texts(object, "rounded", arena, &out->rounded, &out->rounded_count, error);
 }
 
 static enum ulp_status read_groups(void *out, const char *name, const json_t *root,
@@ -66,8 +60,7 @@ static enum ulp_status read_groups(void *out, const char *name, const json_t *ro
     struct ulp_group *items = ulp_arena_take(arena, count, sizeof *items);
     groups->items = items;
     groups->name = ulp_arena_copy(arena, name);
-    if (!items || !groups->name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items && groups->name, error));
     enum ulp_status status = ULP_OK;
     for (size_t g = 0; g < count && status == ULP_OK; g++)
         if ((status = read_group(json_array_get(list, g), arena, &items[g], error)) != ULP_OK)

@@ -161,10 +161,8 @@ enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, 
     size_t count;
     *root = NULL;
     *charged = 0;
-    enum ulp_status status = ulp_file_read(path, max_bytes, budget, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status =
+    ULP_TRY(ulp_file_read(path, max_bytes, budget, &bytes, &count, error));
+    enum ulp_status status =
         ulp_json_parse(path, bytes, count, JSON_REJECT_DUPLICATES, budget, root, charged, error);
     ulp_free(bytes);
     if (status == ULP_OK && !json_is_object(*root))
@@ -191,10 +189,8 @@ enum ulp_status ulp_json_file_read(const char *path, struct ulp_budget *budget, 
     struct ulp_arena *arena = NULL;
     const char *slash = strrchr(path, '/');
     *memory = NULL;
-    enum ulp_status status = ulp_json_file_load(path, budget, &root, &charged, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_arena_create(&arena, budget, error);
+    ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
+    enum ulp_status status = ulp_arena_create(&arena, budget, error);
     if (status == ULP_OK)
         status = take(out, slash ? slash + 1 : path, root, arena, error);
     ulp_json_file_free(root, budget, charged);

@@ -139,9 +139,7 @@ static enum ulp_status read_entry(enum ulp_layer_option_kind kind, struct piece 
                                   struct ulp_error *error)
 {
     struct piece parts[2] = {{0}}, type = {0};
-    enum ulp_status status = split(kind, entry, parts, &type, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(split(kind, entry, parts, &type, error));
     char *name = ulp_arena_take(arena, parts[0].length + parts[1].length + 1, 1);
     if (!name)
         return ulp_fail_memory(error, "out of memory for %s", ulp_layer_option_flag(kind));

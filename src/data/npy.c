@@ -143,9 +143,7 @@ static enum ulp_status parse_literal(struct header *header, struct cursor c,
     while (!take(&c, '}')) {
         if (!take_string(&c, key, sizeof key) || !take(&c, ':'))
             return ulp_fail(error, ULP_ERROR_INPUT, "the npy header is malformed");
-        enum ulp_status status = take_entry(&c, header, key, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(take_entry(&c, header, key, error));
         if (!take(&c, ',') && (c.at == c.end || *c.at != '}'))
             return ulp_fail(error, ULP_ERROR_INPUT, "the npy header is malformed after '%s'", key);
     }
@@ -352,9 +350,7 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
 {
     struct ulp_format half;
     *out = (struct ulp_npy){0};
-    enum ulp_status status = ulp_format_find("fp16", &half, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find("fp16", &half, error));
     if (!tensor->data || tensor->element >= ULP_ELEMENT_COUNT)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a tensor of type %s has no values to write",
                         ulp_type_name(tensor->type));
@@ -366,11 +362,9 @@ enum ulp_status ulp_npy_encode(struct ulp_npy *out, const struct ulp_tensor *ten
         out->data = tensor->data;
         return ULP_OK;
     }
-    status = ulp_allocate(&out->owned, 1, out->data_bytes,
-                          tensor->owned ? ulp_charged(tensor->data) : NULL,
-                          "elements as numpy has them", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&out->owned, 1, out->data_bytes,
+                         tensor->owned ? ulp_charged(tensor->data) : NULL,
+                         "elements as numpy has them", error));
     unsigned char *raw = out->owned;
     out->data = raw;
     for (size_t i = 0; i < tensor->count; i++) {

@@ -103,14 +103,11 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
     *out = (struct ulp_tensor){0};
     if (zip_stat_index(archive->zip, index, 0, &member) != 0)
         return fail_zip(zip_get_error(archive->zip), "cannot be read", error);
-    enum ulp_status status = check_member(archive, &member, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check_member(archive, &member, error));
     void *bytes;
-    status = ulp_allocate(&bytes, 1, member.size, archive->budget, "its bytes", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&bytes, 1, member.size, archive->budget, "its bytes", error));
     zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
+    enum ulp_status status = ULP_OK;
     if (file)
         status = read_bytes(file, bytes, member.size, error);
     else
@@ -128,8 +125,7 @@ static enum ulp_status add_to_set(struct ulp_tensor_set *out, const char *member
                                   struct ulp_tensor *tensor, struct ulp_error *error)
 {
     char *name = strndup(member, strlen(member) - 4);
-    if (!name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(name, error));
     enum ulp_status status = ulp_tensor_set_find(out, name)
                                  ? ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name")
                                  : ulp_tensor_set_add(out, name, tensor, error);

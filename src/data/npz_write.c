@@ -168,11 +168,8 @@ static enum ulp_status add_member(struct archive *archive, const struct ulp_name
                         NAME_BYTES_MAX - 4);
     if (ulp_names_find(&archive->names, item->name) >= 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "a second array of this name");
-    if (!ulp_names_add(&archive->names, item->name, 0))
-        return ulp_out_of_memory(error);
-    const enum ulp_status status = ulp_npy_encode(npy, &item->tensor, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_taken(ulp_names_add(&archive->names, item->name, 0), error));
+    ULP_TRY(ulp_npy_encode(npy, &item->tensor, error));
     member.bytes = (uint64_t)npy->header_bytes + npy->data_bytes;
     member.wide_size = member.bytes >= IN_ZIP64;
     member.wide_offset = member.offset >= IN_ZIP64;
@@ -219,10 +216,9 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
 {
     ULP_ENTER_ENVIRONMENT;
     struct archive archive = {0};
-    enum ulp_status status = ulp_text_open(&archive.file, path, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_text_open(&archive.file, path, error));
     fill_sums(archive.sums);
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
         status = add_member(&archive, &set->items[i], error);
         if (status != ULP_OK)

@@ -46,9 +46,7 @@ static enum ulp_status take_first(struct ulp_tensor *out, const unsigned char *b
                                   struct ulp_budget *budget, struct ulp_error *error)
 {
     struct ulp_tensor_set members;
-    enum ulp_status status = ulp_npz_parse("its npz", bytes, count, budget, &members, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_npz_parse("its npz", bytes, count, budget, &members, error));
     if (members.count == 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "its npz is empty");
     *out = members.items[0].tensor;
@@ -64,11 +62,10 @@ static enum ulp_status parse_array(struct ulp_tensor *out, const json_t *text,
     const size_t length = json_string_length(text);
     void *bytes;
     size_t count = 0;
-    enum ulp_status status = ulp_allocate(&bytes, length, 1, budget, "its bytes", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&bytes, length, 1, budget, "its bytes", error));
     const bool base64 = ulp_base64_decode(value, length, bytes, &count) &&
                         (is_npy(bytes, count) || is_zip(bytes, count));
+    enum ulp_status status = ULP_OK;
     if (!base64 && !decode_latin1(value, length, bytes, &count))
         status = ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
     else if (is_zip(bytes, count))
@@ -194,18 +191,16 @@ static enum ulp_status load_json(json_t **out, const char *path, struct ulp_budg
     *charged = 0;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
         unsigned char *bytes;
-        enum ulp_status status = ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error);
-        if (status != ULP_OK)
-            return status;
-        status = ulp_json_parse(path, bytes, count, JSON_FLAGS, budget, out, charged, error);
+        ULP_TRY(ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error));
+        enum ulp_status status =
+            ulp_json_parse(path, bytes, count, JSON_FLAGS, budget, out, charged, error);
         ulp_free(bytes);
         return status;
     }
     void *mapped;
-    enum ulp_status status = ulp_file_map(path, SIZE_MAX, &mapped, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_json_parse(path, mapped, count, JSON_FLAGS, budget, out, charged, error);
+    ULP_TRY(ulp_file_map(path, SIZE_MAX, &mapped, &count, error));
+    enum ulp_status status =
+        ulp_json_parse(path, mapped, count, JSON_FLAGS, budget, out, charged, error);
     if (mapped)
         munmap(mapped, count);
     return status;

@@ -98,7 +98,7 @@ static enum ulp_status add_array(struct ulp_recording_writer *writer, const char
     }
     free(quoted);
     ulp_free(text);
-    return text ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(text, error);
 }
 
 enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,

@@ -51,22 +51,21 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
     static const char *const keys[] = {"nodes", "arithmetic"};
     const json_t *nodes = json_object_get(keep, "nodes");
     struct ulp_arithmetic arithmetic;
-    enum ulp_status status = ulp_json_check_keys(keep, keys, sizeof keys / sizeof *keys, error);
-    if (status == ULP_OK)
-        status = count_patterns(keep)
-                     ? find_arithmetic(keep, &arithmetic, error)
-                     : ulp_fail(error, ULP_ERROR_INPUT,
-                                "has no \"nodes\": expected a pattern or a list of patterns");
-    for (size_t i = 0; i < count_patterns(keep) && status == ULP_OK; i++) {
+    ULP_TRY(ulp_json_check_keys(keep, keys, sizeof keys / sizeof *keys, error));
+    ULP_TRY(count_patterns(keep)
+                ? find_arithmetic(keep, &arithmetic, error)
+                : ulp_fail(error, ULP_ERROR_INPUT,
+                           "has no \"nodes\": expected a pattern or a list of patterns"));
+    for (size_t i = 0; i < count_patterns(keep); i++) {
         const json_t *pattern = json_is_array(nodes) ? json_array_get(nodes, i) : nodes;
         if (!json_is_string(pattern))
             return ulp_fail(error, ULP_ERROR_INPUT, "\"nodes\"[%zu] is no text", i);
         const char *text =
             ulp_arena_text(arena, json_string_value(pattern), json_string_length(pattern));
         *(*items)++ = (struct ulp_keep){.pattern = text, .arithmetic = arithmetic};
-        status = text ? ULP_OK : ulp_out_of_memory(error);
+        ULP_TRY(text ? ULP_OK : ulp_out_of_memory(error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* A file of theirs says more than a plan is made of, which is not read; one that is written by hand

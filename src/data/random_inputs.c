@@ -170,11 +170,9 @@ static enum ulp_status make_input(struct ulp_tensor *out, const struct ulp_value
                         "has no declared shape; give the inputs from a file");
     for (int d = 0; d < info->rank; d++)
         shape[d] = choose_dim(info, d, dims, dim_count);
-    enum ulp_status status =
-        ulp_tensor_describe(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    return status == ULP_OK ? fill(out, range, error) : status;
+    ULP_TRY(ulp_tensor_describe(out, info->type, ULP_ELEMENT_COUNT, 0, info->rank, shape, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    return fill(out, range, error);
 }
 
 static enum ulp_status check_ranges(const struct ulp_model *model,

@@ -17,9 +17,7 @@ static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
     const json_t *node = json_object_get(object, "node"),
                  *factor = json_object_get(object, "factor"),
                  *largest = json_object_get(object, "largest");
-    const enum ulp_status status = ulp_json_check_keys(object, range_keys, 3, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_json_check_keys(object, range_keys, 3, error));
     if (!json_is_string(node) || !json_is_string(factor))
         return ulp_fail(error, ULP_ERROR_INPUT, "expected texts \"node\" and \"factor\"");
     out->largest = (float)json_number_value(largest);
@@ -28,7 +26,7 @@ static enum ulp_status read_range(const json_t *object, struct ulp_arena *arena,
                         "\"largest\" is no finite magnitude of FP32, 0 or above");
     out->node = ulp_arena_text(arena, json_string_value(node), json_string_length(node));
     out->factor = ulp_arena_text(arena, json_string_value(factor), json_string_length(factor));
-    return out->node && out->factor ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(out->node && out->factor, error);
 }
 
 enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *root,
@@ -44,8 +42,7 @@ enum ulp_status ulp_range_list_take(void *out, const char *name, const json_t *r
     struct ulp_factor_range *items = ulp_arena_take(arena, count, sizeof *items);
     ranges->items = items;
     ranges->name = ulp_arena_copy(arena, name);
-    if (!items || !ranges->name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items && ranges->name, error));
     enum ulp_status status = ULP_OK;
     for (size_t r = 0; r < count && status == ULP_OK; r++)
         if ((status = read_range(json_array_get(list, r), arena, &items[r], error)) != ULP_OK)

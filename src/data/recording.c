@@ -26,11 +26,10 @@ static enum ulp_status read_npy(const char *path, const char *name, struct ulp_b
     unsigned char *bytes = NULL;
     size_t count = 0;
     struct ulp_tensor tensor = {0};
-    enum ulp_status status = ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_file_read(path, SIZE_MAX, budget, &bytes, &count, error));
     char *stem = strndup(name, strlen(name) - strlen(".npy"));
-    status = stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : ulp_out_of_memory(error);
+    enum ulp_status status =
+        stem ? ulp_npy_parse(&tensor, bytes, count, budget, error) : ulp_out_of_memory(error);
     ulp_free(bytes);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(out, stem, &tensor, error);
@@ -93,10 +92,9 @@ static bool holds(const char *folder, const char *file)
 static enum ulp_status take_all(struct ulp_tensor_set *to, struct ulp_tensor_set *from,
                                 struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < from->count && status == ULP_OK; i++)
-        status = ulp_tensor_set_add(to, from->items[i].name, &from->items[i].tensor, error);
-    return status;
+    for (size_t i = 0; i < from->count; i++)
+        ULP_TRY(ulp_tensor_set_add(to, from->items[i].name, &from->items[i].tensor, error));
+    return ULP_OK;
 }
 
 /* Outputs, and inputs where they are. */
@@ -124,19 +122,18 @@ static enum ulp_status read_folder(const char *folder, const struct ulp_model *m
                                    struct ulp_budget *budget, struct ulp_tensor_set *out,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     if (holds(folder, "output_0.pb") || holds(folder, "input_0.pb"))
         return read_test_data_set(folder, model, budget, out, error);
     if (holds(folder, "test_data_set_0"))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s: holds several test_data_set_N folders: give one of them", folder);
-    status = read_npy_folder(folder, "", 0, budget, out, error);
-    if (status == ULP_OK && out->count == 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: holds neither output_0.pb nor " FIRST_ITERATION
-                          " nor .npy files: nothing is recorded here",
-                          folder);
-    return status;
+    ULP_TRY(read_npy_folder(folder, "", 0, budget, out, error));
+    if (out->count == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: holds neither output_0.pb nor " FIRST_ITERATION
+                        " nor .npy files: nothing is recorded here",
+                        folder);
+    return ULP_OK;
 }
 
 static const char *base_name(const char *path)

@@ -54,10 +54,8 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
     size_t count;
     struct ulp_tensor tensor;
     char *own, numbered[64];
-    enum ulp_status status = ulp_file_read(path, INT32_MAX, budget, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_tensor_parse(&tensor, &own, bytes, count, budget, error);
+    ULP_TRY(ulp_file_read(path, INT32_MAX, budget, &bytes, &count, error));
+    enum ulp_status status = ulp_tensor_parse(&tensor, &own, bytes, count, budget, error);
     ulp_free(bytes);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "%s", path);

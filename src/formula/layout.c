@@ -43,7 +43,7 @@ static enum ulp_status open_grid(struct grid *grid, const struct ulp_layout *lay
     *grid = (struct grid){.arena = layout->arena};
     grid->lanes = ulp_arena_take(grid->arena, (size_t)most + 1, sizeof *grid->lanes);
     grid->strides = ulp_arena_take(grid->arena, (size_t)most + 1, sizeof *grid->strides);
-    return grid->lanes && grid->strides ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(grid->lanes && grid->strides, error);
 }
 
 static void clear_addresses(struct ulp_operand *operand)
@@ -181,8 +181,7 @@ static enum ulp_status fill_group(struct grid *grid, int lane, bool of_rows, siz
     if (!table) {
         int64_t *offsets = ulp_arena_take(grid->arena, count, sizeof *offsets);
         int64_t index[ULP_RANK_MAX + 1] = {0}, offset = 0;
-        if (!offsets)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(offsets, error));
         for (size_t i = 0; i < count; i++) {
             offsets[i] = offset;
             for (int axis = last - 1; axis >= first; axis--) {
@@ -205,11 +204,8 @@ static enum ulp_status close_grid(struct grid *grid, struct ulp_rows *rows, stru
     for (int axis = 0; axis < grid->rank; axis++)
         *(axis < grid->row_axes ? &rows->row_count : &rows->row_length) *= (size_t)grid->dims[axis];
     for (int i = 0; i < grid->lane_count; i++) {
-        enum ulp_status status = fill_group(grid, i, true, rows->row_count, error);
-        if (status == ULP_OK)
-            status = fill_group(grid, i, false, rows->row_length, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(fill_group(grid, i, true, rows->row_count, error));
+        ULP_TRY(fill_group(grid, i, false, rows->row_length, error));
     }
     return ULP_OK;
 }
@@ -338,8 +334,7 @@ enum ulp_status ulp_layout_reduce(const struct ulp_layout *layout, int rank, con
     size_t full_count = 1, row_count = 1;
     enum ulp_status status = open_grid(&grid, layout, error);
     for (int i = 0; i < rank; i++) {
-        if (!ulp_size_mul(full_count, (size_t)dims[i], &full_count))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(ulp_size_mul(full_count, (size_t)dims[i], &full_count), error));
         row_count *= reduced[i] ? 1 : (size_t)dims[i];
     }
     for (int i = 0; i < layout->operand_count && status == ULP_OK; i++)

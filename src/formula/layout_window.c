@@ -156,8 +156,7 @@ static enum ulp_status make_context(struct window_context **out,
 {
     struct window_context *context = ulp_arena_take(arena, 1, sizeof *context);
     *complete = true;
-    if (!context)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(context, error));
     context->spatial_rank = shape->spatial_rank;
     context->out_count = out_count;
     for (int d = 0; d < shape->spatial_rank; d++) {
@@ -165,8 +164,7 @@ static enum ulp_status make_context(struct window_context **out,
         context->kernel[d] = shape->kernel[d];
         context->spans[d] =
             ulp_arena_take(arena, (size_t)shape->out[d] + 1, sizeof **context->spans);
-        if (!context->spans[d])
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(context->spans[d], error));
         for (int64_t o = 0; o < shape->out[d]; o++) {
             struct span span = find_span(o * shape->strides[d] - shape->pads[d], shape->kernel[d],
                                          shape->dilations[d], 0, shape->in[d]);
@@ -205,12 +203,10 @@ static enum ulp_status address_input(struct ulp_operand *input,
         start -= step * shape->pads[d];
         step *= shape->in[d];
     }
-    if (!ulp_size_mul(outer, out_count, &row_count))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_size_mul(outer, out_count, &row_count), error));
     int64_t *rows = ulp_arena_take(arena, row_count + 1, sizeof *rows);
     int64_t *positions = ulp_arena_take(arena, kernel_count, sizeof *positions);
-    if (!rows || !positions)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(rows && positions, error));
     if (outer > 0)
         ulp_box_offsets(rows, rank, shape->out, out_steps, start);
     for (size_t i = 1; i < outer; i++)
@@ -244,8 +240,7 @@ static enum ulp_status address_other(struct ulp_operand *operand, const char *wh
         return ulp_fail(error, ULP_ERROR_INPUT, "pooling %s %d has %zu elements, expected %zu",
                         what, number, tensor->count, row_count);
     int64_t *rows = ulp_arena_take(arena, row_count, sizeof *rows);
-    if (!rows)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(rows, error));
     for (size_t i = 0; i < row_count; i++)
         rows[i] = (int64_t)(i % out_count);
     operand->row_offset = rows;
@@ -258,15 +253,12 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
     struct window_context *context = NULL;
     size_t kernel_count, out_count;
     bool complete;
-    enum ulp_status status = check_shape(shape, &kernel_count, &out_count, error);
-    if (status == ULP_OK)
-        status = make_context(&context, shape, out_count, layout->arena, &complete, error);
-    if (status == ULP_OK)
-        status = address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena,
-                               error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check_shape(shape, &kernel_count, &out_count, error));
+    ULP_TRY(make_context(&context, shape, out_count, layout->arena, &complete, error));
+    ULP_TRY(
+        address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena, error));
     const size_t row_count = (size_t)shape->outer_count * out_count;
+    enum ulp_status status = ULP_OK;
     for (int i = 1; i < layout->operand_count && status == ULP_OK; i++)
         status = address_other(&layout->operands[i], "operand", i, row_count, out_count,
                                layout->arena, error);
@@ -294,15 +286,11 @@ enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,
                                          struct ulp_error *error)
 {
     size_t kernel_count, out_count;
-    enum ulp_status status = check_shape(shape, &kernel_count, &out_count, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, shape->spatial_rank,
-                                     shape->out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check_shape(shape, &kernel_count, &out_count, error));
+    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, shape->spatial_rank,
+                                shape->out, error));
     int64_t *counts = ulp_arena_take(arena, out_count + 1, sizeof *counts);
-    if (!counts)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(counts, error));
     for (size_t i = 0; i < out_count; i++) {
         size_t rest = i;
         counts[i] = 1;

@@ -412,8 +412,7 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
     for (const char *s = text; *s; s++)
         semicolons += *s == ';';
     parser.locals = ulp_arena_take(builder->arena, semicolons + 1, sizeof *parser.locals);
-    if (!parser.locals)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(parser.locals, error));
     next_token(&parser);
     while (parse_local(&parser))
         ;

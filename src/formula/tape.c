@@ -71,14 +71,11 @@ static enum ulp_status make_tape(struct tape_owner *owner, struct ulp_tape_build
     builder->constants = ulp_arena_take(builder->arena, most, sizeof *builder->constants);
     int *outputs = ulp_arena_take(builder->arena, (size_t)tape->output_count + 1, sizeof *outputs);
     tape->text = ulp_arena_copy(owner->arena, text);
-    if (!builder->instructions || !builder->constants || !outputs || !tape->text)
-        return ulp_out_of_memory(error);
-    const enum ulp_status status =
-        ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
-                       tape->output_count, outputs, error);
-    if (status == ULP_OK && !keep_needed(tape, owner->arena, builder, outputs))
-        return ulp_out_of_memory(error);
-    return status;
+    ULP_TRY(ulp_taken(builder->instructions && builder->constants && outputs && tape->text, error));
+    ULP_TRY(ulp_tape_parse(builder, tape->text, operand_names, tape->operand_count, output_names,
+                           tape->output_count, outputs, error));
+    ULP_TRY(ulp_taken(keep_needed(tape, owner->arena, builder, outputs), error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
@@ -90,11 +87,10 @@ enum ulp_status ulp_tape_create(struct ulp_tape **out, const char *text,
     if (strlen(text) >= INT_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "formula:1: the formula is longer than 2^31 bytes");
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
     struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
     struct ulp_tape_builder builder = {.arena = NULL};
+    enum ulp_status status = ULP_OK;
     if (!owner)
         status = ulp_out_of_memory(error);
     else

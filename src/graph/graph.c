@@ -56,8 +56,7 @@ enum ulp_status ulp_model_set_arguments(struct ulp_model *model, const char *arg
                                         bool nonfinite_inputs_meant, struct ulp_error *error)
 {
     char *copy = strdup(arguments);
-    if (!copy)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(copy, error));
     free(model->arguments);
     model->arguments = copy;
     model->nonfinite_inputs_meant = nonfinite_inputs_meant;

@@ -132,8 +132,7 @@ static enum ulp_status apply_order(struct sorter *s, struct ulp_graph *graph,
                                    struct ulp_node *nodes, struct ulp_error *error)
 {
     struct ulp_node *copy = ulp_arena_take(s->arena, s->node_count + 1, sizeof *copy);
-    if (!copy)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(copy, error));
     memcpy(copy, nodes, s->node_count * sizeof *copy);
     for (size_t i = 0; i < s->node_count; i++) {
         nodes[i] = copy[s->order[i]];
@@ -153,8 +152,7 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
     for (size_t n = 0; n < s->node_count; n++)
         s->first[n + 1] += s->first[n];
     s->consumers = ulp_arena_take(s->arena, s->edge_count + 1, sizeof *s->consumers);
-    if (!s->consumers)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(s->consumers, error));
     visit_edges(s, fill_edge);
     for (size_t n = s->node_count; n > 0; n--)
         s->first[n] = s->first[n - 1];
@@ -169,15 +167,14 @@ enum ulp_status ulp_graph_sort(struct ulp_graph *graph, struct ulp_node *nodes,
 {
     size_t count = graph->node_count;
     struct sorter s = {.graph = graph, .nodes = nodes, .node_count = count};
-    enum ulp_status status = ulp_arena_create(&s.arena, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&s.arena, budget, error));
     s.first = ulp_arena_take(s.arena, count + 2, sizeof *s.first);
     s.waiting = ulp_arena_take(s.arena, count + 1, sizeof *s.waiting);
     s.ready = ulp_arena_take(s.arena, count + 1, sizeof *s.ready);
     s.order = ulp_arena_take(s.arena, count + 1, sizeof *s.order);
-    status = s.first && s.waiting && s.ready && s.order ? sort(&s, graph, nodes, error)
-                                                        : ulp_out_of_memory(error);
+    enum ulp_status status = s.first && s.waiting && s.ready && s.order
+                                 ? sort(&s, graph, nodes, error)
+                                 : ulp_out_of_memory(error);
     ulp_arena_free(s.arena);
     return status;
 }

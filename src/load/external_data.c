@@ -59,10 +59,8 @@ static enum ulp_status read_place(struct ulp_loader *loader, struct place *place
         const Ulp__EntryProto *entry = proto->external_data[i];
         bool good = true;
         if (key_is(entry, "location")) {
-            enum ulp_status status = ulp_load_text(loader, &place->location, entry->value,
-                                                   "its external location", error);
-            if (status != ULP_OK)
-                return status;
+            ULP_TRY(ulp_load_text(loader, &place->location, entry->value, "its external location",
+                                  error));
         } else if (key_is(entry, "offset")) {
             good = parse_size(&place->offset, entry->value);
         } else if (key_is(entry, "length")) {
@@ -158,11 +156,10 @@ static enum ulp_status map_file(struct ulp_mapping *out, const char *folder, con
                                 struct ulp_error *error)
 {
     int file = open_held(folder, location);
-    enum ulp_status status = file >= 0 ? ULP_OK : open_inside(&file, folder, location, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(file >= 0 ? ULP_OK : open_inside(&file, folder, location, error));
     struct stat info;
     *out = (struct ulp_mapping){0};
+    enum ulp_status status = ULP_OK;
     if (fstat(file, &info) != 0 || !S_ISREG(info.st_mode) || (uintmax_t)info.st_size > SIZE_MAX)
         status = ulp_fail(error, ULP_ERROR_INPUT, "external data: '%.200s' is not a regular file",
                           location);
@@ -215,11 +212,8 @@ enum ulp_status ulp_load_external(struct ulp_loader *loader, const unsigned char
 {
     struct place place;
     const struct ulp_mapping *mapping = NULL;
-    enum ulp_status status = read_place(loader, &place, proto, error);
-    if (status == ULP_OK)
-        status = find_mapping(loader, &mapping, place.location, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_place(loader, &place, proto, error));
+    ULP_TRY(find_mapping(loader, &mapping, place.location, error));
     if (place.has_length && place.length != needed)
         return ulp_fail(
             error, ULP_ERROR_INPUT,

@@ -68,8 +68,7 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
                                     const Ulp__AttributeProto *proto, struct ulp_error *error)
 {
     const char **strings = ulp_arena_take(loader->model->arena, proto->n_strings, sizeof *strings);
-    if (!strings)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(strings, error));
     out->strings = strings;
     out->count = proto->n_strings;
     for (size_t i = 0; i < proto->n_strings; i++) {
@@ -77,10 +76,7 @@ static enum ulp_status load_strings(struct ulp_loader *loader, struct ulp_attrib
             out->kind = ULP_ATTRIBUTE_OTHER;
             return ULP_OK;
         }
-        enum ulp_status status =
-            ulp_load_text(loader, &strings[i], proto->strings[i], "a string", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_load_text(loader, &strings[i], proto->strings[i], "a string", error));
     }
     return ULP_OK;
 }
@@ -89,8 +85,7 @@ static enum ulp_status copy_list(struct ulp_loader *loader, const void **out, co
                                  size_t count, size_t element_bytes, struct ulp_error *error)
 {
     void *copy = ulp_arena_take(loader->model->arena, count, element_bytes);
-    if (!copy)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(copy, error));
     if (count)
         memcpy(copy, from, count * element_bytes);
     *out = copy;
@@ -105,11 +100,9 @@ static enum ulp_status load_subgraph(struct ulp_loader *loader, struct ulp_attri
     struct ulp_graph *graph = NULL;
     if (!scope)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "graphs as default values are not supported");
-    enum ulp_status status = ulp_unpack(&loader->unpacker, &message, &ulp__graph_proto__descriptor,
-                                        proto->g.data, proto->g.len, "subgraph", error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_load_graph(loader, &graph, message, scope, error);
+    ULP_TRY(ulp_unpack(&loader->unpacker, &message, &ulp__graph_proto__descriptor, proto->g.data,
+                       proto->g.len, "subgraph", error));
+    enum ulp_status status = ulp_load_graph(loader, &graph, message, scope, error);
     ulp_unpack_free(&loader->unpacker, message);
     out->graph = graph;
     return status;
@@ -120,12 +113,10 @@ static enum ulp_status load_sparse(struct ulp_loader *loader, struct ulp_attribu
                                    const Ulp__AttributeProto *proto, struct ulp_error *error)
 {
     void *message;
-    enum ulp_status status =
-        ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
-                   proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor", error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_load_sparse_tensor(loader, &out->tensor, message, error);
+    ULP_TRY(ulp_unpack(&loader->unpacker, &message, &ulp__sparse_tensor_proto__descriptor,
+                       proto->sparse_tensor.data, proto->sparse_tensor.len, "sparse tensor",
+                       error));
+    enum ulp_status status = ulp_load_sparse_tensor(loader, &out->tensor, message, error);
     ulp_unpack_free(&loader->unpacker, message);
     return status;
 }
@@ -190,7 +181,7 @@ enum ulp_status ulp_load_attributes(struct ulp_loader *loader, struct ulp_attrib
     struct ulp_attribute *attributes =
         ulp_arena_take(loader->model->arena, count, sizeof *attributes);
     struct ulp_names seen = {.budget = &loader->model->budget};
-    enum ulp_status status = attributes ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(attributes, error);
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
         status = ulp_load_text(loader, &attributes[i].name, protos[i]->name, "an attribute's name",
                                error);

@@ -12,8 +12,7 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
                                 struct ulp_error *error)
 {
     struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
-    if (!opsets)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(opsets, error));
     struct ulp_names seen = {.budget = &loader->model->budget};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < count; i++) {
@@ -83,49 +82,34 @@ static enum ulp_status load_function(struct ulp_loader *loader, struct ulp_funct
                                      const Ulp__FunctionProto *proto, struct ulp_error *error)
 {
     const char **names = ulp_arena_take(loader->model->arena, proto->n_attribute, sizeof *names);
-    if (!names)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(names, error));
     out->input_count = proto->n_input;
     out->output_count = proto->n_output;
     out->attribute_names = names;
     out->attribute_count = proto->n_attribute;
-    for (size_t i = 0; i < proto->n_attribute; i++) {
-        enum ulp_status status =
-            ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error);
-        if (status != ULP_OK)
-            return status;
-    }
-    enum ulp_status status = ulp_load_opsets(loader, &out->opsets, &out->opset_count,
-                                             proto->opset_import, proto->n_opset_import, error);
+    for (size_t i = 0; i < proto->n_attribute; i++)
+        ULP_TRY(
+            ulp_load_text(loader, &names[i], proto->attribute[i], "an attribute's name", error));
+    ULP_TRY(ulp_load_opsets(loader, &out->opsets, &out->opset_count, proto->opset_import,
+                            proto->n_opset_import, error));
     struct ulp_attribute *defaults;
-    if (status == ULP_OK)
-        status = ulp_load_attributes(loader, &defaults, &out->attribute_default_count,
-                                     proto->attribute_proto, proto->n_attribute_proto, NULL, error);
-    if (status == ULP_OK) {
-        ulp_attributes_sort(defaults, out->attribute_default_count);
-        out->attribute_defaults = defaults;
-    }
-    if (status == ULP_OK)
-        status = load_body(loader, out, proto, error);
-    return status;
+    ULP_TRY(ulp_load_attributes(loader, &defaults, &out->attribute_default_count,
+                                proto->attribute_proto, proto->n_attribute_proto, NULL, error));
+    ulp_attributes_sort(defaults, out->attribute_default_count);
+    out->attribute_defaults = defaults;
+    return load_body(loader, out, proto, error);
 }
 
 enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function *out,
                                   Ulp__FunctionProto *proto, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_load_text(loader, &out->name, proto->name, "a function's name", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error);
-    if (status == ULP_OK)
-        status =
-            ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_load_text(loader, &out->name, proto->name, "a function's name", error));
+    ULP_TRY(ulp_load_text(loader, &out->domain, proto->domain, "a function's domain", error));
+    ULP_TRY(ulp_load_text(loader, &out->overload, proto->overload, "a function's overload", error));
     out->domain = ulp_domain_normal(out->domain);
     if (!*out->name)
         return ulp_fail(error, ULP_ERROR_INPUT, "a function has no name");
-    status = load_function(loader, out, proto, error);
+    enum ulp_status status = load_function(loader, out, proto, error);
     return status == ULP_OK ? ULP_OK
                             : ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
                                           *out->domain ? "::" : "", out->name);

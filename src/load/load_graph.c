@@ -28,14 +28,10 @@ bool ulp_scope_in_function(const struct ulp_scope *scope)
 static enum ulp_status add_value(struct ulp_scope *scope, const char *name, int *out,
                                  struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_grow(&scope->values, scope->value_count, &scope->value_capacity, sizeof *scope->values,
-                 scope->names.budget, "values of a graph", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&scope->values, scope->value_count, &scope->value_capacity,
+                     sizeof *scope->values, scope->names.budget, "values of a graph", error));
     *out = (int)scope->value_count;
-    if (!ulp_names_add(&scope->names, name, *out))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_names_add(&scope->names, name, *out), error));
     scope->values[scope->value_count++] = (struct ulp_value){
         .name = name,
         .info = {.name = name, .rank = -1},
@@ -54,12 +50,10 @@ static enum ulp_status find_value(struct ulp_scope *scope, const char *name, int
     if (*out >= 0 || !scope->parent)
         return ULP_OK;
     int outer;
-    enum ulp_status status = find_value(scope->parent, name, &outer, error);
-    if (status != ULP_OK || outer < 0)
-        return status;
-    status = add_value(scope, name, out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_value(scope->parent, name, &outer, error));
+    if (outer < 0)
+        return ULP_OK;
+    ULP_TRY(add_value(scope, name, out, error));
     const struct ulp_value *source = &scope->parent->values[outer];
     scope->values[*out].outer = outer;
     scope->values[*out].info = source->info;
@@ -81,10 +75,8 @@ static enum ulp_status load_shape(struct ulp_loader *loader, struct ulp_value_in
         info->dims[d] = known ? dim->dim_value : -1;
         if (known || !dim->dim_param.len)
             continue;
-        enum ulp_status status =
-            ulp_load_text(loader, &info->dim_names[d], dim->dim_param, "a dimension's name", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_load_text(loader, &info->dim_names[d], dim->dim_param, "a dimension's name",
+                              error));
     }
     return ULP_OK;
 }
@@ -134,25 +126,18 @@ static enum ulp_status load_inputs(struct ulp_loader *loader, struct ulp_scope *
 {
     struct ulp_graph *graph = scope->graph;
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
-    if (!inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(inputs, error));
     graph->inputs = inputs;
     graph->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
         const char *name;
-        enum ulp_status status =
-            ulp_load_text(loader, &name, proto->input[i]->name, "an input's name", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_load_text(loader, &name, proto->input[i]->name, "an input's name", error));
         if (!*name)
             return ulp_fail(error, ULP_ERROR_INPUT, "input %zu has no name", i);
         if (ulp_names_find(&scope->names, name) >= 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "two inputs have the name '%.100s'", name);
-        status = add_value(scope, name, &inputs[i], error);
-        if (status == ULP_OK)
-            status = declare(loader, scope, inputs[i], proto->input[i]->type, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(add_value(scope, name, &inputs[i], error));
+        ULP_TRY(declare(loader, scope, inputs[i], proto->input[i]->type, error));
     }
     return ULP_OK;
 }
@@ -166,11 +151,8 @@ static enum ulp_status set_initializer(struct ulp_scope *scope, const char *name
     int value = ulp_names_find(&scope->names, name);
     if (value >= 0 && scope->values[value].initializer)
         return ulp_fail(error, ULP_ERROR_INPUT, "two initializers have the name '%.100s'", name);
-    if (value < 0) {
-        enum ulp_status status = add_value(scope, name, &value, error);
-        if (status != ULP_OK)
-            return status;
-    }
+    if (value < 0)
+        ULP_TRY(add_value(scope, name, &value, error));
     struct ulp_value *v = &scope->values[value];
     v->initializer = tensor;
     if (v->info.type != ULP_TYPE_UNDEFINED && v->info.type != tensor->type)
@@ -191,31 +173,23 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
     const struct ulp_tensor *tensor;
     const char *name;
     for (size_t i = 0; i < proto->n_initializer; i++) {
-        enum ulp_status status = ulp_load_text(loader, &name, proto->initializer[i]->name,
-                                               "an initializer's name", error);
-        if (status != ULP_OK)
-            return status;
-        status = ulp_load_tensor(loader, &tensor, proto->initializer[i], true, error);
+        ULP_TRY(ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name",
+                              error));
+        enum ulp_status status =
+            ulp_load_tensor(loader, &tensor, proto->initializer[i], true, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "initializer '%.100s'", name);
-        status = set_initializer(scope, name, tensor, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(set_initializer(scope, name, tensor, error));
     }
     for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
         Ulp__SparseTensorProto *sparse = proto->sparse_initializer[i];
         ProtobufCBinaryData bytes =
             sparse->values ? sparse->values->name : (ProtobufCBinaryData){0};
-        enum ulp_status status =
-            ulp_load_text(loader, &name, bytes, "an initializer's name", error);
-        if (status != ULP_OK)
-            return status;
-        status = ulp_load_sparse_tensor(loader, &tensor, sparse, error);
+        ULP_TRY(ulp_load_text(loader, &name, bytes, "an initializer's name", error));
+        enum ulp_status status = ulp_load_sparse_tensor(loader, &tensor, sparse, error);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "initializer '%.100s'", name);
-        status = set_initializer(scope, name, tensor, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(set_initializer(scope, name, tensor, error));
     }
     return ULP_OK;
 }
@@ -247,12 +221,11 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
     if (!*node->name) {
         size_t size = strlen(node->op_type) + 16;
         char *name = ulp_arena_take(loader->model->arena, size, 1);
-        if (!name)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(name, error));
         snprintf(name, size, "%s_%d", node->op_type, index);
         node->name = name;
     }
-    return node->doc ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(node->doc, error);
 }
 
 /* First step of a node: its names and its outputs, so that any node can then refer to them. */
@@ -260,14 +233,12 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
                                  struct ulp_node *node, int index, const Ulp__NodeProto *proto,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = load_node_names(loader, node, index, proto, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(load_node_names(loader, node, index, proto, error));
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(outputs, error));
     node->outputs = outputs;
     node->output_count = proto->n_output;
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < proto->n_output; i++) {
         const char *name;
         outputs[i] = -1;
@@ -299,8 +270,7 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
                                  struct ulp_error *error)
 {
     int *inputs = ulp_arena_take(loader->model->arena, proto->n_input, sizeof *inputs);
-    if (!inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(inputs, error));
     node->inputs = inputs;
     node->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
@@ -331,11 +301,8 @@ static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *s
                                   struct ulp_node *nodes, const Ulp__GraphProto *proto,
                                   struct ulp_error *error)
 {
-    for (size_t i = 0; i < proto->n_node; i++) {
-        enum ulp_status status = load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error);
-        if (status != ULP_OK)
-            return status;
-    }
+    for (size_t i = 0; i < proto->n_node; i++)
+        ULP_TRY(load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error));
     for (size_t i = 0; i < proto->n_node; i++) {
         enum ulp_status status = link_node(loader, scope, &nodes[i], proto->node[i], error);
         if (status != ULP_OK)
@@ -350,24 +317,19 @@ static enum ulp_status load_outputs(struct ulp_loader *loader, struct ulp_scope 
 {
     struct ulp_graph *graph = scope->graph;
     int *outputs = ulp_arena_take(loader->model->arena, proto->n_output, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(outputs, error));
     graph->outputs = outputs;
     graph->output_count = proto->n_output;
     for (size_t i = 0; i < proto->n_output; i++) {
         const char *name;
         outputs[i] = -1;
-        enum ulp_status status =
-            ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error);
-        if (status == ULP_OK && *name)
-            status = find_value(scope, name, &outputs[i], error);
-        if (status == ULP_OK && outputs[i] < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "output %zu, '%.100s', is computed by no node", i, name);
-        if (status == ULP_OK)
-            status = declare(loader, scope, outputs[i], proto->output[i]->type, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_load_text(loader, &name, proto->output[i]->name, "an output's name", error));
+        if (*name)
+            ULP_TRY(find_value(scope, name, &outputs[i], error));
+        if (outputs[i] < 0)
+            return ulp_fail(error, ULP_ERROR_INPUT, "output %zu, '%.100s', is computed by no node",
+                            i, name);
+        ULP_TRY(declare(loader, scope, outputs[i], proto->output[i]->type, error));
     }
     return ULP_OK;
 }
@@ -392,8 +354,7 @@ static enum ulp_status list_free_inputs(struct ulp_loader *loader, struct ulp_gr
                                         struct ulp_error *error)
 {
     int *inputs = ulp_arena_take(loader->model->arena, graph->input_count, sizeof *inputs);
-    if (!inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(inputs, error));
     graph->free_inputs = inputs;
     for (size_t i = 0; i < graph->input_count; i++)
         if (!graph->values[graph->inputs[i]].initializer)
@@ -406,32 +367,22 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
 {
     struct ulp_graph *graph = scope->graph;
     struct ulp_node *nodes = ulp_arena_take(loader->model->arena, proto->n_node, sizeof *nodes);
-    if (!nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(nodes, error));
     graph->nodes = nodes;
     graph->node_count = proto->n_node;
-    enum ulp_status status =
-        ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error);
-    if (status == ULP_OK)
-        status = load_inputs(loader, scope, proto, error);
-    if (status == ULP_OK)
-        status = load_initializers(loader, scope, proto, error);
-    if (status == ULP_OK)
-        status = load_nodes(loader, scope, nodes, proto, error);
-    if (status == ULP_OK)
-        status = load_outputs(loader, scope, proto, error);
-    if (status == ULP_OK)
-        status = load_declarations(loader, scope, proto, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_load_text(loader, &graph->name, proto->name, "a graph's name", error));
+    ULP_TRY(load_inputs(loader, scope, proto, error));
+    ULP_TRY(load_initializers(loader, scope, proto, error));
+    ULP_TRY(load_nodes(loader, scope, nodes, proto, error));
+    ULP_TRY(load_outputs(loader, scope, proto, error));
+    ULP_TRY(load_declarations(loader, scope, proto, error));
     graph->value_count = scope->value_count;
     graph->values = ulp_arena_take(loader->model->arena, scope->value_count, sizeof *graph->values);
-    if (!graph->values)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(graph->values, error));
     if (scope->value_count)
         memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
-    status = list_free_inputs(loader, graph, error);
-    return status == ULP_OK ? ulp_graph_sort(graph, nodes, &loader->model->budget, error) : status;
+    ULP_TRY(list_free_inputs(loader, graph, error));
+    return ulp_graph_sort(graph, nodes, &loader->model->budget, error);
 }
 
 static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *scope,
@@ -442,8 +393,7 @@ static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *s
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "subgraphs are nested more than %d deep",
                         ULP_LOAD_DEPTH_MAX);
     scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
-    if (!scope->graph)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(scope->graph, error));
     scope->names.budget = &loader->model->budget;
     scope->graph->parent = scope->parent ? scope->parent->graph : NULL;
     enum ulp_status status = fill_graph(loader, scope, proto, error);

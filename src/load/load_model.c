@@ -48,14 +48,9 @@ static enum ulp_status load_functions(struct ulp_loader *loader, const Ulp__Mode
     struct ulp_model *model = loader->model;
     struct ulp_function *functions =
         ulp_arena_take(model->arena, proto->n_functions, sizeof *functions);
-    if (!functions)
-        return ulp_out_of_memory(error);
-    for (size_t i = 0; i < proto->n_functions; i++) {
-        enum ulp_status status =
-            ulp_load_function(loader, &functions[i], proto->functions[i], error);
-        if (status != ULP_OK)
-            return status;
-    }
+    ULP_TRY(ulp_taken(functions, error));
+    for (size_t i = 0; i < proto->n_functions; i++)
+        ULP_TRY(ulp_load_function(loader, &functions[i], proto->functions[i], error));
     model->functions = functions;
     model->function_count = proto->n_functions;
     const struct ulp_function *twice = ulp_functions_sort(functions, model->function_count);
@@ -69,21 +64,15 @@ static enum ulp_status load_model(struct ulp_loader *loader, Ulp__ModelProto *pr
 {
     struct ulp_model *model = loader->model;
     model->ir_version = proto->ir_version;
-    enum ulp_status status = check_versions(model, proto, error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &model->producer_name, proto->producer_name,
-                               "the producer's name", error);
-    if (status == ULP_OK)
-        status = ulp_load_text(loader, &model->producer_version, proto->producer_version,
-                               "the producer's version", error);
-    if (status == ULP_OK)
-        status = ulp_load_opsets(loader, &model->opsets, &model->opset_count, proto->opset_import,
-                                 proto->n_opset_import, error);
-    if (status == ULP_OK)
-        status = load_functions(loader, proto, error);
-    if (status == ULP_OK)
-        status = ulp_load_graph(loader, &model->graph, proto->graph, NULL, error);
-    return status;
+    ULP_TRY(check_versions(model, proto, error));
+    ULP_TRY(ulp_load_text(loader, &model->producer_name, proto->producer_name,
+                          "the producer's name", error));
+    ULP_TRY(ulp_load_text(loader, &model->producer_version, proto->producer_version,
+                          "the producer's version", error));
+    ULP_TRY(ulp_load_opsets(loader, &model->opsets, &model->opset_count, proto->opset_import,
+                            proto->n_opset_import, error));
+    ULP_TRY(load_functions(loader, proto, error));
+    return ulp_load_graph(loader, &model->graph, proto->graph, NULL, error);
 }
 
 /* Reading a text file that stands for the model is a common accident. */
@@ -102,8 +91,7 @@ enum ulp_status ulp_loader_open(struct ulp_loader *loader, const char *path, siz
                                 struct ulp_budget *budget, struct ulp_error *error)
 {
     *loader = (struct ulp_loader){.model = calloc(1, sizeof *loader->model)};
-    if (!loader->model)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(loader->model, error));
     ulp_budget_open(&loader->model->budget, budget);
     ulp_unpacker_init(&loader->unpacker, count, &loader->model->budget);
     if (!(loader->model->path = strdup(path)) || !(loader->folder = strdup(path)))
@@ -176,10 +164,8 @@ enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget, stru
     if (stat(path, &info) == 0 && S_ISREG(info.st_mode) &&
         (size_t)info.st_size > ULP_MODEL_BYTES_MAX)
         return fail_size(path, (size_t)info.st_size, error);
-    enum ulp_status status = ulp_file_map(path, ULP_MODEL_BYTES_MAX, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status = load_bytes(path, bytes, count, bytes, budget, out, error);
+    ULP_TRY(ulp_file_map(path, ULP_MODEL_BYTES_MAX, &bytes, &count, error));
+    enum ulp_status status = load_bytes(path, bytes, count, bytes, budget, out, error);
     if (status == ULP_OK)
         (*out)->at_path = true;
     if (bytes)

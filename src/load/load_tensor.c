@@ -138,18 +138,16 @@ static enum ulp_status take_raw(struct ulp_tensor *out, Ulp__TensorProto *proto,
 {
     if (proto->raw_data.len != needed)
         return fail_count(out, "raw_data", proto->raw_data.len, needed, "bytes", error);
-    enum ulp_status status = stored ? describe_stored(out, needed, false, error) : ULP_OK;
-    if (status == ULP_OK && needed && (ulp_raw_is_memory(out->type) || ulp_is_stored(out))) {
+    ULP_TRY(stored ? describe_stored(out, needed, false, error) : ULP_OK);
+    if (needed && (ulp_raw_is_memory(out->type) || ulp_is_stored(out))) {
         out->data = proto->raw_data.data;
         out->owned = true;
         proto->raw_data = (ProtobufCBinaryData){0};
         return ULP_OK;
     }
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK)
-        ulp_elements_decode(out, proto->raw_data.data);
-    return status;
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ulp_elements_decode(out, proto->raw_data.data);
+    return ULP_OK;
 }
 
 /* Elements of at most 16 bits lie in int32_data as bit patterns, whether signed or not; those of 4
@@ -160,10 +158,7 @@ static enum ulp_status decode_int32(struct ulp_tensor *out, const int32_t *words
     int bits = ulp_type_rows[out->type].file_bits, word_bits = bits < 8 ? 8 : bits;
     size_t word_bytes = (size_t)word_bits / 8;
     void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, word_count, word_bytes, budget, "elements of int32_data", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, word_count, word_bytes, budget, "elements of int32_data", error));
     unsigned char *raw = memory;
     for (size_t i = 0; i < word_count; i++) {
         int64_t word = words[i], limit = (int64_t)1 << word_bits;
@@ -195,9 +190,9 @@ static enum ulp_status decode_typed(struct ulp_tensor *out, const Ulp__TensorPro
                         ulp_type_name(out->type), field_names[field], field_names[expected_field]);
     if (found != expected)
         return fail_count(out, field_names[expected_field], found, expected, "elements", error);
-    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
-    if (status != ULP_OK || !found)
-        return status;
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    if (!found)
+        return ULP_OK;
     switch (field) {
     case FIELD_FLOAT:
         memcpy(out->data, proto->float_data, found * sizeof *proto->float_data);
@@ -252,10 +247,9 @@ static enum ulp_status take_external(struct ulp_loader *loader, struct ulp_tenso
                                      struct ulp_budget *budget, struct ulp_error *error)
 {
     const unsigned char *raw;
-    enum ulp_status status = ulp_load_external(loader, &raw, needed, proto, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_load_external(loader, &raw, needed, proto, error));
     const bool same = ulp_raw_is_memory(out->type) && (uintptr_t)raw % out->element_bytes == 0;
+    enum ulp_status status = ULP_OK;
     if (!same && stored)
         status = describe_stored(out, needed, true, error);
     if ((same && needed) || ulp_is_stored(out)) {
@@ -276,11 +270,8 @@ static enum ulp_status decode(struct ulp_loader *loader, struct ulp_tensor *out,
 {
     enum field field;
     size_t found, needed;
-    enum ulp_status status = describe(out, proto, error);
-    if (status == ULP_OK)
-        status = find_data(proto, &field, &found, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(describe(out, proto, error));
+    ULP_TRY(find_data(proto, &field, &found, error));
     if (out->element == ULP_ELEMENT_COUNT)
         return check_described(out, proto, field, found, error);
     if (!ulp_raw_bytes(out->type, out->count, &needed))
@@ -300,14 +291,10 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
                                   struct ulp_error *error)
 {
     struct ulp_model *model = loader->model;
-    enum ulp_status status =
-        ulp_grow(&model->tensors, model->tensor_count, &loader->tensor_capacity,
-                 sizeof *model->tensors, &model->budget, "tensors of a model", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&model->tensors, model->tensor_count, &loader->tensor_capacity,
+                     sizeof *model->tensors, &model->budget, "tensors of a model", error));
     *out = ulp_arena_take(model->arena, 1, sizeof **out);
-    if (!*out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*out, error));
     model->tensors[model->tensor_count++] = *out;
     return ULP_OK;
 }
@@ -409,12 +396,10 @@ enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void
     *out = (struct ulp_tensor){0};
     *name = NULL;
     void *message;
-    enum ulp_status status = ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes,
-                                        count, "tensor", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_unpack(&unpacker, &message, &ulp__tensor_proto__descriptor, bytes, count, "tensor",
+                       error));
     Ulp__TensorProto *proto = message;
-    status = decode(NULL, out, proto, false, budget, error);
+    enum ulp_status status = decode(NULL, out, proto, false, budget, error);
     if (status == ULP_OK && !out->data)
         status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                           "has type %s, whose values are not supported", ulp_type_name(out->type));

@@ -84,5 +84,5 @@ enum ulp_status ulp_load_text(struct ulp_loader *loader, const char **out,
         return ulp_fail(error, ULP_ERROR_INPUT, "%s has a zero byte inside: '%.100s'", what,
                         (const char *)bytes.data);
     *out = ulp_arena_text(loader->model->arena, (const char *)bytes.data, bytes.len);
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }

@@ -77,10 +77,9 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
                                       const struct ulp_operand *operands, size_t count,
                                       struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     if (rows->window || !rows->row_count || !rows->row_length)
         return ULP_OK;
-    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct ulp_operand *operand = &operands[i];
         struct ulp_offset_range range = {.fits = true};
         if (!operand->tensor)
@@ -88,9 +87,9 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
         ulp_offsets_add(&range, operand->row_offset, operand->row_stride, rows->row_count);
         ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
                         rows->row_length);
-        status = check(&range, operand->tensor, error);
+        ULP_TRY(check(&range, operand->tensor, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *p,

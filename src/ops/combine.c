@@ -1,4 +1,5 @@
 /* Combining updates into a tensor where several may go to one place. */
+#include "base/error.h"
 #include "ops/combine.h"
 
 /* Updates of one pass name different places: pass r holds each place's r-th update. */
@@ -14,15 +15,10 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
 {
     uint32_t *seen;
     size_t *pass;
-    enum ulp_status status = ulp_call_take(call, place_count, sizeof *seen, &seen, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, update_count, sizeof *pass, &pass, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, update_count, sizeof *out->order, &out->order, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, place_count, sizeof *seen, &seen, error));
+    ULP_TRY(ulp_call_take(call, update_count, sizeof *pass, &pass, error));
+    ULP_TRY(ulp_call_take(call, update_count, sizeof *out->order, &out->order, error));
+    ULP_TRY(ulp_call_take(call, update_count + 2, sizeof *out->first, &out->first, error));
     out->count = 0;
     for (size_t u = 0; u < update_count; u++) {
         if (places[u] < 0)
@@ -34,11 +30,11 @@ static enum ulp_status sort_passes(struct ulp_call *call, const int64_t *places,
     for (size_t r = 0; r < out->count; r++)
         out->first[r + 1] += out->first[r];
     size_t *next;
-    status = ulp_call_take(call, out->count, sizeof *next, &next, error);
-    for (size_t u = 0; status == ULP_OK && u < update_count; u++)
+    ULP_TRY(ulp_call_take(call, out->count, sizeof *next, &next, error));
+    for (size_t u = 0; u < update_count; u++)
         if (places[u] >= 0)
             out->order[out->first[pass[u]] + next[pass[u]]++] = u;
-    return status;
+    return ULP_OK;
 }
 
 /* One tape run a pass: rows are updates, positions the elements of a block. */

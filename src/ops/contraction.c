@@ -108,9 +108,7 @@ static enum ulp_status set_parameters(struct ulp_call *call, struct ulp_operand 
             continue;
         const struct ulp_attribute_value *given = ulp_call_attribute(call, "activation_params");
         const size_t index = (size_t)(bound->derived[i].name[9] - '0');
-        const enum ulp_status status = ulp_call_take(call, 40, 1, &text, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_take(call, 40, 1, &text, error));
         snprintf(text, 40, "%a", index < given->count ? (double)given->floats[index] : 0.0);
         operands[bound->input_slot_count + bound->attribute_count + i] =
             (struct ulp_operand){.constant = text};
@@ -128,16 +126,14 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     const struct ulp_bound *bound = call->bound;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs,
-                               error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, (size_t)bound->tape->operand_count, sizeof *operands, &operands,
+                          error));
+    ULP_TRY(
+        ulp_call_take(call, (size_t)bound->tape->output_count, sizeof *outputs, &outputs, error));
     outputs[0].tensor = &call->out[0];
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++)
         status = place_operand(call, &operands[1 + i], places[i], error);
     if (status == ULP_OK)

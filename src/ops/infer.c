@@ -10,10 +10,9 @@
 enum ulp_status ulp_infer_first(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < call->output_count; i++)
-        status = ulp_call_describe(call, i, in->type, in->rank, in->dims, error);
-    return status;
+    for (size_t i = 0; i < call->output_count; i++)
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, in->dims, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_infer_first_bool(struct ulp_call *call, struct ulp_error *error)
@@ -26,9 +25,8 @@ static enum ulp_status describe_broadcast(struct ulp_call *call, enum ulp_type t
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status =
-        ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, rank, dims, error) : status;
+    ULP_TRY(ulp_broadcast_shape((int)call->input_count, call->in, &rank, dims, error));
+    return ulp_call_describe(call, 0, type, rank, dims, error);
 }
 
 enum ulp_status ulp_infer_broadcast(struct ulp_call *call, struct ulp_error *error)
@@ -96,7 +94,7 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu elements beside a scalar",
                         operand->tensor->count);
     operand->tensor = ulp_layout_view(call->scratch, operand->tensor, rank, dims);
-    return operand->tensor ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(operand->tensor, error);
 }
 
 enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,
@@ -112,9 +110,9 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
     if (bits > 32 && !is_float && bound->derived_count)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "results of type %s are not supported",
                         ulp_type_name(type));
-    enum ulp_status status = ulp_call_take(call, 2 * 32, 1, &texts, error);
-    if (status != ULP_OK || bits > 32)
-        return status;
+    ULP_TRY(ulp_call_take(call, 2 * 32, 1, &texts, error));
+    if (bits > 32)
+        return ULP_OK;
     const long long low = is_signed ? -(1LL << (bits - 1)) : 0,
                     high = (1LL << (bits - is_signed)) - 1;
     snprintf(texts, 32, is_float ? "-inf" : "%lld", low);

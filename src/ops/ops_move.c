@@ -40,10 +40,10 @@ void ulp_move_fill(struct ulp_tensor *out, size_t first, size_t count, const voi
 enum ulp_status ulp_move_table(const struct ulp_call *call, int64_t **table, size_t count,
                                int64_t start, int64_t step, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_call_take(call, count, sizeof **table, table, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_call_take(call, count, sizeof **table, table, error));
+    for (size_t i = 0; i < count; i++)
         (*table)[i] = start + (int64_t)i * step;
-    return status;
+    return ULP_OK;
 }
 
 /* Elements of these sizes, whatever their type. */
@@ -188,17 +188,14 @@ enum ulp_status ulp_move_permuted(struct ulp_call *call, struct ulp_tensor *out,
 {
     struct ulp_tensor from = ulp_tensor_view(in), to = ulp_tensor_view(out);
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
-    enum ulp_status status = ULP_OK;
     from.rank = to.rank = rank;
     memcpy(from.dims, dims, (size_t)rank * sizeof *dims);
     ulp_strides(&from, strides);
-    for (int d = 0; status == ULP_OK && d < rank; d++) {
+    for (int d = 0; d < rank; d++) {
         to.dims[d] = dims[perm[d]];
-        status = ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error);
+        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)to.dims[d], 0, strides[perm[d]], error));
     }
-    return status == ULP_OK
-               ? ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error)
-               : status;
+    return ulp_move_axes(&to, &from, (const int64_t *const *)tables, NULL, call->pool, error);
 }
 
 enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *out,
@@ -208,13 +205,10 @@ enum ulp_status ulp_move_transposed(struct ulp_call *call, struct ulp_tensor *ou
     int64_t dims[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         dims[d] = in->dims[perm[d]];
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
-    if (status == ULP_OK && !shape_only)
-        status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK && !shape_only
-               ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error)
-               : status;
+    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error));
+    if (!shape_only)
+        ULP_TRY(ulp_call_temporary(call, out, error));
+    return !shape_only ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error) : ULP_OK;
 }
 
 struct blocks_job {

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/tuning.h"
 
@@ -35,10 +36,7 @@ static enum ulp_status keep(struct ulp_prepared *prepared, struct ulp_tape *tape
     void *memory;
     for (size_t i = 0; i < count; i++)
         bytes += strlen(names[i]) + 1;
-    const enum ulp_status status =
-        ulp_allocate(&memory, bytes, 1, prepared->plans.budget, "a formula's text", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, bytes, 1, prepared->plans.budget, "a formula's text", error));
     struct ulp_text_tape *kept = memory;
     char *p = kept->names;
     kept->tape = tape;
@@ -70,12 +68,11 @@ enum ulp_status ulp_prepared_tape(struct ulp_prepared *prepared, const char *tex
         *out = found->tape;
         return ULP_OK;
     }
-    enum ulp_status status =
-        ulp_tape_create(out, text, names, (int)operand_count, names + operand_count,
-                        (int)output_count, *kept ? prepared->plans.budget : budget, error);
-    if (status != ULP_OK || !*kept)
-        return status;
-    status = keep(prepared, *out, text, names, operand_count + output_count, error);
+    ULP_TRY(ulp_tape_create(out, text, names, (int)operand_count, names + operand_count,
+                            (int)output_count, *kept ? prepared->plans.budget : budget, error));
+    if (!*kept)
+        return ULP_OK;
+    enum ulp_status status = keep(prepared, *out, text, names, operand_count + output_count, error);
     if (status != ULP_OK)
         ulp_tape_free(*out);
     return status;
@@ -105,17 +102,15 @@ enum ulp_status ulp_prepared_join(struct ulp_prepared *prepared,
         }
     void *memory;
     const size_t ints = ulp_size_round_up(source_count * sizeof *source, sizeof *tapes);
-    enum ulp_status status =
-        ulp_allocate(&memory, sizeof(struct ulp_joined_tape) + ints + count * sizeof *tapes, 1,
-                     prepared->plans.budget, "a formula of several nodes", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, sizeof(struct ulp_joined_tape) + ints + count * sizeof *tapes, 1,
+                         prepared->plans.budget, "a formula of several nodes", error));
     struct ulp_joined_tape *made = memory;
     *made = (struct ulp_joined_tape){.count = count, .source_count = source_count};
     made->tapes = (const struct ulp_tape **)(void *)((char *)made->source + ints);
     memcpy(made->source, source, source_count * sizeof *source);
     memcpy(made->tapes, tapes, count * sizeof *tapes);
-    status = ulp_tape_join(&made->tape, tapes, count, source, prepared->plans.budget, error);
+    enum ulp_status status =
+        ulp_tape_join(&made->tape, tapes, count, source, prepared->plans.budget, error);
     if (status != ULP_OK) {
         ulp_free(made);
         return status;

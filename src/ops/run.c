@@ -15,17 +15,14 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     size_t output_count = (size_t)bound->tape->output_count;
     struct ulp_operand *operands, *outputs;
     struct ulp_rows rows = {0};
-    enum ulp_status status = ulp_call_take(call, operand_count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, output_count, sizeof *outputs, &outputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, operand_count, sizeof *operands, &operands, error));
+    ULP_TRY(ulp_call_take(call, output_count, sizeof *outputs, &outputs, error));
     ulp_call_operands(call, operands);
     for (size_t i = 0; i < output_count; i++)
         outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;
-    status = bound->op->rows ? bound->op->rows(call, &rows, operands, outputs, error)
-                             : ulp_rows_elementwise(call, &rows, operands, outputs, error);
-    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, outputs, error) : status;
+    ULP_TRY(bound->op->rows ? bound->op->rows(call, &rows, operands, outputs, error)
+                            : ulp_rows_elementwise(call, &rows, operands, outputs, error));
+    return ulp_call_tape(call, &rows, operands, outputs, error);
 }
 
 static bool type_fits(char kind, enum ulp_type type)
@@ -74,12 +71,10 @@ static enum ulp_status infer(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_operator *op = call->bound->op;
     for (size_t i = 0; i < call->output_count; i++)
         call->out[i] = (struct ulp_tensor){0};
-    enum ulp_status status = check_inputs(call, error);
-    if (status == ULP_OK && op->check)
-        status = op->check(call, error);
-    if (status == ULP_OK)
-        status = op->infer(call, error);
-    return status;
+    ULP_TRY(check_inputs(call, error));
+    if (op->check)
+        ULP_TRY(op->check(call, error));
+    return op->infer(call, error);
 }
 
 static bool node_wants(const struct ulp_call *call, size_t i)
@@ -96,18 +91,17 @@ static void drop_unwanted(struct ulp_call *call)
 
 static enum ulp_status allocate_outputs(struct ulp_call *call, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < call->output_count; i++) {
         const bool wanted = node_wants(call, i);
         if (!wanted && i >= call->bound->required_output_count)
             call->out[i] = (struct ulp_tensor){0};
         else if (call->out[i].type == ULP_TYPE_UNDEFINED)
             return ulp_fail(error, ULP_ERROR_INPUT, "output %zu does not exist", i);
         else if (!call->join || call->bound->op->run || !ulp_join_place(call->join, &call->out[i]))
-            status = wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
-                            : ulp_call_temporary(call, &call->out[i], error);
+            ULP_TRY(wanted ? ulp_tensor_allocate(&call->out[i], call->budget, error)
+                           : ulp_call_temporary(call, &call->out[i], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status status,

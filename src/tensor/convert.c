@@ -335,11 +335,8 @@ enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_te
     *out = ulp_tensor_view(tensor);
     if (!ulp_is_stored(tensor))
         return ULP_OK;
-    enum ulp_status status = ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0,
-                                                 tensor->rank, tensor->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    return status == ULP_OK
-               ? ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
-               : status;
+    ULP_TRY(ulp_tensor_describe(out, tensor->type, ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims,
+                                error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    return ulp_tensor_convert(out, tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0, pool, error);
 }

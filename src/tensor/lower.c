@@ -139,15 +139,14 @@ enum ulp_status ulp_tensor_lower(struct ulp_tensor *out, const struct ulp_tensor
     if (rule == ULP_CONSTANTS_IEEE || !find_bounds(in, storage, rule, &bounds) ||
         !any_outside(in, &bounds, magnitudes))
         return ULP_OK;
-    enum ulp_status status = in->element == ULP_ELEMENT_STORED
-                                 ? ulp_tensor_in_memory(out, in, budget, NULL, error)
-                                 : ulp_tensor_copy(out, in, budget, error);
-    for (size_t i = 0; i < in->count && status == ULP_OK; i++)
+    ULP_TRY(in->element == ULP_ELEMENT_STORED ? ulp_tensor_in_memory(out, in, budget, NULL, error)
+                                              : ulp_tensor_copy(out, in, budget, error));
+    for (size_t i = 0; i < in->count; i++)
         if (out->element == ULP_ELEMENT_F64)
             ((double *)out->data)[i] = put_into(&bounds, ((const double *)out->data)[i]);
         else
             ((float *)out->data)[i] = (float)put_into(&bounds, ((const float *)out->data)[i]);
-    return status;
+    return ULP_OK;
 }
 
 /* What lowering does to some elements. */

@@ -105,14 +105,10 @@ enum ulp_status ulp_tensor_perturb(struct ulp_tensor *out, const struct ulp_tens
     if (!ulp_type_is_float(in->type) || in->element == ULP_ELEMENT_WIDE || is_whole(in))
         return ULP_OK;
     const bool is_float = in->type == ULP_TYPE_FLOAT && in->element == ULP_ELEMENT_F32;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[in->type].format, &format, error);
-    if (status == ULP_OK)
-        status = is_float ? ulp_tensor_allocate(out, budget, error)
-                 : in->element == ULP_ELEMENT_STORED
-                     ? ulp_tensor_in_memory(out, in, budget, NULL, error)
-                     : ulp_tensor_copy(out, in, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find(ulp_type_rows[in->type].format, &format, error));
+    ULP_TRY(is_float                            ? ulp_tensor_allocate(out, budget, error)
+            : in->element == ULP_ELEMENT_STORED ? ulp_tensor_in_memory(out, in, budget, NULL, error)
+                                                : ulp_tensor_copy(out, in, budget, error));
     const double most =
         relative_change(precision < format.precision ? precision : format.precision);
     const uint64_t key = seed ^ ulp_hash(name, strlen(name));

@@ -146,8 +146,8 @@ enum ulp_status ulp_tensor_create(struct ulp_tensor *out, enum ulp_type type,
                                   enum ulp_element element, int precision, int rank,
                                   const int64_t *dims, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_describe(out, type, element, precision, rank, dims, error);
-    return status == ULP_OK ? ulp_tensor_allocate(out, NULL, error) : status;
+    ULP_TRY(ulp_tensor_describe(out, type, element, precision, rank, dims, error));
+    return ulp_tensor_allocate(out, NULL, error);
 }
 
 enum ulp_status ulp_tensor_wrap(struct ulp_tensor *out, enum ulp_type type, int rank,
@@ -180,10 +180,10 @@ enum ulp_status ulp_tensor_copy(struct ulp_tensor *out, const struct ulp_tensor 
                                 struct ulp_budget *budget, struct ulp_error *error)
 {
     *out = *in;
-    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK && in->count)
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    if (in->count)
         memcpy(out->data, in->data, in->count * in->element_bytes);
-    return status;
+    return ULP_OK;
 }
 
 void ulp_tensor_free(struct ulp_tensor *tensor)

@@ -1,5 +1,6 @@
 /* Indices, decisions and lists that differ: how many, how near the decision was, and what the
  * figures are with rows put in order. */
+#include "base/error.h"
 #include "analysis/audit/divergence/divergence.h"
 
 #include <math.h>
@@ -231,8 +232,7 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
     if (output->divergence)
         return ULP_OK;
     struct ulp_divergence *out = ulp_arena_take(memory, 1, sizeof *out);
-    if (!out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out, error));
     *out = (struct ulp_divergence){.margin = NAN, .margin_error = NAN};
     output->divergence = out;
     out->reshaped = !ulp_tensor_same_shape(value, truth);
@@ -252,9 +252,9 @@ enum ulp_status ulp_divergence_follow(struct ulp_audit_output *output,
                                       struct ulp_error *error)
 {
     struct ulp_metrics metrics;
-    enum ulp_status status = ulp_metrics_measure_on(value, truth, format, pool, &metrics, error);
-    if (status == ULP_OK && (!output->divergence->followed.given ||
-                             ulp_metrics_worse(&metrics, &output->divergence->followed.metrics)))
+    ULP_TRY(ulp_metrics_measure_on(value, truth, format, pool, &metrics, error));
+    if ((!output->divergence->followed.given ||
+         ulp_metrics_worse(&metrics, &output->divergence->followed.metrics)))
         output->divergence->followed = (struct ulp_followed){true, metrics};
-    return status;
+    return ULP_OK;
 }

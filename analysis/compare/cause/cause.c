@@ -106,7 +106,7 @@ static enum ulp_status keep_nodes(const struct ulp_comparing *comparing, struct 
             ulp_comparing_text(comparing, suspects->nodes[cause->node_count]);
         whole = cause->nodes[cause->node_count];
     }
-    return whole ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(whole, error);
 }
 
 static void list_nodes(const struct ulp_suspects *suspects, struct ulp_text *text)
@@ -158,10 +158,9 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
                       " In being finite, infinite or NaN %zu of its values differ%s from the "
                       "reference's.",
                       value->truth.nonfinite, value->truth.nonfinite == 1 ? "s" : "");
-    enum ulp_status status =
-        ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
-                      inputs ? suspects->inputs[0] : NULL, error);
-    return status == ULP_OK ? keep_nodes(comparing, cause, suspects, error) : status;
+    ULP_TRY(ulp_cause_set(comparing, cause, inputs ? ULP_CAUSE_INPUTS : ULP_CAUSE_NODE, &text,
+                          inputs ? suspects->inputs[0] : NULL, error));
+    return keep_nodes(comparing, cause, suspects, error);
 }
 
 static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t file, size_t tensor,
@@ -170,19 +169,17 @@ static enum ulp_status explain_tensor(struct ulp_comparing *comparing, size_t fi
     const struct ulp_compared_tensor *target = &comparing->out->tensors[tensor];
     const double off = target->values[file].truth.rms / target->range.ref_rms;
     struct ulp_suspects suspects;
-    enum ulp_status status = ulp_suspects_find(comparing, file, tensor, &suspects, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_explain_order(comparing, file, cause, error);
-    if (status == ULP_OK && !cause->text)
-        status = ulp_explain_format(comparing, file, tensor, true, cause, error);
-    if (status == ULP_OK && !cause->text && !(off < PREPROCESSING_MIN))
-        status = guess(comparing, file, tensor, &suspects, cause, error);
-    if (status == ULP_OK && !cause->text)
-        status = ulp_explain_format(comparing, file, tensor, false, cause, error);
-    if (status == ULP_OK && !cause->text)
-        status = blame_nodes(comparing, file, tensor, &suspects, cause, error);
-    return status;
+    ULP_TRY(ulp_suspects_find(comparing, file, tensor, &suspects, error));
+    ULP_TRY(ulp_explain_order(comparing, file, cause, error));
+    if (!cause->text)
+        ULP_TRY(ulp_explain_format(comparing, file, tensor, true, cause, error));
+    if (!cause->text && !(off < PREPROCESSING_MIN))
+        ULP_TRY(guess(comparing, file, tensor, &suspects, cause, error));
+    if (!cause->text)
+        ULP_TRY(ulp_explain_format(comparing, file, tensor, false, cause, error));
+    if (!cause->text)
+        ULP_TRY(blame_nodes(comparing, file, tensor, &suspects, cause, error));
+    return ULP_OK;
 }
 
 static enum ulp_status explain_shape(const struct ulp_comparing *comparing, size_t file,

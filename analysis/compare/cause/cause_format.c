@@ -62,7 +62,7 @@ static enum ulp_status is_likely(const struct ulp_comparing *comparing, size_t f
         *likely = *likely &&
                   ulp_is_stored_in(ulp_recorded(&comparing->work[tensor], file), &format->storage);
     *likely = *likely || format->schedule.qdq_integer;
-    return ratios && before ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(ratios && before, error);
 }
 
 static bool has_inputs(const struct ulp_comparing *comparing, size_t file)
@@ -118,10 +118,10 @@ static enum ulp_status say_format(const struct ulp_comparing *comparing, size_t 
                  : has_inputs(comparing, file) ? ": most likely it was computed in that"
                                                : ": it was computed in that, or on other inputs, "
                                                  "which recorded inputs would tell");
-    enum ulp_status status = ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error);
-    if (status == ULP_OK && !(cause->arithmetic = ulp_comparing_text(comparing, name)))
-        status = ulp_out_of_memory(error);
-    return status;
+    ULP_TRY(ulp_cause_set(comparing, cause, ULP_CAUSE_FORMAT, &text, NULL, error));
+    if (!(cause->arithmetic = ulp_comparing_text(comparing, name)))
+        return ulp_out_of_memory(error);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
@@ -129,8 +129,7 @@ enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t
                                    struct ulp_error *error)
 {
     const struct ulp_compared_file *out = &comparing->out->files[file];
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < out->ranked_count && status == ULP_OK && !cause->text; i++) {
+    for (size_t i = 0; i < out->ranked_count && !cause->text; i++) {
         const struct ulp_ranked *ranked = &out->ranked[i];
         const bool sure = ulp_has_all_bits(ranked) || out->better == (ptrdiff_t)ranked->arithmetic;
         double ratio = ranked->ratio;
@@ -138,9 +137,9 @@ enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t
         if (!ranked->explains || ranked->arithmetic < comparing->asked || (surely && !sure))
             continue;
         if (!sure)
-            status = is_likely(comparing, file, tensor, ranked->arithmetic, &ratio, &likely, error);
-        if (status == ULP_OK && likely)
-            status = say_format(comparing, file, tensor, ranked, ratio, cause, error);
+            ULP_TRY(is_likely(comparing, file, tensor, ranked->arithmetic, &ratio, &likely, error));
+        if (likely)
+            ULP_TRY(say_format(comparing, file, tensor, ranked, ratio, cause, error));
     }
-    return status;
+    return ULP_OK;
 }

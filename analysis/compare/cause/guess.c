@@ -202,14 +202,13 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
     const struct ulp_observer observer = {.context = &guessing->looking,
                                           .node_done = look,
                                           .cancelled = is_done};
-    enum ulp_status status = change_inputs(comparing->inputs, guessing->input, &guessing->picture,
-                                           change, &inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
+                          error));
     guessing->looking.distance = INFINITY;
     guessing->looking.done = false;
     ulp_comparing_begins(comparing);
-    status = ulp_plan_run(guessing->plan, &inputs, &run, &observer, 1, NULL, NULL, error);
+    enum ulp_status status =
+        ulp_plan_run(guessing->plan, &inputs, &run, &observer, 1, NULL, NULL, error);
     ulp_tensor_set_free(&inputs);
     *distance = guessing->looking.distance;
     return status == ULP_ERROR_CANCELLED && guessing->looking.done ? ULP_OK : status;
@@ -222,12 +221,11 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
     const struct ulp_comparing *comparing = guessing->comparing;
     struct ulp_tensor_set inputs;
     struct ulp_comparison again;
-    enum ulp_status status = change_inputs(comparing->inputs, guessing->input, &guessing->picture,
-                                           change, &inputs, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
-                               comparing->asked, &again, error);
+    ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
+                          error));
+    enum ulp_status status =
+        ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
+                          comparing->asked, &again, error);
     if (status == ULP_OK)
         *sure = again.files[0].explained;
     ulp_comparison_free(&again);
@@ -241,9 +239,9 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
 {
     if (closer > CLOSER)
         return ULP_OK;
-    enum ulp_status status = verify(guessing, best, sure, error);
-    if (status != ULP_OK || (!*sure && closer > MUCH_CLOSER))
-        return status;
+    ULP_TRY(verify(guessing, best, sure, error));
+    if ((!*sure && closer > MUCH_CLOSER))
+        return ULP_OK;
     ulp_change_describe(&guessing->picture, best, text);
     return text->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
@@ -274,7 +272,7 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
-    enum ulp_status status = changes ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(changes, error);
     if (status == ULP_OK && !is_constant(guessing.looking.recorded))
         status = ulp_plan_create(comparing->model, comparing->options->arithmetics, 1, &options,
                                  &guessing.plan, error);

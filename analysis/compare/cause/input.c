@@ -80,9 +80,9 @@ static enum ulp_status add_rest(const struct ulp_comparing *comparing, size_t fi
                                 struct ulp_text *text, struct ulp_error *error)
 {
     struct ulp_comparison again;
-    enum ulp_status status = compare_recorded(comparing, file, false, &again, error);
-    if (status != ULP_OK || !again.file_count)
-        return status;
+    ULP_TRY(compare_recorded(comparing, file, false, &again, error));
+    if (!again.file_count)
+        return ULP_OK;
     const ptrdiff_t first = again.files[0].first_unexplained;
     if (first < 0)
         ulp_text_show(text,

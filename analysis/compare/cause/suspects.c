@@ -78,9 +78,9 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
     searching.seen = ulp_arena_take(arena, slots, sizeof *searching.seen);
     searching.suspects = ulp_arena_take(arena, steps, sizeof *searching.suspects);
     searching.queue = ulp_arena_take(arena, slots, sizeof *searching.queue);
-    if (!out->nodes || !out->ops || !out->inputs || !searching.seen || !searching.suspects ||
-        !searching.queue)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->nodes && out->ops && out->inputs && searching.seen &&
+                          searching.suspects && searching.queue,
+                      error));
     search(&searching, node->step);
     collect_steps(&searching);
     return ULP_OK;

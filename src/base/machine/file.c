@@ -46,10 +46,8 @@ enum ulp_status ulp_file_read(const char *path, size_t max_bytes, struct ulp_bud
     *count = 0;
     void *memory = NULL;
     size_t size = 0, done = 0;
-    enum ulp_status status = open_regular(&file, path, max_bytes, &size, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
+    ULP_TRY(open_regular(&file, path, max_bytes, &size, error));
+    enum ulp_status status = ulp_allocate(&memory, size + 1, 1, budget, path, error);
     unsigned char *data = memory;
     while (status == ULP_OK && done < size) {
         ssize_t got = read(file, data + done, size - done);
@@ -80,10 +78,8 @@ enum ulp_status ulp_file_map(const char *path, size_t max_bytes, void **address,
     int file = -1;
     *address = NULL;
     *count = 0;
-    enum ulp_status status = open_regular(&file, path, max_bytes, count, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_descriptor_map(file, path, *count, address, error);
+    ULP_TRY(open_regular(&file, path, max_bytes, count, error));
+    enum ulp_status status = ulp_descriptor_map(file, path, *count, address, error);
     close(file);
     return status;
 }

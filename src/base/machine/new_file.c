@@ -384,9 +384,7 @@ enum ulp_status ulp_file_write(const char *path, const void *bytes, size_t count
                                struct ulp_error *error)
 {
     struct ulp_new_file *file;
-    enum ulp_status status = begin_file(&file, path, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(begin_file(&file, path, error));
     add_bytes(file, bytes, count);
     return close_file(file, true, error);
 }
@@ -398,8 +396,7 @@ enum ulp_status ulp_file_retire(const char *folder, const char *name, struct ulp
     ulp_text_add(&path, "%s/%s", folder, name);
     struct ulp_new_file *file = path.failed ? NULL : make_file(path.data);
     ulp_text_free(&path);
-    if (!file)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(file, error));
     file->retired = true;
     if (!held.holding || lstat(file->path, &info) != 0)
         return end_retired(file, true, error);

@@ -66,10 +66,9 @@ enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes
                                   struct ulp_budget *budget, const char *what,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ulp_allocate(out, count, element_bytes, budget, what, error);
-    if (status == ULP_OK)
-        memset(*out, 0, count * element_bytes);
-    return status;
+    ULP_TRY(ulp_allocate(out, count, element_bytes, budget, what, error));
+    memset(*out, 0, count * element_bytes);
+    return ULP_OK;
 }
 
 void ulp_free(void *pointer)
@@ -94,9 +93,7 @@ enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t ele
     if (count < *capacity)
         return ULP_OK;
     size_t wanted = *capacity ? 2 * *capacity : 16;
-    enum ulp_status status = ulp_allocate(&grown, wanted, element_bytes, budget, what, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&grown, wanted, element_bytes, budget, what, error));
     memcpy(&old, array, sizeof old);
     if (count)
         memcpy(grown, old, count * element_bytes);
@@ -120,8 +117,7 @@ enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budg
                                  struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*out, error));
     (*out)->budget = budget;
     return ULP_OK;
 }

@@ -56,6 +56,11 @@ static inline enum ulp_status ulp_out_of_memory(struct ulp_error *error)
 {
     return ulp_fail_memory(error, "out of memory");
 }
+/* Whether memory that was asked for is there: ULP_TRY(ulp_taken(items, error)). */
+static inline enum ulp_status ulp_taken(bool there, struct ulp_error *error)
+{
+    return there ? ULP_OK : ulp_out_of_memory(error);
+}
 
 /* An arena: many small allocations freed at once. Blocks are zeroed and 16-byte aligned. */
 struct ulp_arena;

@@ -22,8 +22,7 @@ enum ulp_status ulp_scratch_open(int *descriptor, const char *folder, struct ulp
     const size_t size = strlen(folder) + 24;
     char *name = malloc(size);
     *descriptor = -1;
-    if (!name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(name, error));
     snprintf(name, size, "%s/ulpscope-XXXXXX", folder);
     *descriptor = mkostemp(name, O_CLOEXEC);
     const int code = errno;

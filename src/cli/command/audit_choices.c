@@ -59,13 +59,12 @@ static enum ulp_status choose_fusion(struct audit_choices *out, const char *list
     static const char *const words[] = {"none", "pointwise", "reduce"};
     struct ulp_arithmetic *listed, changed;
     size_t count;
-    enum ulp_status status = parse_arithmetics(list, &listed, &count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(parse_arithmetics(list, &listed, &count, error));
     struct audit_choice *choice = &out->items[out->count++];
     *choice = (struct audit_choice){.question = "fusion: which nodes one kernel computes",
                                     .count = 3,
                                     .nodes = true};
+    enum ulp_status status = ULP_OK;
     if (count > 1)
         status = ulp_fail(error, ULP_ERROR_USAGE,
                           "--fuse-compare is of one arithmetic, and %zu are given", count);
@@ -183,8 +182,7 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
     double least = (double)INFINITY;
     enum ulp_status status = ULP_OK;
     struct ulp_verdict *verdicts = calloc(audit->lane_count, sizeof *verdicts);
-    if (!verdicts)
-        return out_of_memory(error);
+    ULP_TRY(taken(verdicts, error));
     *worst = 0;
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
         status = ulp_audit_judge(audit, l, audit->nonfinite_inputs_meant, &verdicts[l], error);

@@ -41,30 +41,24 @@ enum ulp_status open_engine(const char *path, const struct ulp_model *model,
     struct ulp_arithmetic plain;
     const struct ulp_plan_options planning = {.inputs = &samples->items[0].inputs};
     *out = (struct engine_lane){0};
-    enum ulp_status status = ulp_engine_read(path, ulp_model_budget(model), &out->engine, error);
-    if (status == ULP_OK && out->engine.names_only)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "%s: only names are told, no type: build with "
-                          "--profilingVerbosity=detailed and export again",
-                          path);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp32", &plain, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(model, &plain, 1, &planning, &out->plan, error);
-    if (status == ULP_OK)
-        status = ulp_engine_map_make(&out->engine, out->plan, options, &out->built, error);
-    return status == ULP_OK
-               ? ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error)
-               : status;
+    ULP_TRY(ulp_engine_read(path, ulp_model_budget(model), &out->engine, error));
+    if (out->engine.names_only)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: only names are told, no type: build with "
+                        "--profilingVerbosity=detailed and export again",
+                        path);
+    ULP_TRY(ulp_arithmetic_find("fp32", &plain, error));
+    ULP_TRY(ulp_plan_create(model, &plain, 1, &planning, &out->plan, error));
+    ULP_TRY(ulp_engine_map_make(&out->engine, out->plan, options, &out->built, error));
+    return ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
 }
 
 enum ulp_status open_engine_lane(const struct audit_options *options, const struct ulp_model *model,
                                  const struct sample_list *samples, const struct lane_list *lanes,
                                  struct engine_lane *out, struct ulp_error *error)
 {
-    const enum ulp_status status =
-        open_engine(options->engine, model, samples, &options->built, out, error);
-    return status == ULP_OK ? add_lane(lanes, out, error) : status;
+    ULP_TRY(open_engine(options->engine, model, samples, &options->built, out, error));
+    return add_lane(lanes, out, error);
 }
 
 enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
@@ -72,10 +66,8 @@ enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct 
 {
     struct ulp_engine_map_costs costs;
     char *summary = NULL;
-    enum ulp_status status = ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error);
-    if (status != ULP_OK)
-        return status;
-    status =
+    ULP_TRY(ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error));
+    enum ulp_status status =
         ulp_engine_map_costs_text(&lane->built, &costs, COSTS_SHOWN, terminal_width(STDOUT_FILENO),
                                   use_colour(STDOUT_FILENO), &summary, error);
     if (status == ULP_OK)

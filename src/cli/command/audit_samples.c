@@ -39,10 +39,9 @@ static enum ulp_status check_limits(void *context, const struct ulp_plan *plan,
 {
     const struct running *running = context;
     const struct audit_options *options = running->options;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < options->limit_count && status == ULP_OK; i++)
-        status = ulp_limit_check(options->limits[i], running->model, plan, error);
-    return status;
+    for (size_t i = 0; i < options->limit_count; i++)
+        ULP_TRY(ulp_limit_check(options->limits[i], running->model, plan, error));
+    return ULP_OK;
 }
 
 static void begin_run(void *context, size_t sample, size_t run, size_t run_count)
@@ -126,8 +125,7 @@ static enum ulp_status read_pairs(const struct audit_options *options, struct gi
     given->pairs = calloc(options->pair_count + 1, sizeof *given->pairs);
     for (size_t p = 0; p < options->pair_count; p++)
         ulp_text_put(&given->names, options->pairs[p], strlen(options->pairs[p]) + 1);
-    if (!given->pairs || given->names.failed)
-        return out_of_memory(error);
+    ULP_TRY(taken(given->pairs && !given->names.failed, error));
     for (size_t p = 0; p < options->pair_count; p++) {
         char *name = given->names.data + at, *equals = strchr(name, '=');
         at += strlen(name) + 1;
@@ -148,7 +146,7 @@ static enum ulp_status list_inputs(struct running *running, struct given *given,
                                           .context = running,
                                           .open = open_one,
                                           .close = close_one};
-    return given->items ? ULP_OK : out_of_memory(error);
+    return taken(given->items, error);
 }
 
 static enum ulp_status prepare(struct running *running, struct given *given,

@@ -131,8 +131,7 @@ static enum ulp_status read_recordings(const struct compare_options *options, st
     if (status != ULP_OK)
         return status;
     c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
-    if (!c->recordings)
-        return out_of_memory(error);
+    ULP_TRY(taken(c->recordings, error));
     for (size_t r = 0; r < c->read.count; r++)
         if (c->read.items[r].iteration == options->iteration)
             c->recordings[c->recording_count++] = c->read.items[r];
@@ -188,18 +187,17 @@ static enum ulp_status read_recorded_inputs(const struct compare_options *option
 static enum ulp_status take_recorded(const struct compare_options *options, struct comparing *c,
                                      struct ulp_error *error)
 {
-    enum ulp_status status =
-        add_inputs(c->model, options->common.budget, &c->recorded_inputs, &c->inputs, error);
-    for (size_t r = 0; r < c->recording_count && status == ULP_OK; r++)
-        status = add_inputs(c->model, options->common.budget, &c->recordings[r].tensors, &c->inputs,
-                            error);
-    for (size_t i = 0; i < ulp_model_input_count(c->model) && status == ULP_OK; i++)
+    ULP_TRY(add_inputs(c->model, options->common.budget, &c->recorded_inputs, &c->inputs, error));
+    for (size_t r = 0; r < c->recording_count; r++)
+        ULP_TRY(add_inputs(c->model, options->common.budget, &c->recordings[r].tensors, &c->inputs,
+                           error));
+    for (size_t i = 0; i < ulp_model_input_count(c->model); i++)
         if (!ulp_tensor_set_find(&c->inputs, ulp_model_input(c->model, i).name))
-            status = ulp_fail(error, ULP_ERROR_USAGE,
-                              "which inputs did it run on? '%s' is not among the recordings: give "
-                              "--inputs",
-                              ulp_model_input(c->model, i).name);
-    return status;
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "which inputs did it run on? '%s' is not among the recordings: give "
+                            "--inputs",
+                            ulp_model_input(c->model, i).name);
+    return ULP_OK;
 }
 
 static enum ulp_status read_inputs(const struct compare_options *options, struct comparing *c,
@@ -208,10 +206,9 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     struct sample_list samples;
     if (!options->common.input_count)
         return take_recorded(options, c, error);
-    enum ulp_status status = read_samples(c->model, &options->common, false, &samples, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_samples(c->model, &options->common, false, &samples, error));
     const size_t wanted = samples.count > 1 ? options->iteration : 0;
+    enum ulp_status status = ULP_OK;
     if (wanted < samples.count) {
         c->inputs = samples.items[wanted].inputs;
         samples.items[wanted].inputs = (struct ulp_tensor_set){0};

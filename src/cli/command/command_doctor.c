@@ -167,11 +167,8 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
 {
     const struct doctor_options *options = making->options;
     struct ulp_doctor_options wanted = options->doctor;
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
-    if (status == ULP_OK)
-        status = prepare(making, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
+    ULP_TRY(prepare(making, error));
     progress_init(&making->progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&making->progress);
     wanted.engine = options->engine ? &making->engine.lane : NULL;
@@ -184,7 +181,7 @@ static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct
     wanted.thread_count = options->common.threads;
     wanted.progress = &observer;
     wanted.begins = show_step;
-    status =
+    enum ulp_status status =
         ulp_doctor_run(making->model, &wanted, making->list, making->samples.count, out, error);
     progress_clear(&making->progress);
     return status;

@@ -201,17 +201,16 @@ static enum ulp_status compare_engines(struct session *session, struct ulp_error
 static enum ulp_status run_engine(struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
-    enum ulp_status status = open_model(session, error);
-    for (size_t e = 0; e < options->path_count && status == ULP_OK; e++) {
-        status =
-            ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e], error);
-        if (status == ULP_OK)
-            status = ulp_engine_map_make(&session->engines[e], session->plan, &options->built,
-                                         &session->built[e], error);
+    ULP_TRY(open_model(session, error));
+    for (size_t e = 0; e < options->path_count; e++) {
+        ULP_TRY(ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e],
+                                error));
+        ULP_TRY(ulp_engine_map_make(&session->engines[e], session->plan, &options->built,
+                                    &session->built[e], error));
     }
-    if (status == ULP_OK && options->path_count == 2)
+    if (options->path_count == 2)
         return compare_engines(session, error);
-    return status == ULP_OK ? judge_wishes(session, error) : status;
+    return judge_wishes(session, error);
 }
 
 static enum ulp_status print_engine(const struct session *session, struct ulp_error *error)
@@ -220,32 +219,29 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
     const int width = terminal_width(STDOUT_FILENO);
     const bool colour = use_colour(STDOUT_FILENO);
     char *summary;
-    enum ulp_status status =
-        options->path_count == 2
-            ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour,
-                                          &summary, error)
-            : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
-                                  colour, &summary, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(options->path_count == 2
+                ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour,
+                                              &summary, error)
+                : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
+                                      colour, &summary, error));
     fputs(summary, stdout);
     free(summary);
     const size_t last = options->path_count - 1;
     const struct ulp_engine_map_changes *changes = last ? &session->changes : NULL;
     if (options->out)
-        status = ulp_engine_map_write(&session->built[last], &session->wishes, changes,
-                                      options->out, error);
-    if (status == ULP_OK && options->out)
+        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, options->out,
+                                     error));
+    if (options->out)
         say(stdout, "report: %s/engine.json\n", options->out);
-    if (status == ULP_OK && json_file())
-        status = ulp_engine_map_write_json(&session->built[last], &session->wishes, changes,
-                                           json_file(), error);
-    if (status == ULP_OK && options->html)
-        status = ulp_engine_map_html(&session->built[last], &session->wishes, changes,
-                                     options->html, error);
-    if (status == ULP_OK && options->html)
+    if (json_file())
+        ULP_TRY(ulp_engine_map_write_json(&session->built[last], &session->wishes, changes,
+                                          json_file(), error));
+    if (options->html)
+        ULP_TRY(ulp_engine_map_html(&session->built[last], &session->wishes, changes, options->html,
+                                    error));
+    if (options->html)
         say(stdout, "page: %s\n", options->html);
-    return status;
+    return ULP_OK;
 }
 
 static void close_session(struct session *session)

@@ -165,9 +165,7 @@ static enum ulp_status read_product(struct product_list *list, char **words, siz
     const struct ulp_tensor **const parts[] = {&out->a, &out->b, &out->c};
     const char *key;
     *used = 1;
-    enum ulp_status status = read_word(list, words[0], &key, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_word(list, words[0], &key, error));
     const struct ulp_tensor_set *set = &list->files.items[list->files.count - 1].tensors;
     if (!key && find_letter(set, 'a') && find_letter(set, 'b') && find_letter(set, 'c')) {
         for (int i = 0; i < 3; i++)
@@ -179,31 +177,28 @@ static enum ulp_status read_product(struct product_list *list, char **words, siz
                         "%s: expected three files A B C, or an .npz with arrays a, b and c",
                         words[0]);
     *used = 3;
-    for (size_t i = 0; i < 3 && status == ULP_OK; i++) {
+    for (size_t i = 0; i < 3; i++) {
         if (i)
-            status = read_word(list, words[i], &key, error);
-        if (status == ULP_OK)
-            status = find_array(&list->files.items[list->files.count - 1].tensors, words[i], key,
-                                (char)('a' + i), parts[i], error);
+            ULP_TRY(read_word(list, words[i], &key, error));
+        ULP_TRY(find_array(&list->files.items[list->files.count - 1].tensors, words[i], key,
+                           (char)('a' + i), parts[i], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status read_products(const struct fit_options *options, struct product_list *list,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     list->items = calloc(options->word_count, sizeof *list->items);
-    if (!list->items)
-        return out_of_memory(error);
-    for (size_t w = 0, used; w < options->word_count && status == ULP_OK; w += used) {
+    ULP_TRY(taken(list->items, error));
+    for (size_t w = 0, used; w < options->word_count; w += used) {
         struct ulp_fit_product *product = &list->items[list->count++];
         product->transposed_a = options->transposed_a;
         product->transposed_b = options->transposed_b;
-        status =
-            read_product(list, options->words + w, options->word_count - w, &used, product, error);
+        ULP_TRY(
+            read_product(list, options->words + w, options->word_count - w, &used, product, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static void free_products(struct product_list *list)

@@ -151,13 +151,9 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
     const struct fix_options *options = making->options;
     const struct common_options *common = &options->common;
     struct ulp_fix_options wanted = options->fix;
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted.reference, error);
-    if (status == ULP_OK)
-        status = open_search(common, NULL, &making->model, error);
-    if (status == ULP_OK)
-        status = read_search_samples(making->model, common, NULL, 0, &making->samples, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
+    ULP_TRY(open_search(common, NULL, &making->model, error));
+    ULP_TRY(read_search_samples(making->model, common, NULL, 0, &making->samples, error));
     progress_init(&making->progress, common->quiet, making->samples.given.count);
     const struct ulp_observer observer = progress_observer(&making->progress);
     wanted.tolerances = (const char *const *)options->tolerances.items;
@@ -173,8 +169,8 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
     wanted.progress = &observer;
     wanted.plans = announce_plan;
     wanted.plans_context = making;
-    status = ulp_fix_run(making->model, &wanted, making->samples.searched,
-                         making->samples.given.count, out, error);
+    enum ulp_status status = ulp_fix_run(making->model, &wanted, making->samples.searched,
+                                         making->samples.given.count, out, error);
     progress_clear(&making->progress);
     return status;
 }

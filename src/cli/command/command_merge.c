@@ -79,13 +79,12 @@ static enum ulp_status read_arguments(const char *folder, int *argc, char ***arg
 {
     unsigned char *bytes = NULL;
     size_t count = 0, words = 0;
-    enum ulp_status status = ulp_checkpoint_note(folder, &bytes, &count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_checkpoint_note(folder, &bytes, &count, error));
     for (size_t i = 0; i < count; i++)
         words += bytes[i] == 0;
     *text = (char *)bytes;
     *argv = calloc(words + 1, sizeof **argv);
+    enum ulp_status status = ULP_OK;
     if (!*argv || !count || bytes[count - 1]) {
         status = *argv
                      ? ulp_fail(error, ULP_ERROR_INPUT, "%s/audit.part: holds no arguments", folder)

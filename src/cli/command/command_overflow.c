@@ -137,11 +137,10 @@ static enum ulp_status tell_both(void *context, const struct ulp_event *event,
                                  struct ulp_error *error)
 {
     const struct making *making = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < 2 && status == ULP_OK; o++)
+    for (size_t o = 0; o < 2; o++)
         if (making->observers[o].node_done)
-            status = making->observers[o].node_done(making->observers[o].context, event, error);
-    return status;
+            ULP_TRY(making->observers[o].node_done(making->observers[o].context, event, error));
+    return ULP_OK;
 }
 
 /* A plan of the sample's shapes, and the meter made for it. */
@@ -167,10 +166,9 @@ static enum ulp_status prepare(struct making *making, const struct sample *sampl
 static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
 {
     struct making *making = context;
-    const enum ulp_status status = prepare(making, sample, error);
-    return status == ULP_OK ? ulp_overflow_meter_scan(making->meter, sample->name, &sample->inputs,
-                                                      &making->observer, error)
-                            : status;
+    ULP_TRY(prepare(making, sample, error));
+    return ulp_overflow_meter_scan(making->meter, sample->name, &sample->inputs, &making->observer,
+                                   error);
 }
 
 static bool is_wanted(const struct making *making, const struct sample *sample)
@@ -187,10 +185,9 @@ static enum ulp_status try_sample(void *context, const struct sample *sample,
     struct ulp_plan *plan;
     if (!is_wanted(making, sample))
         return ULP_OK;
-    const enum ulp_status status = ulp_plans_choose(&making->plans, &sample->inputs, &plan, error);
-    return status == ULP_OK ? ulp_overflow_remedies(making->forecast, plan, making->lane,
-                                                    &sample->inputs, &run, NULL, error)
-                            : status;
+    ULP_TRY(ulp_plans_choose(&making->plans, &sample->inputs, &plan, error));
+    return ulp_overflow_remedies(making->forecast, plan, making->lane, &sample->inputs, &run, NULL,
+                                 error);
 }
 
 /* Of arithmetics in which an overflow does harm, on the sample of the first that does. */

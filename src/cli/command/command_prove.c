@@ -85,8 +85,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
     const struct common_options *common = &options->common;
     const size_t count = common->input_count ? samples->count : 0; /* random ones say nothing */
     struct ulp_tensor_set *sets = calloc(count + 1, sizeof *sets);
-    if (!sets)
-        return out_of_memory(error);
+    ULP_TRY(taken(sets, error));
     for (size_t s = 0; s < count; s++)
         sets[s] = samples->items[s].inputs;
     const struct ulp_prove_box box = {.ranges = common->ranges,

@@ -137,8 +137,7 @@ static enum ulp_status calibrate(const struct scales_options *options,
     calibration.thread_count = wanted->thread_count;
     calibration.progress = wanted->progress;
     struct ulp_sample *list = list_samples(samples);
-    if (!list)
-        return out_of_memory(error);
+    ULP_TRY(taken(list, error));
     char *missed = NULL;
     const enum ulp_status status = ulp_calibrate(model, list, samples->count, &calibration,
                                                  options->calibrate, &missed, error);

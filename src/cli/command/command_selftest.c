@@ -95,12 +95,10 @@ static enum ulp_status multiply(const char *arithmetic, enum ulp_type type, void
     const int64_t left[] = {SIDE, DEPTH}, right[] = {DEPTH, SIDE};
     struct ulp_arithmetic found;
     struct ulp_tensor first, second;
-    enum ulp_status status = ulp_arithmetic_find(arithmetic, &found, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_wrap(&first, type, 2, left, a, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_wrap(&second, type, 2, right, b, error);
-    return status == ULP_OK ? ulp_array_matmul(out, &found, &first, &second, 0, error) : status;
+    ULP_TRY(ulp_arithmetic_find(arithmetic, &found, error));
+    ULP_TRY(ulp_tensor_wrap(&first, type, 2, left, a, error));
+    ULP_TRY(ulp_tensor_wrap(&second, type, 2, right, b, error));
+    return ulp_array_matmul(out, &found, &first, &second, 0, error);
 }
 
 /* FP32 is a chain of fused multiply-adds in increasing k: the processor's own. */
@@ -194,10 +192,9 @@ static enum ulp_status check_unit(struct selftest *self, const char *recorded, c
 
 static enum ulp_status check_units(struct selftest *self, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t u = 0; u < sizeof recorded_units / sizeof *recorded_units && status == ULP_OK; u++)
-        status = check_unit(self, recorded_units[u].recorded, recorded_units[u].unit, error);
-    return status;
+    for (size_t u = 0; u < sizeof recorded_units / sizeof *recorded_units; u++)
+        ULP_TRY(check_unit(self, recorded_units[u].recorded, recorded_units[u].unit, error));
+    return ULP_OK;
 }
 
 /* ---- a model: beside what its training's framework recorded, in FP32 ---- */

@@ -217,12 +217,9 @@ static enum ulp_status open_work(const struct study_options *options, struct wor
     work->studies = calloc(shapes, sizeof *work->studies);
     work->sizes = calloc(shapes, sizeof *work->sizes);
     work->shapes = calloc(shapes, sizeof *work->shapes);
-    if (!work->studies || !work->sizes || !work->shapes)
-        return out_of_memory(error);
-    const enum ulp_status status = claim_files(options, error);
-    return status == ULP_OK
-               ? load_model(options->common.model, options->common.budget, &work->model, error)
-               : status;
+    ULP_TRY(taken(work->studies && work->sizes && work->shapes, error));
+    ULP_TRY(claim_files(options, error));
+    return load_model(options->common.model, options->common.budget, &work->model, error);
 }
 
 static void close_shape(struct working *work)
@@ -236,14 +233,10 @@ static void close_shape(struct working *work)
 static enum ulp_status open_shape(const struct study_options *options, struct working *work,
                                   size_t n, struct ulp_error *error)
 {
-    enum ulp_status status = set_shapes(work->model, &options->common, n, &work->shapes[n], error);
-    if (status == ULP_OK)
-        status = read_samples(work->model, &options->common, true, &work->samples, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(set_shapes(work->model, &options->common, n, &work->shapes[n], error));
+    ULP_TRY(read_samples(work->model, &options->common, true, &work->samples, error));
     work->inputs = list_samples(&work->samples);
-    if (!work->inputs)
-        return out_of_memory(error);
+    ULP_TRY(taken(work->inputs, error));
     for (size_t i = 0; i < work->inputs[0].inputs->count; i++)
         work->sizes[n] += (double)work->inputs[0].inputs->items[i].tensor.count;
     return ULP_OK;
@@ -270,13 +263,9 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
                                        .checkpoint = options->checkpoint,
                                        .thread_count = options->common.threads,
                                        .begins = show_run};
-    enum ulp_status status =
-        ulp_arithmetic_find(options->reference ? options->reference : "mpfr:128", &wanted.reference,
-                            error);
-    if (status == ULP_OK)
-        status = open_shape(options, work, n, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : "mpfr:128",
+                                &wanted.reference, error));
+    ULP_TRY(open_shape(options, work, n, error));
     if (!options->common.quiet)
         note_choices(work->model, &work->samples);
     if (options->checkpoint)
@@ -285,8 +274,8 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;
-    status = ulp_study_run(work->model, work->inputs, work->samples.count, &wanted,
-                           &work->studies[n], error);
+    enum ulp_status status = ulp_study_run(work->model, work->inputs, work->samples.count, &wanted,
+                                           &work->studies[n], error);
     progress_clear(&progress);
     work->count += status == ULP_OK;
     return status;
@@ -301,25 +290,21 @@ static enum ulp_status study_rows(const struct study_options *options, struct wo
     struct ulp_arithmetic arithmetic;
     size_t rows[ULP_STUDY_ROWS_MAX], count;
     char *text = NULL;
-    enum ulp_status status = ulp_study_rows_read(options->rows, rows, &count, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->sweep_count ? options->sweeps[0] : "fp16@h100",
-                                     &arithmetic, error);
-    if (status == ULP_OK && arithmetic.schedule.split_k)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%s: --rows says how k is cut; leave out split-k=", arithmetic.name);
-    if (status == ULP_OK)
-        status = open_work(options, work, error);
-    if (status == ULP_OK)
-        status = open_shape(options, work, 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_study_rows_read(options->rows, rows, &count, error));
+    ULP_TRY(ulp_arithmetic_find(options->sweep_count ? options->sweeps[0] : "fp16@h100",
+                                &arithmetic, error));
+    if (arithmetic.schedule.split_k)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: --rows says how k is cut; leave out split-k=", arithmetic.name);
+    ULP_TRY(open_work(options, work, error));
+    ULP_TRY(open_shape(options, work, 0, error));
     if (!options->common.quiet)
         note_choices(work->model, &work->samples);
     progress_init(&progress, options->common.quiet, 2 * work->samples.count);
     const struct ulp_observer observer = progress_observer(&progress);
-    status = ulp_study_rows_run(work->model, work->inputs, work->samples.count, &arithmetic, rows,
-                                count, options->common.threads, &observer, &study, error);
+    enum ulp_status status =
+        ulp_study_rows_run(work->model, work->inputs, work->samples.count, &arithmetic, rows, count,
+                           options->common.threads, &observer, &study, error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_study_rows_text(&study, terminal_width(STDOUT_FILENO),

@@ -210,27 +210,25 @@ static enum ulp_status walk(struct session *session, const char *path, int depth
 static enum ulp_status run_folders(struct session *session, struct ulp_error *error)
 {
     const struct options *options = session->options;
-    enum ulp_status status = ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp32",
-                                                 &session->arithmetic, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(options->arithmetic ? options->arithmetic : "fp32",
+                                &session->arithmetic, error));
     session->tolerance =
         options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
     say(stdout, "%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
         session->tolerance.relative, session->tolerance.absolute);
-    for (int i = 0; i < options->folder_count && status == ULP_OK; i++) {
+    for (int i = 0; i < options->folder_count; i++) {
         char path[PATH_MAX];
-        status = realpath(options->folders[i], path)
-                     ? walk(session, path, 0, error)
-                     : ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s",
-                                options->folders[i], strerror(errno));
+        ULP_TRY(realpath(options->folders[i], path)
+                    ? walk(session, path, 0, error)
+                    : ulp_fail(error, ULP_ERROR_INPUT, "cannot read the folder %s: %s",
+                               options->folders[i], strerror(errno)));
     }
-    if (status == ULP_OK && session->tally_count == 0)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          "no case%s%s in %s: expected folders with model.onnx and test_data_set_0",
-                          options->only ? " named " : "", options->only ? options->only : "",
-                          options->folders[0]);
-    return status;
+    if (session->tally_count == 0)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "no case%s%s in %s: expected folders with model.onnx and test_data_set_0",
+                        options->only ? " named " : "", options->only ? options->only : "",
+                        options->folders[0]);
+    return ULP_OK;
 }
 
 int command_conformance(int argc, char **argv)

@@ -47,8 +47,7 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
     if (!rules->count)
         return ULP_OK;
     lanes->joined = malloc((plan->count + rules->count) * sizeof *lanes->joined);
-    if (!lanes->joined)
-        return out_of_memory(error);
+    ULP_TRY(taken(lanes->joined, error));
     memcpy(lanes->joined, plan->items, plan->count * sizeof *plan->items);
     memcpy(lanes->joined + plan->count, rules->items, rules->count * sizeof *rules->items);
     ulp_text_add(&name, "%s", plan->name);
@@ -58,15 +57,14 @@ static enum ulp_status join_keeps(struct lane_list *lanes, const struct ulp_keep
     lanes->joined_name = name.failed ? NULL : strdup(name.data);
     ulp_text_free(&name);
     *out = (struct ulp_keeps){plan->count + rules->count, lanes->joined, lanes->joined_name};
-    return lanes->joined_name ? ULP_OK : out_of_memory(error);
+    return taken(lanes->joined_name, error);
 }
 
 static enum ulp_status read_rules(const struct keep_options *keep, struct lane_list *lanes,
                                   struct ulp_error *error)
 {
     struct ulp_keep *items = calloc(keep->rule_count + 1, sizeof *items);
-    if (!items)
-        return out_of_memory(error);
+    ULP_TRY(taken(items, error));
     lanes->rules.items = lanes->rule_items = items;
     enum ulp_status status = ULP_OK;
     for (size_t r = 0; r < keep->rule_count && status == ULP_OK; r++) {
@@ -111,7 +109,7 @@ static enum ulp_status take_word(const char *word, size_t length, struct named_f
             char *name = strndup(value, rest);
             out->names[kind][out->count[kind]++] = name;
             ulp_text_add(plain, "%s%s", kinds[kind].key, kinds[kind].word);
-            return name ? ULP_OK : out_of_memory(error);
+            return taken(name, error);
         }
         if (rest == strlen(kinds[kind].word) && strncmp(value, kinds[kind].word, rest) == 0)
             return ulp_fail(error, ULP_ERROR_USAGE, "%s%s: %s", kinds[kind].key, kinds[kind].word,
@@ -189,8 +187,9 @@ static enum ulp_status fill_lanes(const struct ulp_arithmetic *listed, size_t co
     lanes->groups = calloc(lanes->count, sizeof *lanes->groups);
     lanes->files = calloc(lanes->count, sizeof *lanes->files);
     lanes->ranges = calloc(lanes->count, sizeof *lanes->ranges);
-    if (!lanes->arithmetics || !lanes->keeps || !lanes->groups || !lanes->files || !lanes->ranges)
-        return out_of_memory(error);
+    ULP_TRY(
+        taken(lanes->arithmetics && lanes->keeps && lanes->groups && lanes->files && lanes->ranges,
+              error));
     for (size_t l = 0; l < count; l++) {
         lanes->arithmetics[1 + l] = listed[l];
         lanes->keeps[1 + l] = lanes->rules;
@@ -282,8 +281,7 @@ enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes,
                               .keeps = calloc(count + 1, sizeof *out->keeps),
                               .groups = calloc(count + 1, sizeof *out->groups),
                               .names = calloc(count + 1, sizeof *out->names)};
-    if (!out->arithmetics || !out->keeps || !out->groups || !out->names)
-        return out_of_memory(error);
+    ULP_TRY(taken(out->arithmetics && out->keeps && out->groups && out->names, error));
     for (size_t i = 0; i < count; i++) {
         out->arithmetics[i] = lanes->arithmetics[indexes[i]];
         out->keeps[i] = lanes->keeps[indexes[i]];

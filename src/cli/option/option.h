@@ -14,6 +14,10 @@ static inline enum ulp_status out_of_memory(struct ulp_error *error)
 {
     return ulp_fail(error, ULP_ERROR_MEMORY, "out of memory");
 }
+static inline enum ulp_status taken(bool there, struct ulp_error *error)
+{
+    return there ? ULP_OK : out_of_memory(error);
+}
 
 /* --shape NAME=1x77. */
 struct input_shape {

@@ -118,8 +118,8 @@ static enum ulp_status read_one(const struct ulp_model *model, const char *path,
     struct ulp_tensor_set inputs;
     if (ulp_text_ends(path, ".json"))
         return read_json(path, ulp_model_budget(model), list, error);
-    enum ulp_status status = read_inputs(model, path, &inputs, error);
-    return status == ULP_OK ? add_sample(list, path, path, &inputs, error) : status;
+    ULP_TRY(read_inputs(model, path, &inputs, error));
+    return add_sample(list, path, path, &inputs, error);
 }
 
 static int is_sample(const struct dirent *entry)
@@ -243,13 +243,12 @@ static enum ulp_status read_path(void *context, const char *path, struct ulp_err
     const size_t before = reading->list->count;
     if (before && reading->extent == READ_NAMES && !ulp_text_ends(path, ".json")) {
         struct ulp_tensor_set none = {0};
-        const enum ulp_status status = add_sample(reading->list, path, path, &none, error);
-        if (status == ULP_OK)
-            reading->list->items[before].loaded = false;
-        return status;
+        ULP_TRY(add_sample(reading->list, path, path, &none, error));
+        reading->list->items[before].loaded = false;
+        return ULP_OK;
     }
-    const enum ulp_status status = read_one(reading->model, path, reading->list, error);
-    return status == ULP_OK ? check_added(reading, before, error) : status;
+    ULP_TRY(read_one(reading->model, path, reading->list, error));
+    return check_added(reading, before, error);
 }
 
 static enum ulp_status stream_path(void *context, const char *path, struct ulp_error *error)
@@ -333,9 +332,7 @@ static enum ulp_status make_random(const struct ulp_model *model,
                                               .range_count = options->range_count};
     struct ulp_tensor_set inputs;
     double low = 0, high = 1;
-    enum ulp_status status = ulp_model_random_inputs(model, &random, &inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_model_random_inputs(model, &random, &inputs, error));
     list->random = true;
     for (size_t r = 0; r < options->range_count; r++)
         if (!options->ranges[r].name) {
@@ -347,6 +344,7 @@ static enum ulp_status make_random(const struct ulp_model *model,
                  (unsigned long long)options->seed);
     add_chosen_ranges(&name, model, &random);
     add_chosen_dims(&name, model, &inputs);
+    enum ulp_status status = ULP_OK;
     if (!name.failed)
         status = add_sample(list, name.data, NULL, &inputs, error);
     else {

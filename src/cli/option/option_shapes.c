@@ -104,11 +104,9 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 {
     struct shape_result *items =
         realloc(results->items, (results->count + audit->lane_count) * sizeof *items);
-    enum ulp_status status = ULP_OK;
-    if (!items)
-        return out_of_memory(error);
+    ULP_TRY(taken(items, error));
     results->items = items;
-    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < audit->lane_count; l++) {
         const struct ulp_audit_output *worst = ulp_audit_worst(&audit->lanes[l].outputs);
         struct shape_result result = {.shape = strdup(shape),
                                       .lane = strdup(audit->lanes[l].name),
@@ -117,10 +115,9 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                       .sqnr_db = worst ? worst->entire.sqnr_db : NAN,
                                       .nonfinite = worst ? worst->entire.nonfinite : 0};
         items[results->count++] = result;
-        if (!result.shape || !result.lane || !result.output)
-            status = out_of_memory(error);
+        ULP_TRY(taken(result.shape && result.lane && result.output, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool is_worse(const struct shape_result *a, const struct shape_result *b)

@@ -84,8 +84,7 @@ static enum ulp_status add_file(struct files *files, const char *what, const cha
                                 struct ulp_error *error)
 {
     struct file *grown = realloc(files->items, (files->count + 1) * sizeof *grown);
-    if (!grown)
-        return out_of_memory(error);
+    ULP_TRY(taken(grown, error));
     files->items = grown;
     struct file *file = &grown[files->count++];
     *file = (struct file){.what = strdup(what), .path = strdup(path), .real = resolve(path)};
@@ -192,10 +191,9 @@ static enum ulp_status add_folder(const char *what, const char *folder, int dept
 
 static enum ulp_status add_read(void *context, const char *path, struct ulp_error *error)
 {
-    const enum ulp_status status = add_file(&reads, context, path, error);
-    return status == ULP_OK && is_folder(&reads.items[reads.count - 1])
-               ? add_folder(context, path, FOLDERS_DEEP, error)
-               : status;
+    ULP_TRY(add_file(&reads, context, path, error));
+    return is_folder(&reads.items[reads.count - 1]) ? add_folder(context, path, FOLDERS_DEEP, error)
+                                                    : ULP_OK;
 }
 
 /* An option takes lists of samples, a word does not. A pipe is read once, and no output is it. */
@@ -204,11 +202,11 @@ static enum ulp_status add_reads(const struct argp_option *row, char *what, cons
 {
     struct stat info;
     struct ulp_error ignored; /* the command says it */
-    enum ulp_status status = add_read(what, path, error);
-    if (status == ULP_OK && row->name && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
+    ULP_TRY(add_read(what, path, error));
+    if (row->name && ulp_text_ends(path, ".txt") && stat(path, &info) == 0 &&
         S_ISREG(info.st_mode) && visit_list(path, add_read, what, &ignored) == ULP_ERROR_MEMORY)
-        status = out_of_memory(error);
-    return status;
+        return out_of_memory(error);
+    return ULP_OK;
 }
 
 /* "fp16,fuse=groups.json": each file behind '='. */
@@ -389,8 +387,8 @@ static enum ulp_status check_output(size_t o, struct ulp_error *error)
 
 enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error)
 {
-    const enum ulp_status status = add_file(&outputs, what, path, error);
-    return status == ULP_OK ? check_output(outputs.count - 1, error) : status;
+    ULP_TRY(add_file(&outputs, what, path, error));
+    return check_output(outputs.count - 1, error);
 }
 
 enum ulp_status claim_report(const char *what, const char *folder, const char *command,

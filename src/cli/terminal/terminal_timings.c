@@ -1,6 +1,7 @@
 /* --timings. */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/command.h"
 
 enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error)
@@ -9,10 +10,8 @@ enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_e
     char *text;
     if (!timer)
         return ULP_OK;
-    enum ulp_status status = ulp_timings_read(timer, &timings, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_timings_text(&timings, runs, &text, error);
+    ULP_TRY(ulp_timings_read(timer, &timings, error));
+    enum ulp_status status = ulp_timings_text(&timings, runs, &text, error);
     if (status == ULP_OK) {
         fputs(text, stderr);
         free(text);

@@ -34,12 +34,8 @@ static enum ulp_status read_tensor(struct ulp_engine_reading *reading, const jso
 {
     const json_t *both = json_object_get(tensor, "Format/Datatype"),
                  *type = json_object_get(tensor, "Datatype");
-    enum ulp_status status =
-        copy_string(reading, json_object_get(tensor, "Name"), &out->name, error);
-    if (status == ULP_OK)
-        status = copy_string(reading, both ? both : type, &out->format, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(copy_string(reading, json_object_get(tensor, "Name"), &out->name, error));
+    ULP_TRY(copy_string(reading, both ? both : type, &out->format, error));
     out->type = ulp_engine_type(out->format);
     reading->dynamic |= strncmp(out->format, "N/A", 3) == 0;
     read_dims(json_object_get(tensor, "Dimensions"), out);
@@ -53,7 +49,7 @@ static enum ulp_status read_tensors(struct ulp_engine_reading *reading, const js
 {
     const size_t before = json_array_size(first), all = before + json_array_size(second);
     struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, all + 1, sizeof *tensors);
-    enum ulp_status status = tensors ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(tensors, error);
     for (size_t t = 0; t < all && status == ULP_OK; t++)
         status =
             read_tensor(reading,
@@ -93,18 +89,13 @@ static enum ulp_status read_object(struct ulp_engine_reading *reading, const jso
                  {"Metadata", "Metadata", &out->metadata},
                  {"Origin", "Origin", &out->origin},
                  {"Activation", "ConvActivation", &out->activation}};
-    enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < sizeof texts / sizeof *texts && status == ULP_OK; t++)
-        status =
-            copy_string(reading, field(object, texts[t].name, texts[t].fused), texts[t].to, error);
-    if (status == ULP_OK)
-        status = read_tensors(reading, json_object_get(object, "Inputs"), constants, &out->inputs,
-                              &out->input_count, error);
-    if (status == ULP_OK)
-        status = read_tensors(reading, json_object_get(object, "Outputs"), NULL, &out->outputs,
-                              &out->output_count, error);
-    if (status != ULP_OK)
-        return status;
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+        ULP_TRY(
+            copy_string(reading, field(object, texts[t].name, texts[t].fused), texts[t].to, error));
+    ULP_TRY(read_tensors(reading, json_object_get(object, "Inputs"), constants, &out->inputs,
+                         &out->input_count, error));
+    ULP_TRY(read_tensors(reading, json_object_get(object, "Outputs"), NULL, &out->outputs,
+                         &out->output_count, error));
     out->weights = read_type(field(object, "Weights", "ConvWeights"));
     out->bias = read_type(field(object, "Bias", "ConvBias"));
     if (out->weights == ULP_TYPE_UNDEFINED)
@@ -117,30 +108,28 @@ static enum ulp_status read_layer(struct ulp_engine_reading *reading, const json
 {
     struct ulp_engine_layer out = {
         .name = "", .kind = "", .kernel = "", .metadata = "", .origin = "", .activation = ""};
-    enum ulp_status status = ULP_OK;
     if (json_is_string(layer))
-        status = copy_string(reading, layer, &out.name, error);
+        ULP_TRY(copy_string(reading, layer, &out.name, error));
     else if (json_is_object(layer) && json_is_string(json_object_get(layer, "Name")))
-        status = read_object(reading, layer, &out, error);
+        ULP_TRY(read_object(reading, layer, &out, error));
     else
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "layer %zu is neither a name nor an object with a \"Name\"",
                         reading->engine->layer_count);
-    return status == ULP_OK ? ulp_engine_add_layer(reading, &out, error) : status;
+    return ulp_engine_add_layer(reading, &out, error);
 }
 
 static enum ulp_status read_bindings(struct ulp_engine_reading *reading, const json_t *bindings,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < json_array_size(bindings) && status == ULP_OK; b++) {
+    for (size_t b = 0; b < json_array_size(bindings); b++) {
         const json_t *binding = json_array_get(bindings, b);
         const json_t *name = json_is_object(binding) ? json_object_get(binding, "Name") : binding;
         if (json_is_string(name))
-            status = ulp_engine_add_binding(reading, json_string_value(name),
-                                            json_string_length(name), error);
+            ULP_TRY(ulp_engine_add_binding(reading, json_string_value(name),
+                                           json_string_length(name), error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The list of layers; NULL: it is no description. */
@@ -157,7 +146,6 @@ static enum ulp_status read_document(struct ulp_engine_reading *reading, const j
                                      bool *found, struct ulp_error *error)
 {
     const json_t *layers = find_layers(root);
-    enum ulp_status status = ULP_OK;
     if (!layers && (json_is_string(root) || json_is_string(json_object_get(root, "Name")))) {
         *found = true;
         return read_layer(reading, root, error);
@@ -166,10 +154,9 @@ static enum ulp_status read_document(struct ulp_engine_reading *reading, const j
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "is no layer information: expected an object with \"Layers\"");
     *found = true;
-    for (size_t l = 0; l < json_array_size(layers) && status == ULP_OK; l++)
-        status = read_layer(reading, json_array_get(layers, l), error);
-    return status == ULP_OK ? read_bindings(reading, json_object_get(root, "Bindings"), error)
-                            : status;
+    for (size_t l = 0; l < json_array_size(layers); l++)
+        ULP_TRY(read_layer(reading, json_array_get(layers, l), error));
+    return read_bindings(reading, json_object_get(root, "Bindings"), error);
 }
 
 enum ulp_status ulp_engine_read_json(struct ulp_engine_reading *reading, const char *text,

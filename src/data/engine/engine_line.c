@@ -101,7 +101,7 @@ static enum ulp_status keep_tensors(struct ulp_engine_reading *reading,
         kept[t] = tensors[t];
     *out = kept;
     *out_count = count;
-    return kept ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(kept, error);
 }
 
 /* ---- "Name: X, LayerType: Y, ..." ---- */
@@ -195,9 +195,7 @@ static enum ulp_status read_record(struct ulp_engine_reading *reading, struct sp
     type = weights.at < weights.end ? field(weights, "Type\": ", after_type) : weights;
     const char *text = "";
     if (type.at < type.end)
-        status = copy(reading, type, &text, error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(copy(reading, type, &text, error));
     out.weights = ulp_engine_type(text);
     if (out.weights == ULP_TYPE_UNDEFINED)
         out.weights = ulp_engine_weights(&out, constants);
@@ -219,11 +217,8 @@ static enum ulp_status read_typed(struct ulp_engine_reading *reading, struct spa
         type.end = bracket;
     while (dims.end > dims.at && (dims.end[-1] == ')' || dims.end[-1] == ']'))
         dims.end--;
-    enum ulp_status status = copy(reading, name, &out->name, error);
-    if (status == ULP_OK)
-        status = copy(reading, type, &out->format, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(copy(reading, name, &out->name, error));
+    ULP_TRY(copy(reading, type, &out->format, error));
     out->type = ulp_engine_type(out->format);
     out->rank = -1;
     if (bracket)
@@ -263,9 +258,9 @@ static enum ulp_status read_tactic(struct ulp_engine_reading *reading, struct sp
                                    const struct ulp_names *tactics, const char *const *kernels,
                                    const char **out, struct ulp_error *error)
 {
-    enum ulp_status status = copy(reading, tactic, out, error);
-    if (status != ULP_OK || !begins(tactic, "0x"))
-        return status;
+    ULP_TRY(copy(reading, tactic, out, error));
+    if (!begins(tactic, "0x"))
+        return ULP_OK;
     const int known = ulp_names_find(tactics, *out);
     *out = known >= 0 ? kernels[known] : "";
     return ULP_OK;

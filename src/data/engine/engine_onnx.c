@@ -67,7 +67,7 @@ static enum ulp_status list_values(struct ulp_engine_reading *reading, const str
                                    struct ulp_error *error)
 {
     struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, count + 1, sizeof *tensors);
-    enum ulp_status status = tensors ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(tensors, error);
     size_t kept = 0;
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         if (values[i] < 0 || (computed && types->graph->values[values[i]].initializer))
@@ -117,13 +117,11 @@ enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const c
     struct ulp_budget *budget = ulp_arena_budget(reading->arena);
     struct ulp_model *model = NULL;
     void *memory = NULL;
-    enum ulp_status status = ulp_model_load(path, budget, &model, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_model_load(path, budget, &model, error));
     struct typed types = {.graph = model->graph};
     reading->engine->form = ULP_ENGINE_ONNX;
-    status = ulp_allocate(&memory, types.graph->value_count, sizeof *types.of, budget,
-                          "types of values", error);
+    enum ulp_status status = ulp_allocate(&memory, types.graph->value_count, sizeof *types.of,
+                                          budget, "types of values", error);
     if (status == ULP_OK) {
         types.of = memory;
         infer(&types);

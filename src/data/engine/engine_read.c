@@ -46,15 +46,14 @@ static enum ulp_status read_bytes(struct ulp_engine_reading *reading, char *text
                                   struct ulp_error *error)
 {
     bool found = false;
-    enum ulp_status status = ULP_OK;
     tame(text, length);
     if (looks_like_xml(text, length))
-        status = ulp_engine_read_xml(reading, text, length, error);
+        ULP_TRY(ulp_engine_read_xml(reading, text, length, error));
     else if (looks_like_json(text, length))
-        status = ulp_engine_read_json(reading, text, length, true, &found, error);
+        ULP_TRY(ulp_engine_read_json(reading, text, length, true, &found, error));
     else
-        status = ulp_engine_read_text(reading, text, length, error);
-    return status;
+        ULP_TRY(ulp_engine_read_text(reading, text, length, error));
+    return ULP_OK;
 }
 
 /* A model by its name, all else by its first character. */
@@ -65,10 +64,8 @@ static enum ulp_status read_file(struct ulp_engine_reading *reading, const char 
     size_t length;
     if (ulp_text_ends(path, ".onnx"))
         return ulp_engine_read_onnx(reading, path, error);
-    enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &length, error);
-    if (status != ULP_OK)
-        return status;
-    status = read_bytes(reading, (char *)bytes, length, error);
+    ULP_TRY(ulp_file_read(path, BYTES_MAX, budget, &bytes, &length, error));
+    enum ulp_status status = read_bytes(reading, (char *)bytes, length, error);
     ulp_free(bytes);
     if (status == ULP_OK && reading->engine->layer_count == 0)
         status = ulp_fail(error, ULP_ERROR_INPUT,
@@ -100,8 +97,7 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
         ulp_arena_take(reading->arena, engine->layer_count + 1, sizeof *layers);
     const char **bindings =
         ulp_arena_take(reading->arena, engine->binding_count + 1, sizeof *bindings);
-    if (!layers || !bindings)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(layers && bindings, error));
     engine->names_only = true;
     for (size_t l = 0; l < engine->layer_count; l++) {
         layers[l] = reading->layers[l];
@@ -112,8 +108,7 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
         bindings[b] = reading->bindings[b];
     struct ulp_engine_setting *settings =
         ulp_arena_take(reading->arena, engine->setting_count + 1, sizeof *settings);
-    if (!settings)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(settings, error));
     for (size_t s = 0; s < engine->setting_count; s++)
         settings[s] = reading->settings[s];
     engine->settings = settings;

@@ -52,16 +52,12 @@ static enum ulp_status note_tactic(struct log *log, const char *at, const char *
         after++;
     const char *key, *kernel;
     struct ulp_engine_reading *reading = log->reading;
-    enum ulp_status status =
-        ulp_engine_text(reading, number, (size_t)(after - number), &key, error);
-    if (status != ULP_OK || ulp_names_find(&log->tactics, key) >= 0 || hash <= name)
-        return status;
-    status = ulp_engine_text(reading, name, (size_t)(hash - name), &kernel, error);
-    if (status == ULP_OK)
-        status = ulp_grow(&log->kernels, log->kernel_count, &log->kernel_capacity,
-                          sizeof *log->kernels, ulp_arena_budget(reading->arena), "kernels", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_engine_text(reading, number, (size_t)(after - number), &key, error));
+    if (ulp_names_find(&log->tactics, key) >= 0 || hash <= name)
+        return ULP_OK;
+    ULP_TRY(ulp_engine_text(reading, name, (size_t)(hash - name), &kernel, error));
+    ULP_TRY(ulp_grow(&log->kernels, log->kernel_count, &log->kernel_capacity, sizeof *log->kernels,
+                     ulp_arena_budget(reading->arena), "kernels", error));
     log->kernels[log->kernel_count] = kernel;
     return ulp_names_add(&log->tactics, key, (int)log->kernel_count++) ? ULP_OK
                                                                        : ulp_out_of_memory(error);
@@ -89,17 +85,13 @@ static enum ulp_status note_setting(struct log *log, const char *at, const char 
     for (const char *c = last + sizeof mark - 1; c < end; c++)
         type[length++] = (char)tolower((unsigned char)*c);
     struct ulp_engine_setting setting;
-    enum ulp_status status =
-        ulp_engine_text(reading, at, (size_t)(last - at), &setting.layer, error);
-    if (status == ULP_OK)
-        status = ulp_engine_text(reading, type, length, &setting.type, error);
-    if (status == ULP_OK)
-        status = ulp_grow(&reading->settings, engine->setting_count, &reading->setting_capacity,
-                          sizeof *reading->settings, ulp_arena_budget(reading->arena),
-                          "layers that were set", error);
-    if (status == ULP_OK)
-        reading->settings[engine->setting_count++] = setting;
-    return status;
+    ULP_TRY(ulp_engine_text(reading, at, (size_t)(last - at), &setting.layer, error));
+    ULP_TRY(ulp_engine_text(reading, type, length, &setting.type, error));
+    ULP_TRY(ulp_grow(&reading->settings, engine->setting_count, &reading->setting_capacity,
+                     sizeof *reading->settings, ulp_arena_budget(reading->arena),
+                     "layers that were set", error));
+    reading->settings[engine->setting_count++] = setting;
+    return ULP_OK;
 }
 
 /* What the log says beside the layers: "Precision: FP32+FP16", "TensorRT version: 10.4". */
@@ -143,8 +135,8 @@ static enum ulp_status read_listed(struct log *log, const char *at, const char *
         return ulp_engine_add_binding(log->reading, at, length, error);
     if (!log->names)
         return ULP_OK;
-    enum ulp_status status = ulp_engine_text(log->reading, at, length, &layer.name, error);
-    return status == ULP_OK ? ulp_engine_add_layer(log->reading, &layer, error) : status;
+    ULP_TRY(ulp_engine_text(log->reading, at, length, &layer.name, error));
+    return ulp_engine_add_layer(log->reading, &layer, error);
 }
 
 static enum ulp_status read_line(struct log *log, const char *start, const char *end,
@@ -156,18 +148,16 @@ static enum ulp_status read_line(struct log *log, const char *start, const char 
         at++;
     while (end > at && isspace((unsigned char)end[-1]))
         end--;
-    enum ulp_status status = ulp_engine_read_line(log->reading, at, (size_t)(end - at),
-                                                  &log->tactics, log->kernels, &found, error);
-    if (status != ULP_OK || found)
-        return status;
+    ULP_TRY(ulp_engine_read_line(log->reading, at, (size_t)(end - at), &log->tactics, log->kernels,
+                                 &found, error));
+    if (found)
+        return ULP_OK;
     if (at != start) /* a line of the logger's is no name in a list */
         log->names = log->bindings = false;
-    status = note_tactic(log, at, end, error);
-    if (status == ULP_OK)
-        status = note_facts(log, at, end, error);
-    if (status == ULP_OK)
-        status = note_setting(log, at, end, error);
-    return status == ULP_OK ? read_listed(log, at, end, error) : status;
+    ULP_TRY(note_tactic(log, at, end, error));
+    ULP_TRY(note_facts(log, at, end, error));
+    ULP_TRY(note_setting(log, at, end, error));
+    return read_listed(log, at, end, error);
 }
 
 /* A JSON document that begins in a line of its own; NULL: the log has none. */

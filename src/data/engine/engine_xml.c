@@ -255,8 +255,7 @@ enum ulp_status ulp_engine_read_xml(struct ulp_engine_reading *reading, const ch
     struct parsing parsing = {.reading = reading, .error = error, .parser = XML_ParserCreate(NULL)};
     const size_t piece = (size_t)1 << 20;
     bool whole = true;
-    if (!parsing.parser)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(parsing.parser, error));
     reading->engine->form = ULP_ENGINE_OPENVINO;
     XML_SetUserData(parsing.parser, &parsing);
     XML_SetElementHandler(parsing.parser, begin_element, end_element);

@@ -63,7 +63,7 @@ enum ulp_status ulp_engine_text(struct ulp_engine_reading *reading, const char *
                                 const char **out, struct ulp_error *error)
 {
     *out = length ? ulp_arena_text(reading->arena, text, length) : "";
-    return *out ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(*out, error);
 }
 
 /* " [profile 1]" behind the name. */
@@ -84,11 +84,8 @@ enum ulp_status ulp_engine_add_layer(struct ulp_engine_reading *reading,
                                      const struct ulp_engine_layer *layer, struct ulp_error *error)
 {
     struct ulp_engine *engine = reading->engine;
-    enum ulp_status status =
-        ulp_grow(&reading->layers, engine->layer_count, &reading->layer_capacity,
-                 sizeof *reading->layers, ulp_arena_budget(reading->arena), "layers", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&reading->layers, engine->layer_count, &reading->layer_capacity,
+                     sizeof *reading->layers, ulp_arena_budget(reading->arena), "layers", error));
     struct ulp_engine_layer *out = &reading->layers[engine->layer_count++];
     *out = *layer;
     out->profile = find_profile(layer->name);
@@ -102,12 +99,10 @@ enum ulp_status ulp_engine_add_binding(struct ulp_engine_reading *reading, const
 {
     struct ulp_engine *engine = reading->engine;
     const char *text;
-    enum ulp_status status = ulp_engine_text(reading, name, length, &text, error);
-    if (status == ULP_OK)
-        status = ulp_grow(&reading->bindings, engine->binding_count, &reading->binding_capacity,
-                          sizeof *reading->bindings, ulp_arena_budget(reading->arena), "bindings",
-                          error);
-    if (status == ULP_OK)
-        reading->bindings[engine->binding_count++] = text;
-    return status;
+    ULP_TRY(ulp_engine_text(reading, name, length, &text, error));
+    ULP_TRY(ulp_grow(&reading->bindings, engine->binding_count, &reading->binding_capacity,
+                     sizeof *reading->bindings, ulp_arena_budget(reading->arena), "bindings",
+                     error));
+    reading->bindings[engine->binding_count++] = text;
+    return ULP_OK;
 }

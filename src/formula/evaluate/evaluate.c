@@ -74,8 +74,8 @@ static enum ulp_status run_tiles(void *context, size_t first, size_t last, int n
     const struct ulp_tape_run *run = context;
     const struct ulp_tape_plan *plan = run->plan;
     struct ulp_tape_worker *worker;
-    const enum ulp_status status = ulp_evaluate_worker(&worker, run, number, error);
-    for (size_t row = first; row < last && status == ULP_OK; row += plan->tile_rows) {
+    ULP_TRY(ulp_evaluate_worker(&worker, run, number, error));
+    for (size_t row = first; row < last; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         if (run->rows->window && plan->tiles && !plan->reduce_windows) {
             run_classes(worker, row, count);
@@ -87,7 +87,7 @@ static enum ulp_status run_tiles(void *context, size_t first, size_t last, int n
             ulp_evaluate_tile(worker);
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- without reductions every strip stands for itself ---- */
@@ -117,9 +117,7 @@ static enum ulp_status run_strips(void *context, size_t first, size_t last, int 
     const size_t length = run->rows->row_length, width = run->plan->width,
                  strips = count_strips(run);
     struct ulp_tape_worker *worker;
-    const enum ulp_status status = ulp_evaluate_worker(&worker, run, number, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_evaluate_worker(&worker, run, number, error));
     if (run->plan->batch) {
         run_batches(worker, first, last);
         return ULP_OK;
@@ -208,13 +206,11 @@ static enum ulp_status make_plan(struct ulp_tape_plan **out, const struct ulp_ta
 {
     struct ulp_arena *arena;
     struct ulp_tape_case made_for = *found;
-    enum ulp_status status = ulp_arena_create(&arena, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
     *out = ulp_arena_take(arena, 1, sizeof **out);
-    status = *out && (!keeps || ulp_evaluate_copy_case(&made_for, found, arena))
-                 ? ulp_evaluate_plan(*out, &made_for, arena, error)
-                 : ulp_out_of_memory(error);
+    enum ulp_status status = *out && (!keeps || ulp_evaluate_copy_case(&made_for, found, arena))
+                                 ? ulp_evaluate_plan(*out, &made_for, arena, error)
+                                 : ulp_out_of_memory(error);
     if (status == ULP_OK)
         (*out)->arena = arena;
     else

@@ -196,8 +196,7 @@ static enum ulp_status make_value(const struct ulp_tape_plan *plan, struct ulp_t
                                   struct ulp_error *error)
 {
     void *value = ulp_arena_take(arena, 1, plan->element_bytes);
-    if (!value)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(value, error));
     plan->table->constant(&plan->rule, value, text, 1);
     step->value = value;
     return ULP_OK;
@@ -246,13 +245,12 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
 static enum ulp_status make_steps(struct ulp_tape_plan *plan, struct ulp_arena *arena,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     mark_needed(plan);
-    for (int i = 0; i < plan->step_count && status == ULP_OK; i++)
+    for (int i = 0; i < plan->step_count; i++)
         if (plan->steps[i].needed)
-            status = make_step(plan, &plan->steps[i], &plan->made_for.tape->instructions[i], arena,
-                               error);
-    return status;
+            ULP_TRY(make_step(plan, &plan->steps[i], &plan->made_for.tape->instructions[i], arena,
+                              error));
+    return ULP_OK;
 }
 
 static enum ulp_status check_addresses(struct ulp_tape_plan *plan, struct ulp_error *error)
@@ -468,16 +466,11 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
     *plan = (struct ulp_tape_plan){.made_for = *made_for, .step_count = tape->instruction_count};
     plan->steps = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *plan->steps);
     plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
-    if (!plan->steps || !plan->outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan->steps && plan->outputs, error));
     choose_rules(plan);
-    enum ulp_status status = find_outputs(plan, error);
-    if (status == ULP_OK)
-        status = make_steps(plan, arena, error);
-    if (status == ULP_OK)
-        status = check_addresses(plan, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_outputs(plan, error));
+    ULP_TRY(make_steps(plan, arena, error));
+    ULP_TRY(check_addresses(plan, error));
     choose_order(plan);
     choose_tiles(plan);
     choose_width(plan);

@@ -152,10 +152,8 @@ enum ulp_status ulp_evaluate_worker(struct ulp_tape_worker **out, const struct u
         &run->workers[number < plan->made_for.worker_count ? number : 0];
     if (!*place) {
         void *memory;
-        const enum ulp_status status = ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
-                                                    "scratch memory of a formula", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_allocate(&memory, plan->worker_bytes, 1, run->scratch,
+                             "scratch memory of a formula", error));
         struct ulp_tape_worker *worker = memory;
         *worker = (struct ulp_tape_worker){.run = run,
                                            .plan = plan,

@@ -115,13 +115,10 @@ static enum ulp_status visit_body(struct annotating *a, const struct ulp_graph *
                                   ProtobufCBinaryData *bytes, struct ulp_error *error)
 {
     void *message;
-    enum ulp_status status =
-        ulp_unpack(&a->mixed.loader.unpacker, &message, &ulp__graph_proto__descriptor, bytes->data,
-                   bytes->len, "subgraph", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_unpack(&a->mixed.loader.unpacker, &message, &ulp__graph_proto__descriptor,
+                       bytes->data, bytes->len, "subgraph", error));
     Ulp__GraphProto *proto = message;
-    status = visit(a, graph, proto->node, proto->n_node, error);
+    enum ulp_status status = visit(a, graph, proto->node, proto->n_node, error);
     if (status == ULP_OK)
         status = mixed_pack(&a->mixed, &proto->base, bytes, error);
     ulp_unpack_free(&a->mixed.loader.unpacker, proto);
@@ -131,33 +128,30 @@ static enum ulp_status visit_body(struct annotating *a, const struct ulp_graph *
 static enum ulp_status visit(struct annotating *a, const struct ulp_graph *graph,
                              Ulp__NodeProto **nodes, size_t count, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < graph->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_node *node = &graph->nodes[n];
         Ulp__NodeProto *proto = (size_t)node->position < count ? nodes[node->position] : NULL;
         if (!proto || !mixed_is_text(proto->op_type, node->op_type) ||
             proto->n_attribute != node->attribute_count)
             return mixed_fail_changed(error);
-        for (size_t i = 0; i < node->attribute_count && status == ULP_OK; i++)
+        for (size_t i = 0; i < node->attribute_count; i++)
             if (node->attributes[i].graph)
-                status = visit_body(a, node->attributes[i].graph, &proto->attribute[i]->g, error);
-        if (status == ULP_OK)
-            status = describe(a, node, proto, error);
+                ULP_TRY(visit_body(a, node->attributes[i].graph, &proto->attribute[i]->g, error));
+        ULP_TRY(describe(a, node, proto, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status visit_functions(struct annotating *a, struct ulp_error *error)
 {
     const struct ulp_model *model = a->mixed.request->model;
     const Ulp__ModelProto *proto = a->mixed.proto;
-    enum ulp_status status = ULP_OK;
-    for (size_t f = 0; f < model->function_count && status == ULP_OK; f++)
-        for (size_t p = 0; p < proto->n_functions && status == ULP_OK; p++)
+    for (size_t f = 0; f < model->function_count; f++)
+        for (size_t p = 0; p < proto->n_functions; p++)
             if (mixed_is_function(proto->functions[p], &model->functions[f]))
-                status = visit(a, model->functions[f].body, proto->functions[p]->node,
-                               proto->functions[p]->n_node, error);
-    return status;
+                ULP_TRY(visit(a, model->functions[f].body, proto->functions[p]->node,
+                              proto->functions[p]->n_node, error));
+    return ULP_OK;
 }
 
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
@@ -168,12 +162,9 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
                                  .entries = &proto->metadata_props,
                                  .count = &proto->n_metadata_props,
                                  .error = error};
-    enum ulp_status status =
-        visit(a, mixed->request->model->graph, proto->graph->node, proto->graph->n_node, error);
-    if (status == ULP_OK)
-        status = visit_functions(a, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        visit(a, mixed->request->model->graph, proto->graph->node, proto->graph->n_node, error));
+    ULP_TRY(visit_functions(a, error));
     strip_entries(mixed, proto->metadata_props, &proto->n_metadata_props);
     a->annotator->describe_model(a->annotator->context, &out);
     return out.status;
@@ -213,6 +204,6 @@ enum ulp_status ulp_annotate_file(const struct ulp_model *model, const char *pat
 {
     const struct ulp_mixed_request request = {.model = model, .path = path};
     struct annotating a = {.mixed = {.request = &request}, .annotator = annotator};
-    const enum ulp_status status = check_path(model, path, error);
-    return status == ULP_OK ? mixed_rewrite(&a.mixed, change, error) : status;
+    ULP_TRY(check_path(model, path, error));
+    return mixed_rewrite(&a.mixed, change, error);
 }

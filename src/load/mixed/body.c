@@ -47,8 +47,7 @@ static enum ulp_status take_outputs(const struct around *around, struct mixed_sc
                                     struct ulp_error *error)
 {
     const struct ulp_graph *source = body->source;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < source->output_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < source->output_count; i++) {
         if (source->outputs[i] < 0 || i >= body->graph->n_output)
             continue;
         struct mixed_value *value = mixed_find(body, source->outputs[i]);
@@ -68,9 +67,9 @@ static enum ulp_status take_outputs(const struct around *around, struct mixed_sc
                                    : around->type != ULP_TYPE_UNDEFINED ? around->type
                                                                         : value->declared;
         mixed_set_info(body->graph->output[i], type);
-        status = mixed_read(body, source->outputs[i], &body->graph->output[i]->name, type, error);
+        ULP_TRY(mixed_read(body, source->outputs[i], &body->graph->output[i]->name, type, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status visit_body(const struct around *around, size_t a, struct ulp_error *error)
@@ -78,14 +77,10 @@ static enum ulp_status visit_body(const struct around *around, size_t a, struct 
     struct mixed *mixed = around->scope->mixed;
     Ulp__AttributeProto *attribute = around->proto->attribute[a];
     void *message;
-    enum ulp_status status =
-        ulp_grow(&mixed->bodies, mixed->body_count, &mixed->body_capacity, sizeof *mixed->bodies,
-                 mixed->budget, "the model that is written", error);
-    if (status == ULP_OK)
-        status = ulp_unpack(&mixed->loader.unpacker, &message, &ulp__graph_proto__descriptor,
-                            attribute->g.data, attribute->g.len, "subgraph", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&mixed->bodies, mixed->body_count, &mixed->body_capacity,
+                     sizeof *mixed->bodies, mixed->budget, "the model that is written", error));
+    ULP_TRY(ulp_unpack(&mixed->loader.unpacker, &message, &ulp__graph_proto__descriptor,
+                       attribute->g.data, attribute->g.len, "subgraph", error));
     Ulp__GraphProto *graph = message;
     mixed->bodies[mixed->body_count++] = (struct mixed_body){attribute, graph};
     struct mixed_scope body = {.mixed = mixed,
@@ -98,7 +93,7 @@ static enum ulp_status visit_body(const struct around *around, size_t a, struct 
                                .node_count = &graph->n_node,
                                .infos = &graph->value_info,
                                .info_count = &graph->n_value_info};
-    status = mixed_open_scope(&body, error);
+    enum ulp_status status = mixed_open_scope(&body, error);
     if (status == ULP_OK) {
         give_inputs(around, &body);
         status = mixed_visit(&body, error);
@@ -132,18 +127,14 @@ enum ulp_status mixed_visit_bodies(struct mixed_scope *scope, const struct ulp_n
 
 enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    while (mixed->body_count > first && status == ULP_OK) {
+    while (mixed->body_count > first) {
         const struct mixed_body body = mixed->bodies[mixed->body_count - 1];
-        status = mixed_move_data(mixed, body.graph->node, body.graph->n_node, body.graph, error);
-        if (status == ULP_OK)
-            status = mixed_pack(mixed, &body.graph->base, &body.attribute->g, error);
-        if (status == ULP_OK) {
-            ulp_unpack_free(&mixed->loader.unpacker, body.graph);
-            mixed->body_count--;
-        }
+        ULP_TRY(mixed_move_data(mixed, body.graph->node, body.graph->n_node, body.graph, error));
+        ULP_TRY(mixed_pack(mixed, &body.graph->base, &body.attribute->g, error));
+        ulp_unpack_free(&mixed->loader.unpacker, body.graph);
+        mixed->body_count--;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- functions ---- */
@@ -165,9 +156,7 @@ static enum ulp_status import_casts(struct mixed *mixed, Ulp__FunctionProto *pro
     Ulp__OpsetProto *opset;
     if (ulp_opset_find(function->opsets, function->opset_count, ""))
         return ULP_OK;
-    enum ulp_status status = mixed_new(mixed, &opset, &ulp__opset_proto__descriptor, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_new(mixed, &opset, &ulp__opset_proto__descriptor, error));
     opset->has_version = true;
     opset->version = ulp_opset_find(model->opsets, model->opset_count, "");
     return mixed_append(mixed, &proto->opset_import, &proto->n_opset_import, opset, error);
@@ -212,14 +201,12 @@ static enum ulp_status give_results(struct mixed_scope *outer, const struct ulp_
                                     Ulp__FunctionProto *function, struct ulp_error *error)
 {
     const struct ulp_graph *source = inner->source;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < node->output_count && o < source->output_count && status == ULP_OK;
-         o++) {
+    for (size_t o = 0; o < node->output_count && o < source->output_count; o++) {
         const struct mixed_value *value = &inner->values[source->outputs[o]];
         mixed_set_output(outer, node, proto, o, value->declared, value->held);
-        status = mixed_read(inner, source->outputs[o], &function->output[o], value->held, error);
+        ULP_TRY(mixed_read(inner, source->outputs[o], &function->output[o], value->held, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The function under a name of its own for each way of its types; the first keeps its name. */
@@ -267,22 +254,16 @@ static enum ulp_status visit_function(struct mixed_scope *outer, const struct ul
 {
     struct mixed *mixed = outer->mixed;
     const size_t first = mixed->body_count, casts = mixed->written->casts;
-    enum ulp_status status = mixed_open_scope(scope, error);
-    if (status == ULP_OK) {
-        give_parameters(outer, node, scope);
-        status = mixed_visit(scope, error);
-    }
-    if (status == ULP_OK)
-        status = give_results(outer, node, call, scope, proto, error);
-    if (status == ULP_OK)
-        status = read_parameters(outer, node, call, scope, error);
-    if (status == ULP_OK)
-        status = mixed_settle(scope, error);
-    if (status == ULP_OK && mixed->written->casts > casts)
-        status = import_casts(mixed, proto, function, error);
-    if (status == ULP_OK)
-        status = mixed_move_data(mixed, proto->node, proto->n_node, NULL, error);
-    return status == ULP_OK ? mixed_pack_bodies(mixed, first, error) : status;
+    ULP_TRY(mixed_open_scope(scope, error));
+    give_parameters(outer, node, scope);
+    ULP_TRY(mixed_visit(scope, error));
+    ULP_TRY(give_results(outer, node, call, scope, proto, error));
+    ULP_TRY(read_parameters(outer, node, call, scope, error));
+    ULP_TRY(mixed_settle(scope, error));
+    if (mixed->written->casts > casts)
+        ULP_TRY(import_casts(mixed, proto, function, error));
+    ULP_TRY(mixed_move_data(mixed, proto->node, proto->n_node, NULL, error));
+    return mixed_pack_bodies(mixed, first, error);
 }
 
 enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_node *node,
@@ -297,9 +278,7 @@ enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_nod
     if (!original)
         return ulp_fail(error, ULP_ERROR_INPUT, "function '%s' is not there any more",
                         function->name);
-    enum ulp_status status = mixed_clone(mixed, &original->base, &proto, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_clone(mixed, &original->base, &proto, error));
     struct mixed_scope scope = {.mixed = mixed,
                                 .source = function->body,
                                 .call = &path,
@@ -309,14 +288,13 @@ enum ulp_status mixed_visit_call(struct mixed_scope *outer, const struct ulp_nod
                                 .node_count = &proto->n_node,
                                 .infos = &proto->value_info,
                                 .info_count = &proto->n_value_info};
-    status = visit_function(outer, node, call, &scope, proto, function, error);
+    enum ulp_status status = visit_function(outer, node, call, &scope, proto, function, error);
     mixed_close_scope(&scope);
     if (status != ULP_OK) {
         ulp_unpack_free(&mixed->loader.unpacker, proto);
         return status;
     }
-    status = name_variant(mixed, function, proto, &name, error);
-    return status == ULP_OK && strcmp(name, function->name) != 0
-               ? mixed_set_text(mixed, &call->op_type, name, error)
-               : status;
+    ULP_TRY(name_variant(mixed, function, proto, &name, error));
+    return strcmp(name, function->name) != 0 ? mixed_set_text(mixed, &call->op_type, name, error)
+                                             : ULP_OK;
 }

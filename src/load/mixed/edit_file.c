@@ -115,8 +115,7 @@ static enum ulp_status drop_nodes(struct editing *e, struct edit_scope *scope,
            *before = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *before);
     scope->reads = reads;
     scope->before = before;
-    if (!dropped || !reads || !before)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(dropped && reads && before, error));
     for (size_t n = 0; n < graph->node_count; n++) {
         const struct ulp_edit *edit = find_edit(e, &graph->nodes[n]);
         count_node(e, before, &graph->nodes[n], false, 1);
@@ -198,12 +197,10 @@ static enum ulp_status insert(struct mixed *mixed, struct edit_scope *scope, siz
                               struct ulp_error *error)
 {
     void *outputs = NULL;
-    enum ulp_status status = mixed_new(mixed, out, &ulp__node_proto__descriptor, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_new(mixed, out, &ulp__node_proto__descriptor, error));
     scope->inserts[scope->insert_count++] = (struct edit_insert){position, *out};
-    status = ulp_allocate_zero(&outputs, 1, sizeof *(*out)->output, mixed->budget,
-                               "the model that is written", error);
+    enum ulp_status status = ulp_allocate_zero(&outputs, 1, sizeof *(*out)->output, mixed->budget,
+                                               "the model that is written", error);
     (*out)->output = outputs;
     (*out)->n_output = status == ULP_OK;
     (*out)->has_op_type = (*out)->has_name = true;
@@ -221,13 +218,9 @@ static enum ulp_status insert_constant(struct mixed *mixed, struct edit_scope *s
 {
     Ulp__NodeProto *node;
     Ulp__AttributeProto *attribute;
-    enum ulp_status status = mixed_fresh(mixed, owner, "Constant", name, error);
-    if (status == ULP_OK)
-        status = insert(mixed, scope, position, *name, "Constant", &node, error);
-    if (status == ULP_OK)
-        status = mixed_attribute(mixed, node, "value", EDIT_TENSOR, &attribute, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_fresh(mixed, owner, "Constant", name, error));
+    ULP_TRY(insert(mixed, scope, position, *name, "Constant", &node, error));
+    ULP_TRY(mixed_attribute(mixed, node, "value", EDIT_TENSOR, &attribute, error));
     return ulp_type_is_float(tensor->type)
                ? mixed_new_tensor(mixed, &attribute->t, "", tensor, tensor->type, error)
                : mixed_same_tensor(mixed, &attribute->t, "", tensor, error);
@@ -240,27 +233,24 @@ static enum ulp_status set_part(struct mixed *mixed, struct edit_scope *scope, s
 {
     const struct ulp_edit_part *from = &edit->parts[part];
     void *inputs = NULL;
-    enum ulp_status status = ulp_allocate_zero(&inputs, from->input_count + 1, sizeof *proto->input,
-                                               mixed->budget, "the model that is written", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&inputs, from->input_count + 1, sizeof *proto->input, mixed->budget,
+                              "the model that is written", error));
     proto->input = inputs;
-    for (size_t i = 0; i < from->input_count && status == ULP_OK; i++, proto->n_input++) {
+    for (size_t i = 0; i < from->input_count; i++, proto->n_input++) {
         const struct ulp_edit_input *input = &from->inputs[i];
         const char *name = "";
         if (input->kind == ULP_EDIT_TENSOR)
-            status = insert_constant(mixed, scope, position, edit->node->name, input->tensor, &name,
-                                     error);
+            ULP_TRY(insert_constant(mixed, scope, position, edit->node->name, input->tensor, &name,
+                                    error));
         else if (input->kind == ULP_EDIT_PART)
             name = names[input->number];
         else if (input->number >= 0)
             name = scope->graph->values[input->number].name;
-        if (status == ULP_OK)
-            status = mixed_set_text(mixed, &proto->input[i], name, error);
+        ULP_TRY(mixed_set_text(mixed, &proto->input[i], name, error));
     }
-    for (size_t a = 0; a < from->attribute_count && status == ULP_OK; a++)
-        status = mixed_copy_attribute(mixed, proto, &from->attributes[a], error);
-    return status;
+    for (size_t a = 0; a < from->attribute_count; a++)
+        ULP_TRY(mixed_copy_attribute(mixed, proto, &from->attributes[a], error));
+    return ULP_OK;
 }
 
 static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
@@ -271,7 +261,7 @@ static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
     const char **names = ulp_arena_take(mixed->arena, edit->part_count, sizeof *names);
     if (!proto || !mixed_is_text(proto->op_type, edit->node->op_type))
         return mixed_fail_changed(error);
-    enum ulp_status status = names ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(names, error);
     for (size_t p = 0; p < last && status == ULP_OK; p++) {
         Ulp__NodeProto *part;
         /* what it reads is inserted before it */
@@ -359,18 +349,17 @@ static enum ulp_status edit_bodies(struct editing *e, const struct edit_scope *s
                                    struct ulp_error *error)
 {
     const Ulp__GraphProto *proto = scope->proto;
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < scope->graph->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < scope->graph->node_count; n++) {
         const struct ulp_node *node = &scope->graph->nodes[n];
         const size_t p = (size_t)node->position;
-        for (size_t a = 0; a < node->attribute_count && status == ULP_OK; a++)
+        for (size_t a = 0; a < node->attribute_count; a++)
             if (node->attributes[a].graph)
-                status = p < proto->n_node && a < proto->node[p]->n_attribute
-                             ? edit_body(e, node->attributes[a].graph, proto->node[p]->attribute[a],
-                                         error)
-                             : mixed_fail_changed(error);
+                ULP_TRY(p < proto->n_node && a < proto->node[p]->n_attribute
+                            ? edit_body(e, node->attributes[a].graph, proto->node[p]->attribute[a],
+                                        error)
+                            : mixed_fail_changed(error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status make_edits(struct editing *e, struct edit_scope *scope,
@@ -381,14 +370,14 @@ static enum ulp_status make_edits(struct editing *e, struct edit_scope *scope,
         if (e->edits[i].graph == scope->graph)
             most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
     scope->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *scope->inserts);
-    enum ulp_status status = scope->inserts ? ULP_OK : ulp_out_of_memory(error);
-    for (size_t i = 0; i < e->count && status == ULP_OK; i++) {
+    ULP_TRY(scope->inserts ? ULP_OK : ulp_out_of_memory(error));
+    for (size_t i = 0; i < e->count; i++) {
         const struct ulp_edit *edit = &e->edits[i];
         if (edit->graph == scope->graph)
-            status = edit->node ? edit_node(&e->mixed, scope, edit, error)
-                                : edit_constant(&e->mixed, scope, edit, error);
+            ULP_TRY(edit->node ? edit_node(&e->mixed, scope, edit, error)
+                               : edit_constant(&e->mixed, scope, edit, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Bodies first: what they read of the graph around them is then known. */
@@ -397,8 +386,7 @@ static enum ulp_status edit_graph(struct editing *e, const struct ulp_graph *gra
 {
     struct mixed *mixed = &e->mixed;
     struct edit_scope *scope = ulp_arena_take(mixed->arena, 1, sizeof *scope);
-    if (!scope)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(scope, error));
     *scope = (struct edit_scope){.graph = graph, .proto = proto, .dropped.budget = mixed->budget};
     enum ulp_status status = edit_bodies(e, scope, error);
     if (status == ULP_OK)

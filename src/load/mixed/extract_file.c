@@ -106,8 +106,7 @@ static enum ulp_status keep_nodes(struct mixed *mixed, const struct ulp_graph *g
     Ulp__GraphProto *proto = mixed->proto->graph;
     bool *kept = ulp_arena_take(mixed->arena, proto->n_node + 1, sizeof *kept);
     size_t count = 0;
-    if (!kept)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(kept, error));
     for (size_t n = 0; n < graph->node_count; n++) {
         const size_t position = (size_t)graph->nodes[n].position;
         if (position >= proto->n_node ||
@@ -136,8 +135,7 @@ static enum ulp_status keep_initializers(struct mixed *mixed, const struct ulp_g
     Ulp__GraphProto *proto = mixed->proto->graph;
     bool *used = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *used);
     size_t count = 0;
-    if (!used)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(used, error));
     ulp_extract_used(graph, nodes, used);
     for (size_t v = 0; v < graph->value_count; v++)
         if (used[v] && graph->values[v].initializer &&

@@ -19,10 +19,9 @@ static enum ulp_status take(struct mixed *mixed, void *out, size_t count, size_t
 enum ulp_status mixed_new(struct mixed *mixed, void *out,
                           const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error)
 {
-    enum ulp_status status = take(mixed, out, 1, descriptor->sizeof_message, error);
-    if (status == ULP_OK)
-        descriptor->message_init(*(void **)out);
-    return status;
+    ULP_TRY(take(mixed, out, 1, descriptor->sizeof_message, error));
+    descriptor->message_init(*(void **)out);
+    return ULP_OK;
 }
 
 enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, const char *text,
@@ -30,9 +29,7 @@ enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, co
 {
     const size_t length = strlen(text);
     uint8_t *copy;
-    enum ulp_status status = take(mixed, &copy, length + 1, 1, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(take(mixed, &copy, length + 1, 1, error));
     memcpy(copy, text, length);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, copy};
@@ -48,9 +45,7 @@ enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, vo
                              struct ulp_error *error)
 {
     void **grown, **items = *(void ***)array;
-    enum ulp_status status = take(mixed, &grown, *count + 1, sizeof *grown, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(take(mixed, &grown, *count + 1, sizeof *grown, error));
     if (*count)
         memcpy(grown, items, *count * sizeof *grown);
     grown[(*count)++] = item;
@@ -64,9 +59,7 @@ enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
 {
     const size_t length = protobuf_c_message_get_packed_size(message);
     uint8_t *bytes;
-    enum ulp_status status = take(mixed, &bytes, length + 1, 1, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(take(mixed, &bytes, length + 1, 1, error));
     protobuf_c_message_pack(message, bytes);
     ulp_free(out->data);
     *out = (ProtobufCBinaryData){length, bytes};
@@ -91,8 +84,7 @@ enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *e
 {
     const size_t size = strlen(name) + strlen(end) + 24;
     char *text = ulp_arena_take(mixed->arena, size, 1);
-    if (!text)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(text, error));
     snprintf(text, size, "%s_%s", name, end);
     for (unsigned i = 2; ulp_names_find(&mixed->names, text) >= 0; i++)
         snprintf(text, size, "%s_%s_%u", name, end, i);
@@ -149,10 +141,8 @@ static enum ulp_status set_ints(struct mixed *mixed, Ulp__AttributeProto *proto,
                                 const struct ulp_attribute *attribute, struct ulp_error *error)
 {
     void *ints = NULL;
-    const enum ulp_status status = ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t),
-                                                     mixed->budget, "an attribute", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&ints, attribute->count + 1, sizeof(int64_t), mixed->budget,
+                              "an attribute", error));
     memcpy(ints, attribute->ints, attribute->count * sizeof(int64_t));
     proto->ints = ints;
     proto->n_ints = attribute->count;
@@ -167,10 +157,7 @@ enum ulp_status mixed_copy_attribute(struct mixed *mixed, Ulp__NodeProto *node,
                          : attribute->kind == ULP_ATTRIBUTE_INTS  ? COPIED_INTS
                                                                   : COPIED_STRING;
     Ulp__AttributeProto *proto;
-    const enum ulp_status status =
-        mixed_attribute(mixed, node, attribute->name, type, &proto, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_attribute(mixed, node, attribute->name, type, &proto, error));
     proto->has_i = type == COPIED_INT;
     proto->i = attribute->i;
     proto->has_f = type == COPIED_FLOAT;

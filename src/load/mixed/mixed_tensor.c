@@ -109,12 +109,9 @@ static enum ulp_status new_tensor(struct mixed *mixed, Ulp__TensorProto **out, c
                                   const struct ulp_tensor *tensor, struct ulp_error *error)
 {
     void *dims = NULL;
-    enum ulp_status status = mixed_new(mixed, out, &ulp__tensor_proto__descriptor, error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&dims, (size_t)tensor->rank, sizeof(int64_t), mixed->budget,
-                              "converted weights", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_new(mixed, out, &ulp__tensor_proto__descriptor, error));
+    ULP_TRY(ulp_allocate(&dims, (size_t)tensor->rank, sizeof(int64_t), mixed->budget,
+                         "converted weights", error));
     if (tensor->rank)
         memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof(int64_t));
     (*out)->dims = dims;
@@ -127,8 +124,8 @@ enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, co
                                  const struct ulp_tensor *tensor, enum ulp_type type,
                                  struct ulp_error *error)
 {
-    const enum ulp_status status = new_tensor(mixed, out, name, tensor, error);
-    return status == ULP_OK ? mixed_convert(mixed, *out, tensor, type, error) : status;
+    ULP_TRY(new_tensor(mixed, out, name, tensor, error));
+    return mixed_convert(mixed, *out, tensor, type, error);
 }
 
 enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
@@ -138,14 +135,11 @@ enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, c
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "value '%s' is %s: only types of whole bytes are written", name,
                         ulp_type_name(tensor->type));
-    enum ulp_status status = new_tensor(mixed, out, name, tensor, error);
-    if (status == ULP_OK)
-        status = encode_all(mixed, tensor, tensor->type, &(*out)->raw_data, error);
-    if (status == ULP_OK) {
-        (*out)->has_data_type = (*out)->has_raw_data = true;
-        (*out)->data_type = (int32_t)tensor->type;
-    }
-    return status;
+    ULP_TRY(new_tensor(mixed, out, name, tensor, error));
+    ULP_TRY(encode_all(mixed, tensor, tensor->type, &(*out)->raw_data, error));
+    (*out)->has_data_type = (*out)->has_raw_data = true;
+    (*out)->data_type = (int32_t)tensor->type;
+    return ULP_OK;
 }
 
 /* ---- external data ---- */
@@ -195,14 +189,11 @@ static enum ulp_status set_entry(struct mixed *mixed, Ulp__TensorProto *proto, c
                                  const char *value, struct ulp_error *error)
 {
     Ulp__EntryProto *entry;
-    enum ulp_status status = mixed_new(mixed, &entry, &ulp__entry_proto__descriptor, error);
-    if (status == ULP_OK)
-        status = mixed_append(mixed, &proto->external_data, &proto->n_external_data, entry, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_new(mixed, &entry, &ulp__entry_proto__descriptor, error));
+    ULP_TRY(mixed_append(mixed, &proto->external_data, &proto->n_external_data, entry, error));
     entry->has_key = entry->has_value = true;
-    status = mixed_set_text(mixed, &entry->key, key, error);
-    return status == ULP_OK ? mixed_set_text(mixed, &entry->value, value, error) : status;
+    ULP_TRY(mixed_set_text(mixed, &entry->key, key, error));
+    return mixed_set_text(mixed, &entry->value, value, error);
 }
 
 static enum ulp_status set_place(struct mixed *mixed, Ulp__TensorProto *proto, size_t offset,
@@ -242,16 +233,11 @@ static enum ulp_status move_tensor(struct mixed *mixed, Ulp__TensorProto *proto,
         return ULP_OK;
     const unsigned char *bytes = proto->raw_data.data;
     size_t count = proto->raw_data.len, offset;
-    enum ulp_status status = ULP_OK;
     if (!proto->has_raw_data) {
-        status = count_bytes(proto, &count, error);
-        if (status == ULP_OK)
-            status = ulp_load_external(&mixed->loader, &bytes, count, proto, error);
+        ULP_TRY(count_bytes(proto, &count, error));
+        ULP_TRY(ulp_load_external(&mixed->loader, &bytes, count, proto, error));
     }
-    if (status == ULP_OK)
-        status = put_data(mixed, bytes, count, &offset, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(put_data(mixed, bytes, count, &offset, error));
     clear_data(proto);
     proto->has_raw_data = false;
     return set_place(mixed, proto, offset, count, error);
@@ -260,16 +246,14 @@ static enum ulp_status move_tensor(struct mixed *mixed, Ulp__TensorProto *proto,
 enum ulp_status mixed_move_data(struct mixed *mixed, Ulp__NodeProto *const *nodes, size_t count,
                                 Ulp__GraphProto *graph, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < count && status == ULP_OK; n++)
-        for (size_t a = 0; a < nodes[n]->n_attribute && status == ULP_OK; a++)
-            status = move_tensor(mixed, nodes[n]->attribute[a]->t, error);
-    for (size_t i = 0; graph && i < graph->n_initializer && status == ULP_OK; i++)
-        status = move_tensor(mixed, graph->initializer[i], error);
-    for (size_t i = 0; graph && i < graph->n_sparse_initializer && status == ULP_OK; i++) {
-        status = move_tensor(mixed, graph->sparse_initializer[i]->values, error);
-        if (status == ULP_OK)
-            status = move_tensor(mixed, graph->sparse_initializer[i]->indices, error);
+    for (size_t n = 0; n < count; n++)
+        for (size_t a = 0; a < nodes[n]->n_attribute; a++)
+            ULP_TRY(move_tensor(mixed, nodes[n]->attribute[a]->t, error));
+    for (size_t i = 0; graph && i < graph->n_initializer; i++)
+        ULP_TRY(move_tensor(mixed, graph->initializer[i], error));
+    for (size_t i = 0; graph && i < graph->n_sparse_initializer; i++) {
+        ULP_TRY(move_tensor(mixed, graph->sparse_initializer[i]->values, error));
+        ULP_TRY(move_tensor(mixed, graph->sparse_initializer[i]->indices, error));
     }
-    return status;
+    return ULP_OK;
 }

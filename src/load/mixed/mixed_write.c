@@ -33,7 +33,7 @@ enum ulp_status mixed_collect_names(struct mixed *mixed, struct ulp_error *error
     for (size_t f = 0; f < model->function_count && added; f++)
         added =
             add_name(mixed, model->functions[f].name) && add_names(mixed, model->functions[f].body);
-    return added ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(added, error);
 }
 
 /* Inputs that are computed with as given, and outputs. */
@@ -148,21 +148,17 @@ static enum ulp_status open_mixed(struct mixed *mixed, const void *bytes, size_t
     const char *slash = strrchr(request->path, '/');
     const char *name = slash ? slash + 1 : request->path;
     void *proto = NULL;
-    enum ulp_status status =
-        ulp_loader_open(&mixed->loader, request->model->path, count, mixed->budget, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&mixed->arena, mixed->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_loader_open(&mixed->loader, request->model->path, count, mixed->budget, error));
+    ULP_TRY(ulp_arena_create(&mixed->arena, mixed->budget, error));
     const size_t size = strlen(name) + sizeof ".data";
     char *data_name = ulp_arena_take(mixed->arena, size, 1);
-    if (!data_name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(data_name, error));
     memcpy(data_name, name, strlen(name));
     memcpy(data_name + strlen(name), ".data", sizeof ".data");
     mixed->data_name = data_name;
-    status = ulp_unpack(&mixed->loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes,
-                        count, "model", error);
+    enum ulp_status status =
+        ulp_unpack(&mixed->loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count,
+                   "model", error);
     mixed->proto = proto;
     return status;
 }
@@ -194,12 +190,10 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
     void *mapped = NULL;
     size_t count = model->byte_count;
     mixed->budget = mixed->names.budget = ulp_model_budget(model);
-    enum ulp_status status = ulp_model_check_file(model, error);
-    if (status == ULP_OK && !model->bytes)
-        status = ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error);
-    if (status != ULP_OK)
-        return status;
-    status = open_mixed(mixed, model->bytes ? model->bytes : mapped, count, error);
+    ULP_TRY(ulp_model_check_file(model, error));
+    if (!model->bytes)
+        ULP_TRY(ulp_file_map(model->path, ULP_MODEL_BYTES_MAX, &mapped, &count, error));
+    enum ulp_status status = open_mixed(mixed, model->bytes ? model->bytes : mapped, count, error);
     if (status == ULP_OK && !mixed->proto->graph)
         status = mixed_fail_changed(error);
     if (status == ULP_OK)

@@ -174,10 +174,8 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
         Ulp__AttributeProto *attribute;
         if (!is_op(node, named_types[i].op))
             continue;
-        const enum ulp_status status = mixed_attribute(mixed, proto, named_types[i].attribute,
-                                                       ATTRIBUTE_INT, &attribute, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(mixed_attribute(mixed, proto, named_types[i].attribute, ATTRIBUTE_INT, &attribute,
+                                error));
         attribute->has_i = true;
         attribute->i = (int64_t)entry->type;
     }
@@ -230,12 +228,11 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
 enum ulp_status mixed_visit(struct mixed_scope *scope, struct ulp_error *error)
 {
     const struct ulp_graph *source = scope->source;
-    enum ulp_status status = ULP_OK;
     if (*scope->node_count != source->node_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "a graph has other nodes than when it was loaded");
-    for (size_t n = 0; n < source->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < source->node_count; n++) {
         const struct ulp_node *node = &source->nodes[n];
-        status = visit_node(scope, node, (*scope->nodes)[node->position], error);
+        ULP_TRY(visit_node(scope, node, (*scope->nodes)[node->position], error));
     }
-    return status;
+    return ULP_OK;
 }

@@ -310,10 +310,8 @@ static enum ulp_status import_trt(struct quantising *q)
     for (size_t i = 0; i < proto->n_opset_import; i++)
         if (mixed_is_text(proto->opset_import[i]->domain, "trt"))
             return ULP_OK;
-    enum ulp_status status = mixed_new(&q->mixed, &import, &ulp__opset_proto__descriptor, q->error);
-    if (status != ULP_OK)
-        return status;
-    status =
+    ULP_TRY(mixed_new(&q->mixed, &import, &ulp__opset_proto__descriptor, q->error));
+    enum ulp_status status =
         mixed_append(&q->mixed, &proto->opset_import, &proto->n_opset_import, import, q->error);
     if (status != ULP_OK) {
         ulp_unpack_free(&q->mixed.loader.unpacker, import);
@@ -368,6 +366,6 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                            .pool = pool,
                            .written = out};
     *out = (struct ulp_quantise_written){0};
-    const enum ulp_status status = check_opset(model, opset, error);
-    return status == ULP_OK ? mixed_rewrite(&q.mixed, change, error) : status;
+    ULP_TRY(check_opset(model, opset, error));
+    return mixed_rewrite(&q.mixed, change, error);
 }

@@ -36,8 +36,7 @@ enum ulp_status mixed_open_scope(struct mixed_scope *scope, struct ulp_error *er
     const struct ulp_graph *source = scope->source;
     scope->values =
         ulp_arena_take(scope->mixed->arena, source->value_count + 1, sizeof *scope->values);
-    if (!scope->values)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(scope->values, error));
     for (size_t v = 0; v < source->value_count; v++) {
         const struct ulp_tensor *tensor = source->values[v].initializer;
         const enum ulp_type type = float_type(tensor ? tensor->type : source->values[v].info.type);
@@ -100,8 +99,7 @@ enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinar
     if (value->declared == ULP_TYPE_UNDEFINED)
         return ULP_OK;
     struct mixed_use *use = ulp_arena_take(scope->mixed->arena, 1, sizeof *use);
-    if (!use)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(use, error));
     *use = (struct mixed_use){value->uses, where,
                               type == ULP_TYPE_UNDEFINED ? value->declared : type, renames};
     value->uses = use;

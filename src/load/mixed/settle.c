@@ -129,30 +129,18 @@ static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_va
     Ulp__NodeProto *node;
     Ulp__AttributeProto *attribute;
     const char *name;
-    enum ulp_status status = mixed_new(mixed, &node, &ulp__node_proto__descriptor, error);
-    if (status == ULP_OK)
-        status = mixed_insert(scope, value->position, node, error);
-    if (status == ULP_OK)
-        status = mixed_fresh(mixed, to, "cast", &name, error);
-    if (status == ULP_OK)
-        status = take_name(mixed, &node->input, error);
-    if (status == ULP_OK)
-        status = take_name(mixed, &node->output, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_new(mixed, &node, &ulp__node_proto__descriptor, error));
+    ULP_TRY(mixed_insert(scope, value->position, node, error));
+    ULP_TRY(mixed_fresh(mixed, to, "cast", &name, error));
+    ULP_TRY(take_name(mixed, &node->input, error));
+    ULP_TRY(take_name(mixed, &node->output, error));
     node->n_input = node->n_output = 1;
     node->has_name = node->has_op_type = true;
-    status = mixed_set_text(mixed, &node->input[0], from, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &node->output[0], to, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &node->name, name, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &node->op_type, "Cast", error);
-    if (status == ULP_OK)
-        status = mixed_attribute(mixed, node, "to", ATTRIBUTE_INT, &attribute, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(mixed_set_text(mixed, &node->input[0], from, error));
+    ULP_TRY(mixed_set_text(mixed, &node->output[0], to, error));
+    ULP_TRY(mixed_set_text(mixed, &node->name, name, error));
+    ULP_TRY(mixed_set_text(mixed, &node->op_type, "Cast", error));
+    ULP_TRY(mixed_attribute(mixed, node, "to", ATTRIBUTE_INT, &attribute, error));
     attribute->has_i = true;
     attribute->i = (int64_t)type;
     mixed->written->casts++;
@@ -241,33 +229,29 @@ static enum ulp_status settle_computed(struct mixed_scope *scope, struct mixed_v
     value->names[first] = value->name;
     if (first == value->held)
         return ULP_OK;
-    enum ulp_status status = mixed_fresh(scope->mixed, value->name, suffix(value->held),
-                                         &value->names[value->held], error);
-    if (status == ULP_OK)
-        status = mixed_set_text(scope->mixed, value->slot, value->names[value->held], error);
-    return status == ULP_OK
-               ? add_cast(scope, value, value->names[value->held], value->name, first, error)
-               : status;
+    ULP_TRY(mixed_fresh(scope->mixed, value->name, suffix(value->held), &value->names[value->held],
+                        error));
+    ULP_TRY(mixed_set_text(scope->mixed, value->slot, value->names[value->held], error));
+    return add_cast(scope, value, value->names[value->held], value->name, first, error);
 }
 
 static enum ulp_status settle_value(struct mixed_scope *scope, struct mixed_value *value,
                                     struct ulp_error *error)
 {
-    enum ulp_status status =
-        value->tensor ? settle_constant(scope, value, error) : settle_computed(scope, value, error);
-    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++) {
+    ULP_TRY(value->tensor ? settle_constant(scope, value, error)
+                          : settle_computed(scope, value, error));
+    for (int type = 0; type < ULP_TYPE_COUNT; type++) {
         if (value->names[type] || !wants(value, (enum ulp_type)type))
             continue;
-        status = mixed_fresh(scope->mixed, value->name, suffix((enum ulp_type)type),
-                             &value->names[type], error);
-        if (status == ULP_OK)
-            status = add_cast(scope, value, value->names[value->held], value->names[type],
-                              (enum ulp_type)type, error);
+        ULP_TRY(mixed_fresh(scope->mixed, value->name, suffix((enum ulp_type)type),
+                            &value->names[type], error));
+        ULP_TRY(add_cast(scope, value, value->names[value->held], value->names[type],
+                         (enum ulp_type)type, error));
     }
-    for (const struct mixed_use *use = value->uses; use && status == ULP_OK; use = use->next)
+    for (const struct mixed_use *use = value->uses; use; use = use->next)
         if (use->renames || value->names[use->type] != value->name)
-            status = mixed_set_text(scope->mixed, use->where, value->names[use->type], error);
-    return status;
+            ULP_TRY(mixed_set_text(scope->mixed, use->where, value->names[use->type], error));
+    return ULP_OK;
 }
 
 /* ---- declarations ---- */
@@ -309,17 +293,16 @@ static enum ulp_status declare_list(struct mixed_scope *scope, const struct ulp_
                                     Ulp__ValueInfoProto ***infos, size_t count, bool is_input,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < count && status == ULP_OK; i++) { /* the list grows meanwhile */
+    for (size_t i = 0; i < count; i++) { /* the list grows meanwhile */
         Ulp__ValueInfoProto *info = (*infos)[i];
         const char *name = mixed_text(scope->mixed, info->name);
         const int v = name ? ulp_names_find(numbers, name) : -1;
         if (!name)
-            status = ulp_out_of_memory(error);
+            return ulp_out_of_memory(error);
         else if (v >= 0)
-            status = declare(scope, &scope->values[v], info, is_input, error);
+            ULP_TRY(declare(scope, &scope->values[v], info, is_input, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status declare_all(struct mixed_scope *scope, struct ulp_error *error)
@@ -360,11 +343,8 @@ static enum ulp_status put_inserts(struct mixed_scope *scope, struct ulp_error *
     void *memory = NULL;
     if (!scope->insert_count)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_allocate(&memory, old + scope->insert_count, sizeof(Ulp__NodeProto *),
-                     scope->mixed->budget, "the model that is written", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, old + scope->insert_count, sizeof(Ulp__NodeProto *),
+                         scope->mixed->budget, "the model that is written", error));
     Ulp__NodeProto **nodes = memory;
     size_t count = 0, at = 0;
     qsort(scope->inserts, scope->insert_count, sizeof *scope->inserts, by_position);
@@ -404,15 +384,12 @@ static void drop_unread(struct mixed_scope *scope, const struct mixed_value *val
 
 enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t v = 0; v < scope->source->value_count && status == ULP_OK; v++)
+    for (size_t v = 0; v < scope->source->value_count; v++)
         if (scope->source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED)
-            status = settle_value(scope, &scope->values[v], error);
-    if (status == ULP_OK)
-        status = declare_all(scope, error);
-    if (status == ULP_OK)
-        status = put_inserts(scope, error);
-    for (size_t v = 0; v < scope->source->value_count && status == ULP_OK; v++)
+            ULP_TRY(settle_value(scope, &scope->values[v], error));
+    ULP_TRY(declare_all(scope, error));
+    ULP_TRY(put_inserts(scope, error));
+    for (size_t v = 0; v < scope->source->value_count; v++)
         drop_unread(scope, &scope->values[v]);
-    return status;
+    return ULP_OK;
 }

@@ -178,14 +178,12 @@ static void set_asked(struct ulp_arithmetic *a, const char *name, const char *pa
 static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *name,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_arithmetic_find("fp32", out, error);
-    if (status == ULP_OK) {
-        out->as_declared = true;
-        out->half_as_float = strcmp(name, "ort-cpu") == 0;
-        snprintf(out->name, sizeof out->name, "%s", name);
-        memcpy(out->asked, out->name, sizeof out->asked);
-    }
-    return status;
+    ULP_TRY(ulp_arithmetic_find("fp32", out, error));
+    out->as_declared = true;
+    out->half_as_float = strcmp(name, "ort-cpu") == 0;
+    snprintf(out->name, sizeof out->name, "%s", name);
+    memcpy(out->asked, out->name, sizeof out->asked);
+    return ULP_OK;
 }
 
 static enum ulp_status find_requested(const struct ulp_request *request, const char *name,
@@ -212,10 +210,9 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     enum ulp_status status = ulp_request_read(&request, name, error);
     if (status != ULP_OK)
         return ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
-    status = find_requested(&request, name, out, error);
-    if (status == ULP_OK)
-        set_asked(out, name, NULL);
-    return status;
+    ULP_TRY(find_requested(&request, name, out, error));
+    set_asked(out, name, NULL);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,

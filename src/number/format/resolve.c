@@ -131,9 +131,9 @@ static enum ulp_status set_unit(struct ulp_arithmetic *out, const struct ulp_req
                         "%s has no %s instructions; its classes are mma%s%s", ulp_gpu_names[gpu],
                         ulp_unit_names[class], own == ULP_UNIT_CLASS_MMA ? " only" : " and ",
                         own == ULP_UNIT_CLASS_MMA ? "" : ulp_unit_names[own]);
-    const enum ulp_status status = check_accumulator(out, gpu, takes, error);
-    if (status != ULP_OK || takes->bit == FP64)
-        return status;
+    ULP_TRY(check_accumulator(out, gpu, takes, error));
+    if (takes->bit == FP64)
+        return ULP_OK;
     snprintf(out->schedule.gpu, sizeof out->schedule.gpu, "%s", ulp_gpu_names[gpu]);
     snprintf(out->schedule.unit_class, sizeof out->schedule.unit_class, "%s",
              ulp_unit_names[class]);
@@ -317,18 +317,14 @@ static enum ulp_status resolve_sums(struct ulp_arithmetic *out, const struct ulp
         out->factor = request->factor;
     if (request->given[ULP_PART_ACCUMULATOR])
         out->accumulator = request->accumulator;
-    enum ulp_status status = ulp_scaling_resolve(out, request, error);
-    if (status == ULP_OK)
-        status = resolve_unit(out, request, base, error);
-    if (status == ULP_OK && !out->schedule.gpu[0] && ulp_format_holds(&out->factor, &out->storage))
+    ULP_TRY(ulp_scaling_resolve(out, request, error));
+    ULP_TRY(resolve_unit(out, request, base, error));
+    if (!out->schedule.gpu[0] && ulp_format_holds(&out->factor, &out->storage))
         out->factor = out->storage;
-    if (status == ULP_OK)
-        status = resolve_chain(out, request, base, error);
-    if (status == ULP_OK)
-        status = resolve_operands(out, request, base, error);
-    if (status == ULP_OK)
-        status = resolve_pieces(out, request, error);
-    return status == ULP_OK ? resolve_epilogue(out, request, error) : status;
+    ULP_TRY(resolve_chain(out, request, base, error));
+    ULP_TRY(resolve_operands(out, request, base, error));
+    ULP_TRY(resolve_pieces(out, request, error));
+    return resolve_epilogue(out, request, error);
 }
 
 /* Subnormals and overflow are the storage format's, and that of every part with the same format,
@@ -479,9 +475,7 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
 {
     struct ulp_base base = {0};
     char name[32];
-    enum ulp_status status = ulp_base_find(&base, name, request->base, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_base_find(&base, name, request->base, error));
     memset(out, 0, sizeof *out);
     ulp_format_find(base.storage, &out->storage, NULL);
     ulp_format_find(base.factor, &out->factor, NULL);
@@ -509,7 +503,7 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "seed= has no meaning without round=sr (stochastic rounding)");
     out->seed = request->given[ULP_PART_SEED] ? request->seed : 0;
-    status = resolve_steps(out, request, &base, error);
+    enum ulp_status status = resolve_steps(out, request, &base, error);
     if (status == ULP_OK)
         status = resolve_sums(out, request, &base, error);
     if (status == ULP_OK)

@@ -103,12 +103,9 @@ static enum ulp_status resolve_rule(struct ulp_arithmetic *out, const struct ulp
 {
     struct ulp_scaling *const scalings[] = {&out->scaling[0], &out->scaling[1], &out->weights};
     for (size_t i = 0; i < sizeof scalings / sizeof *scalings; i++) {
-        enum ulp_status status = ULP_OK;
         if (scalings[i]->name[0] && request->given[ULP_PART_SCALE])
-            status =
-                set_rule(scalings[i], (enum ulp_scale_rule)request->choice[ULP_PART_SCALE], error);
-        if (status != ULP_OK)
-            return status;
+            ULP_TRY(
+                set_rule(scalings[i], (enum ulp_scale_rule)request->choice[ULP_PART_SCALE], error));
     }
     const bool used = ulp_scaling_is_used(out), known = is_named(&out->storage, "fp16") ||
                                                         is_named(&out->storage, "bf16") ||

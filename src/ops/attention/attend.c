@@ -67,7 +67,7 @@ static enum ulp_status divide_by_sums(struct ulp_call *call, const struct ulp_te
                                       struct ulp_tensor *out, struct ulp_error *error)
 {
     int64_t *places;
-    enum ulp_status status = ulp_heads_rows(call, y, &places, error);
+    ULP_TRY(ulp_heads_rows(call, y, &places, error));
     const struct ulp_rows rows = {.row_count = (size_t)(y->batch * y->heads * y->length),
                                   .row_length = (size_t)y->size};
     const struct ulp_named_operand operands[] = {
@@ -75,9 +75,8 @@ static enum ulp_status divide_by_sums(struct ulp_call *call, const struct ulp_te
         {"all", {.tensor = sums, .row_stride = 1}}};
     const struct ulp_named_operand result = {
         "y", {.tensor = out, .row_offset = places, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, &ulp_attend_average, call->arithmetic, &rows,
-                                               2, operands, 1, &result, error)
-                            : status;
+    return ulp_call_formula(call, &ulp_attend_average, call->arithmetic, &rows, 2, operands, 1,
+                            &result, error);
 }
 
 /* A temporary that holds sums of products, heads first. */
@@ -86,10 +85,9 @@ static enum ulp_status make_sums(struct ulp_call *call, enum ulp_type type,
                                  struct ulp_error *error)
 {
     const int64_t dims[] = {h->batch, h->heads, h->length, h->size};
-    const enum ulp_status status =
-        ulp_tensor_describe(out, type, ulp_accumulator_element(call->arithmetic),
-                            call->arithmetic->accumulator.precision, 4, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
+    ULP_TRY(ulp_tensor_describe(out, type, ulp_accumulator_element(call->arithmetic),
+                                call->arithmetic->accumulator.precision, 4, dims, error));
+    return ulp_call_temporary(call, out, error);
 }
 
 /* All keys and values are there. */
@@ -167,11 +165,9 @@ static enum ulp_status scale(struct ulp_call *call, const struct ulp_tensor *x, 
     const struct ulp_named_operand operands[] = {{"x", {.tensor = x, .position_stride = 1}},
                                                  {"factor", {.constant = number}}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    const enum ulp_status status =
-        ulp_call_temporary_in(call, out, &call->arithmetic->storage, x->rank, x->dims, error);
-    return status == ULP_OK ? ulp_call_text(call, "y = x * factor; y", call->arithmetic, &rows, 2,
-                                            operands, 1, &result, error)
-                            : status;
+    ULP_TRY(ulp_call_temporary_in(call, out, &call->arithmetic->storage, x->rank, x->dims, error));
+    return ulp_call_text(call, "y = x * factor; y", call->arithmetic, &rows, 2, operands, 1,
+                         &result, error);
 }
 
 /* Written out in FP32: query and key times the root of the scale, and one rounding at the end. */
@@ -193,18 +189,14 @@ static enum ulp_status attend_in_fp32(struct ulp_call *call, const struct ulp_at
     own.out = &wide;
     own.y = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, a->y.size);
     const struct ulp_heads one = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, 1);
-    enum ulp_status status = scale(&inner, a->query, (float)root, &query, error);
-    if (status == ULP_OK)
-        status = scale(&inner, keys, (float)root, &scaled, error);
-    if (status == ULP_OK)
-        status = make_sums(&inner, a->query->type, &own.y, &wide, error);
-    if (status == ULP_OK)
-        status = make_sums(&inner, a->query->type, &one, &ones, error);
-    if (status == ULP_OK)
-        status = attend_joined(&inner, &own, &scaled, k, values, v, error);
-    for (size_t i = 0; status == ULP_OK && i < ones.count; i++)
+    ULP_TRY(scale(&inner, a->query, (float)root, &query, error));
+    ULP_TRY(scale(&inner, keys, (float)root, &scaled, error));
+    ULP_TRY(make_sums(&inner, a->query->type, &own.y, &wide, error));
+    ULP_TRY(make_sums(&inner, a->query->type, &one, &ones, error));
+    ULP_TRY(attend_joined(&inner, &own, &scaled, k, values, v, error));
+    for (size_t i = 0; i < ones.count; i++)
         ((float *)ones.data)[i] = 1;
-    return status == ULP_OK ? divide_by_sums(call, &wide, &ones, &a->y, a->out, error) : status;
+    return divide_by_sums(call, &wide, &ones, &a->y, a->out, error);
 }
 
 enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
@@ -219,14 +211,10 @@ enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
         own.arithmetic = &uncut;
         call = &own;
     }
-    enum ulp_status status = ulp_attention_check(a, error);
-    if (status == ULP_OK)
-        status = join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error);
-    if (status == ULP_OK)
-        status =
-            join_past(call, a->past_value, a->past, a->value, &v, a->present_value, &values, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_attention_check(a, error));
+    ULP_TRY(join_past(call, a->past_key, a->past, a->key, &k, a->present_key, &keys, error));
+    ULP_TRY(
+        join_past(call, a->past_value, a->past, a->value, &v, a->present_value, &values, error));
     return call->arithmetic->attention == ULP_ATTENTION_MATH && a->out && !a->shown
                ? attend_in_fp32(call, a, &keys, &k, &values, &v, error)
                : attend_joined(call, a, &keys, &k, &values, &v, error);

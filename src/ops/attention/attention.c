@@ -25,14 +25,9 @@ static enum ulp_status read_attention(const struct ulp_call *call, struct ulp_at
         .softcap = ulp_call_attribute(call, "softcap")->f,
     };
     a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
-    enum ulp_status status =
-        ulp_heads_read(a->query, ulp_call_int(call, "q_num_heads"), &a->q, error);
-    if (status == ULP_OK)
-        status = ulp_heads_read(a->key, ulp_call_int(call, "kv_num_heads"), &a->k, error);
-    if (status == ULP_OK)
-        status = ulp_heads_read(a->value, ulp_call_int(call, "kv_num_heads"), &a->v, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_heads_read(a->query, ulp_call_int(call, "q_num_heads"), &a->q, error));
+    ULP_TRY(ulp_heads_read(a->key, ulp_call_int(call, "kv_num_heads"), &a->k, error));
+    ULP_TRY(ulp_heads_read(a->value, ulp_call_int(call, "kv_num_heads"), &a->v, error));
     a->y = a->query->rank == 3 ? ulp_heads_packed(a->q.batch, a->q.heads, a->q.length, a->v.size)
                                : ulp_heads_first(a->q.batch, a->q.heads, a->q.length, a->v.size);
     return ulp_attention_check(a, error);
@@ -41,9 +36,7 @@ static enum ulp_status read_attention(const struct ulp_call *call, struct ulp_at
 static enum ulp_status infer_attention(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_attention a;
-    enum ulp_status status = read_attention(call, &a, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_attention(call, &a, error));
     const enum ulp_type type = call->in[0]->type;
     const int64_t total = a.past + a.k.length, y4[] = {a.q.batch, a.q.heads, a.q.length, a.v.size};
     const int64_t y3[] = {a.q.batch, a.q.length, a.q.heads * a.v.size},
@@ -51,6 +44,7 @@ static enum ulp_status infer_attention(struct ulp_call *call, struct ulp_error *
     const int64_t value[] = {a.v.batch, a.v.heads, total, a.v.size};
     const int64_t scores[] = {a.q.batch, a.q.heads, a.q.length, total};
     const bool packed = call->in[0]->rank == 3;
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_describe(call, 0, type, packed ? 3 : 4, packed ? y3 : y4, error)) !=
             ULP_OK ||
         (status = ulp_call_describe(call, 1, type, 4, key, error)) != ULP_OK ||
@@ -67,13 +61,12 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
     const int64_t mode = ulp_call_int(call, "qk_matmul_output_mode");
     struct ulp_attention a;
     int64_t *lengths, *starts;
-    enum ulp_status status = read_attention(call, &a, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_attention(call, &a, error));
     if (mode < 0 || mode > 3)
         return ulp_fail(error, ULP_ERROR_INPUT, "qk_matmul_output_mode is %lld", (long long)mode);
     if (given && given->count != (size_t)a.q.batch)
         return ulp_fail(error, ULP_ERROR_INPUT, "nonpad_kv_seqlen has %zu entries", given->count);
+    enum ulp_status status = ULP_OK;
     if (given &&
         ((status = ulp_call_take(call, given->count, sizeof *lengths, &lengths, error)) != ULP_OK ||
          (status = ulp_call_take(call, given->count, sizeof *starts, &starts, error)) != ULP_OK))
@@ -156,9 +149,7 @@ static enum ulp_status infer_written(struct ulp_call *call, struct ulp_error *er
     struct ulp_attention a;
     int64_t dims[4];
     const int rank = call->in[0]->rank;
-    const enum ulp_status status = read_written(call, &a, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_written(call, &a, error));
     for (int d = 0; d < rank - 1; d++)
         dims[d] = call->in[0]->dims[d];
     dims[rank - 1] = a.v.size;
@@ -169,13 +160,12 @@ static enum ulp_status infer_written(struct ulp_call *call, struct ulp_error *er
 static enum ulp_status turn_mask(struct ulp_call *call, const struct ulp_tensor *mask,
                                  struct ulp_tensor *seen, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_describe(seen, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0,
-                                                 mask->rank, mask->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, seen, error);
-    for (size_t i = 0; status == ULP_OK && i < seen->count; i++)
+    ULP_TRY(ulp_tensor_describe(seen, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, mask->rank, mask->dims,
+                                error));
+    ULP_TRY(ulp_call_temporary(call, seen, error));
+    for (size_t i = 0; i < seen->count; i++)
         ((uint8_t *)seen->data)[i] = ulp_tensor_get_int(mask, i) == 0;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_written(struct ulp_call *call, struct ulp_error *error)

@@ -11,7 +11,7 @@ struct ulp_heads ulp_heads_first(int64_t batch, int64_t heads, int64_t length, i
 
 struct ulp_heads ulp_heads_packed(int64_t batch, int64_t heads, int64_t length, int64_t size)
 {
-    return (struct ulp_heads){batch, heads,       length, size, heads * length * size,
+    return (struct ulp_heads){batch, heads,        length, size, heads * length * size,
                               size,  heads * size, 0};
 }
 
@@ -35,9 +35,9 @@ enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *h,
                                struct ulp_error *error)
 {
     const int64_t count = h->batch * h->heads * h->length;
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **out, out, error);
-    for (int64_t r = 0; status == ULP_OK && r < count; r++)
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out, error));
+    for (int64_t r = 0; r < count; r++)
         (*out)[r] = r / (h->heads * h->length) * h->batch_step +
                     r / h->length % h->heads * h->head_step + r % h->length * h->step;
-    return status;
+    return ULP_OK;
 }

@@ -25,14 +25,11 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the caches or position_ids do not fit %lld positions of %lld features",
                         (long long)positions, (long long)turned);
-    enum ulp_status status = ulp_call_as(call, &in, out->type, error);
-    if (status == ULP_OK)
-        status = ulp_heads_rows(call, h, &in_row, error);
-    if (status == ULP_OK)
-        status = ulp_heads_rows(call, out_heads, &out_row, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)rows_count, sizeof *cache_row, &cache_row, error);
-    for (int64_t r = 0; status == ULP_OK && r < rows_count; r++) {
+    ULP_TRY(ulp_call_as(call, &in, out->type, error));
+    ULP_TRY(ulp_heads_rows(call, h, &in_row, error));
+    ULP_TRY(ulp_heads_rows(call, out_heads, &out_row, error));
+    ULP_TRY(ulp_call_take(call, (size_t)rows_count, sizeof *cache_row, &cache_row, error));
+    for (int64_t r = 0; r < rows_count; r++) {
         const int64_t at = r / (h->heads * h->length) * h->length + r % h->length;
         const int64_t id = ids ? ulp_tensor_get_int(ids, (size_t)at) : at;
         if (id < 0 || id >= caches)
@@ -41,8 +38,6 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
         cache_row[r] = id * half;
         ulp_move_run(out, (size_t)out_row[r], in, (size_t)in_row[r], (size_t)h->size);
     }
-    if (status != ULP_OK)
-        return status;
     const int64_t step = rotation->interleaved ? 2 : 1;
     const size_t second = rotation->interleaved ? 1 : (size_t)half;
     const struct ulp_tensor x2 = ulp_tensor_view_from(in, second),

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "ops/attention/mask.h"
 #include "ops/attention/scores.h"
 #include "ops/contraction.h"
@@ -74,13 +75,9 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
              a->hidden ? " + (hidden == 0 ? 0 : filter)" : "",
              has_sink ? "max(row_max(masked), sink)" : "row_max(masked)",
              has_sink ? " + exp(sink - top)" : "", wanted);
-    enum ulp_status status = ulp_attention_lay_mask(call, a, total, a->mask, &bias, error);
-    if (status == ULP_OK)
-        status = ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error);
-    if (status == ULP_OK)
-        status = ulp_attention_lay_sink(call, a, &sink, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_attention_lay_mask(call, a, total, a->mask, &bias, error));
+    ULP_TRY(ulp_attention_lay_mask(call, a, total, a->hidden, &hidden, error));
+    ULP_TRY(ulp_attention_lay_sink(call, a, &sink, error));
     const struct ulp_rows rows = {.row_count = (size_t)(a->q.batch * a->q.heads * a->q.length),
                                   .row_length = (size_t)total};
     const struct ulp_operand full = {.row_stride = total, .position_stride = 1};

@@ -26,12 +26,8 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
     const struct ulp_tensor *q = call->in[0], *k = call->in[1], *v = call->in[2],
                             *state = ulp_call_in(call, 3), *decay = ulp_call_in(call, 4),
                             *beta = ulp_call_in(call, 5);
-    enum ulp_status status =
-        ulp_call_int_within(call, "q_num_heads", 1, ULP_HEADS_MAX, &l->q_heads, error);
-    if (status == ULP_OK)
-        status = ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &l->kv_heads, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_int_within(call, "q_num_heads", 1, ULP_HEADS_MAX, &l->q_heads, error));
+    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &l->kv_heads, error));
     if (q->rank != 3 || k->rank != 3 || v->rank != 3 || l->q_heads % l->kv_heads != 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected query, key and value of rank 3 and heads that divide each other");
@@ -62,16 +58,12 @@ static enum ulp_status read_linear(const struct ulp_call *call, struct linear *l
 static enum ulp_status infer_linear(struct ulp_call *call, struct ulp_error *error)
 {
     struct linear l = {0};
-    enum ulp_status status = read_linear(call, &l, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_linear(call, &l, error));
     const struct ulp_tensor *state = ulp_call_in(call, 3);
-    status = ulp_call_describe(call, 0, call->in[0]->type, 3,
-                               (int64_t[]){l.batch, l.steps, l.q_heads * l.value}, error);
-    return status == ULP_OK
-               ? ulp_call_describe(call, 1, state ? state->type : call->in[0]->type, 4,
-                                   (int64_t[]){l.batch, l.kv_heads, l.key, l.value}, error)
-               : status;
+    ULP_TRY(ulp_call_describe(call, 0, call->in[0]->type, 3,
+                              (int64_t[]){l.batch, l.steps, l.q_heads * l.value}, error));
+    return ulp_call_describe(call, 1, state ? state->type : call->in[0]->type, 4,
+                             (int64_t[]){l.batch, l.kv_heads, l.key, l.value}, error);
 }
 
 /* Offsets at step t of (batch, head, value index) rows into a packed tensor of `width` features:
@@ -182,24 +174,23 @@ static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error
     struct linear l = {0};
     struct ulp_tensor state;
     int64_t *tables[4];
-    enum ulp_status status = read_linear(call, &l, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, &state, &inner.storage, 4,
-                                       (int64_t[]){l.batch, l.kv_heads, l.value, l.key}, error);
-    for (int i = 0; status == ULP_OK && i < 4; i++)
-        status = ulp_call_take(call, (size_t)(l.batch * l.q_heads * l.value), sizeof *tables[i],
-                               &tables[i], error);
-    if (status != ULP_OK || state.count == 0)
-        return status;
-    status = turn_state(call, &l, &inner, ulp_call_in(call, 3), &state, true, error);
-    for (int64_t t = 0; status == ULP_OK && t < l.steps; t++) {
-        status = step_state(call, &l, &inner, t, tables, &state, error);
-        if (status == ULP_OK && ulp_call_wants(call, 0))
-            status = read_state(call, &l, t, tables, &state, error);
+    ULP_TRY(read_linear(call, &l, error));
+    ULP_TRY(ulp_call_temporary_in(call, &state, &inner.storage, 4,
+                                  (int64_t[]){l.batch, l.kv_heads, l.value, l.key}, error));
+    for (int i = 0; i < 4; i++)
+        ULP_TRY(ulp_call_take(call, (size_t)(l.batch * l.q_heads * l.value), sizeof *tables[i],
+                              &tables[i], error));
+    if (state.count == 0)
+        return ULP_OK;
+    ULP_TRY(turn_state(call, &l, &inner, ulp_call_in(call, 3), &state, true, error));
+    for (int64_t t = 0; t < l.steps; t++) {
+        ULP_TRY(step_state(call, &l, &inner, t, tables, &state, error));
+        if (ulp_call_wants(call, 0))
+            ULP_TRY(read_state(call, &l, t, tables, &state, error));
     }
-    return status == ULP_OK && ulp_call_wants(call, 1)
+    return ulp_call_wants(call, 1)
                ? turn_state(call, &l, call->arithmetic, &state, &call->out[1], false, error)
-               : status;
+               : ULP_OK;
 }
 
 /* ---- CausalConvWithState: each channel's own kernel over the past state and the input ---- */
@@ -214,11 +205,9 @@ static enum ulp_status infer_causal(struct ulp_call *call, struct ulp_error *err
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "weights, bias or past_state do not fit an input of batch x channels x length");
-    enum ulp_status status = ulp_call_describe(call, 0, x->type, 3, x->dims, error);
-    return status == ULP_OK
-               ? ulp_call_describe(call, 1, x->type, 3,
-                                   (int64_t[]){x->dims[0], x->dims[1], w->dims[2] - 1}, error)
-               : status;
+    ULP_TRY(ulp_call_describe(call, 0, x->type, 3, x->dims, error));
+    return ulp_call_describe(call, 1, x->type, 3,
+                             (int64_t[]){x->dims[0], x->dims[1], w->dims[2] - 1}, error);
 }
 
 static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error)

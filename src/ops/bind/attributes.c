@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "ops/bind/binding.h"
 
 /* "int" -> INT, ... with a NULL at the end. */
@@ -144,14 +145,13 @@ static enum ulp_status read_attribute(const struct ulp_binding *b,
     if (given && given->kind != kind->kind)
         return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s has the wrong kind: expected %s",
                         slot->name, kind->name);
-    enum ulp_status status = ULP_OK;
     if (given)
         *value = read_given(given);
     else if (entry->fallback)
-        status = read_default(b, entry, kind->kind, value);
+        ULP_TRY(read_default(b, entry, kind->kind, value));
     else if (entry->required)
-        status = ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s is missing", slot->name);
-    return status == ULP_OK ? write_constant(b, kind->kind, value, slot) : status;
+        return ulp_fail(b->error, ULP_ERROR_INPUT, "attribute %s is missing", slot->name);
+    return write_constant(b, kind->kind, value, slot);
 }
 
 static enum ulp_status refuse_unknown_attributes(const struct ulp_binding *b)
@@ -190,9 +190,7 @@ enum ulp_status ulp_bind_attributes(const struct ulp_binding *b)
         if (count == ULP_ATTRIBUTES_MAX)
             return ulp_fail(b->error, ULP_ERROR_USAGE, "the row has more than %d attributes",
                             ULP_ATTRIBUTES_MAX);
-        enum ulp_status status = read_attribute(b, &entry, &slots[count], &values[count]);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(read_attribute(b, &entry, &slots[count], &values[count]));
     }
     bound->attribute_slots = copy(b, slots, count, sizeof *slots);
     bound->attributes = copy(b, values, count, sizeof *values);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/text/text.h"
 #include "ops/bind/binding.h"
 
@@ -156,12 +157,8 @@ static enum ulp_status parse_formula(const struct ulp_binding *b, const struct u
     const struct ulp_binding passing = {b->bound, b->scratch, b->scratch, b->error};
     const struct ulp_slot *operands, *outputs;
     size_t operand_count = 0, output_count = 0;
-    enum ulp_status status =
-        ulp_bind_slots(&passing, formula->operands, 0, &operands, &operand_count);
-    if (status == ULP_OK)
-        status = ulp_bind_slots(&passing, formula->outputs, 0, &outputs, &output_count);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bind_slots(&passing, formula->operands, 0, &operands, &operand_count));
+    ULP_TRY(ulp_bind_slots(&passing, formula->outputs, 0, &outputs, &output_count));
     const char **names =
         ulp_arena_take(b->scratch, operand_count + output_count + 1, sizeof *names);
     if (!names)
@@ -184,10 +181,9 @@ static enum ulp_status parse_formulas(const struct ulp_binding *b)
     bound->formulas = ulp_arena_take(b->arena, count, sizeof *bound->formulas);
     if (!bound->formulas)
         return ulp_bind_fail_memory(b);
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
-        status = parse_formula(b, formulas[i], &bound->formulas[i]);
-    return status;
+    for (size_t i = 0; i < count; i++)
+        ULP_TRY(parse_formula(b, formulas[i], &bound->formulas[i]));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_bind(struct ulp_bound *out, const struct ulp_node *node, int64_t opset,

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "ops/bind/binding.h"
 
 /* The letters behind ':'. Returns their number. */
@@ -61,9 +62,7 @@ enum ulp_status ulp_bind_slots(const struct ulp_binding *b, const char *text, si
     *out = slots;
     for (const char *p = text ? text : ""; *(p += strspn(p, " "));) {
         size_t length = strcspn(p, " ");
-        enum ulp_status status = read_slot(b, p, length, &slots[(*count)++]);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(read_slot(b, p, length, &slots[(*count)++]));
         p += length;
     }
     if (!*count || !slots[*count - 1].variadic)
@@ -94,10 +93,8 @@ enum ulp_status ulp_bind_inputs(const struct ulp_binding *b)
 {
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;
-    enum ulp_status status = ulp_bind_slots(b, bound->op->inputs, node->input_count, &bound->inputs,
-                                            &bound->input_slot_count);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bind_slots(b, bound->op->inputs, node->input_count, &bound->inputs,
+                           &bound->input_slot_count));
     if (node->input_count > bound->input_slot_count)
         return ulp_fail(b->error, ULP_ERROR_INPUT, "%zu inputs: expected at most %zu",
                         node->input_count, bound->input_slot_count);
@@ -121,10 +118,7 @@ enum ulp_status ulp_bind_outputs(const struct ulp_binding *b, const struct ulp_s
     struct ulp_bound *bound = b->bound;
     const struct ulp_node *node = bound->node;
     const struct ulp_binding passing = {bound, b->scratch, b->scratch, b->error};
-    enum ulp_status status =
-        ulp_bind_slots(&passing, bound->op->outputs, node->output_count, outputs, count);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bind_slots(&passing, bound->op->outputs, node->output_count, outputs, count));
     if (*count && !node->output_count && !(*outputs)[0].optional)
         return ulp_fail(b->error, ULP_ERROR_INPUT, "there are no outputs: expected at least one");
     for (size_t i = *count; i < node->output_count; i++)

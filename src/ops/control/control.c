@@ -255,27 +255,17 @@ enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call
                                 .kind = (enum ulp_control_kind)call->bound->op->parameter,
                                 .item_count = 1,
                                 .go_on = 1};
-    enum ulp_status status = begin[out->kind](out, error);
-    if (status == ULP_OK)
-        status =
-            ulp_call_take(call, out->carried_count, sizeof *out->carried, &out->carried, error);
-    if (status == ULP_OK)
-        status =
-            ulp_call_take(call, out->result_count + 1, sizeof *out->results, &out->results, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, out->scan_count, sizeof *out->scans, &out->scans, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, call->output_count, sizeof *out->items, &out->items, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, out->input_count, sizeof *out->inputs, &out->inputs, error);
-    if (status == ULP_OK)
-        status =
-            ulp_call_take(call, out->scan_input_count, sizeof *out->slices, &out->slices, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, out->scan_input_count, sizeof *out->views, &out->views, error);
-    if (status == ULP_OK && out->item_count)
-        status = begin_item(out, error);
-    return status == ULP_OK ? prepare_iteration(out, error) : status;
+    ULP_TRY(begin[out->kind](out, error));
+    ULP_TRY(ulp_call_take(call, out->carried_count, sizeof *out->carried, &out->carried, error));
+    ULP_TRY(ulp_call_take(call, out->result_count + 1, sizeof *out->results, &out->results, error));
+    ULP_TRY(ulp_call_take(call, out->scan_count, sizeof *out->scans, &out->scans, error));
+    ULP_TRY(ulp_call_take(call, call->output_count, sizeof *out->items, &out->items, error));
+    ULP_TRY(ulp_call_take(call, out->input_count, sizeof *out->inputs, &out->inputs, error));
+    ULP_TRY(ulp_call_take(call, out->scan_input_count, sizeof *out->slices, &out->slices, error));
+    ULP_TRY(ulp_call_take(call, out->scan_input_count, sizeof *out->views, &out->views, error));
+    if (out->item_count)
+        ULP_TRY(begin_item(out, error));
+    return prepare_iteration(out, error);
 }
 
 enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *error)
@@ -305,16 +295,14 @@ enum ulp_status ulp_control_take(struct ulp_control *control, struct ulp_error *
 static enum ulp_status give_carried(struct ulp_control *control, struct ulp_error *error)
 {
     struct ulp_call *call = control->call;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < control->carried_count && i < call->output_count && status == ULP_OK;
-         i++)
+    for (size_t i = 0; i < control->carried_count && i < call->output_count; i++)
         if (control->carried[i].owned) {
             call->out[i] = control->carried[i];
             control->carried[i] = (struct ulp_tensor){0};
         } else {
-            status = ulp_tensor_copy(&call->out[i], &control->carried[i], call->budget, error);
+            ULP_TRY(ulp_tensor_copy(&call->out[i], &control->carried[i], call->budget, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 /* A batch without items has no parts to stack: the states are as they came, a scan output has the
@@ -348,18 +336,17 @@ enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *e
     bool batch = control->kind == ULP_CONTROL_SCAN_BATCH, scan = control->kind == ULP_CONTROL_SCAN;
     if (batch && !control->item_count)
         return end_empty_batch(control, error);
-    enum ulp_status status = batch ? ULP_OK : give_carried(control, error);
-    for (size_t i = batch ? 0 : control->carried_count; i < call->output_count && status == ULP_OK;
-         i++) {
+    ULP_TRY(batch ? ULP_OK : give_carried(control, error));
+    for (size_t i = batch ? 0 : control->carried_count; i < call->output_count; i++) {
         const size_t s = i - control->carried_count;
         const int value = control->graph->outputs[control->first_result + i];
-        status =
-            ulp_parts_stack(call, &call->out[i], batch ? &control->items[i] : &control->scans[s],
-                            scan ? list_entry(call, "scan_output_axes", s) : 0,
-                            scan && list_entry(call, "scan_output_directions", s),
-                            &control->graph->values[value].info, error);
+        ULP_TRY(ulp_parts_stack(call, &call->out[i],
+                                batch ? &control->items[i] : &control->scans[s],
+                                scan ? list_entry(call, "scan_output_axes", s) : 0,
+                                scan && list_entry(call, "scan_output_directions", s),
+                                &control->graph->values[value].info, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_control_free(struct ulp_control *control)

@@ -18,9 +18,7 @@ enum ulp_status ulp_part_gather(struct ulp_call *call, struct ulp_gathered *gath
     if (gathered->count == gathered->room) {
         struct ulp_tensor *parts;
         size_t room = gathered->room ? 2 * gathered->room : 16;
-        enum ulp_status status = ulp_call_take(call, room, sizeof *parts, &parts, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_take(call, room, sizeof *parts, &parts, error));
         if (gathered->count)
             memcpy(parts, gathered->parts, gathered->count * sizeof *parts);
         gathered->parts = parts;
@@ -38,12 +36,9 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
     int64_t dims[ULP_RANK_MAX + 1];
     int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    enum ulp_status status = rank < ULP_RANK_MAX
-                                 ? ulp_call_axis(axis, rank + 1, &at, error)
-                                 : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                            "at most %d dimensions are supported", ULP_RANK_MAX);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(rank < ULP_RANK_MAX ? ulp_call_axis(axis, rank + 1, &at, error)
+                                : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                           "at most %d dimensions are supported", ULP_RANK_MAX));
     for (int d = 0, from = 0; d <= rank; d++) {
         dims[d] = d == at                    ? (int64_t)gathered->count
                   : first                    ? first->dims[from]
@@ -51,12 +46,9 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
                                              : declared->dims[from];
         from += d != at;
     }
-    status = ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
-                                      dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, call->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe_tensor(call, out, first ? first->type : declared->type, rank + 1,
+                                     dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, call->budget, error));
     const struct ulp_split split = ulp_split_at(out, at);
     for (size_t i = 0; i < gathered->count; i++) {
         const struct ulp_tensor *part = &gathered->parts[reverse ? gathered->count - 1 - i : i];
@@ -83,9 +75,7 @@ enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
         memmove(out->dims + axis, in->dims + axis + 1,
                 (size_t)(in->rank - axis - 1) * sizeof *out->dims);
         out->count = split.outer * split.inner;
-        enum ulp_status status = ulp_call_temporary(call, out, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_temporary(call, out, error));
     }
     for (size_t o = 0; o < split.outer && split.inner; o++)
         memcpy(ulp_element_at(out, o * split.inner),

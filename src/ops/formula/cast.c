@@ -37,13 +37,10 @@ static enum ulp_status run_cast_low_bits(struct ulp_call *call, struct ulp_error
     if (!ulp_type_is_float(in->type) || ulp_type_is_float(to) || ulp_type_rows[to].file_bits > 4)
         return run_cast(call, error);
     struct ulp_tensor whole;
-    enum ulp_status status =
-        ulp_call_describe_tensor(call, &whole, ULP_TYPE_INT8, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &whole, error);
-    if (status == ULP_OK)
-        status = ulp_call_convert(call, &whole, in, error);
-    return status == ULP_OK ? ulp_call_convert(call, &call->out[0], &whole, error) : status;
+    ULP_TRY(ulp_call_describe_tensor(call, &whole, ULP_TYPE_INT8, in->rank, in->dims, error));
+    ULP_TRY(ulp_call_temporary(call, &whole, error));
+    ULP_TRY(ulp_call_convert(call, &whole, in, error));
+    return ulp_call_convert(call, &call->out[0], &whole, error);
 }
 
 /* ---- BitCast: the pattern of the model's type, whatever form the lane holds the value in ---- */

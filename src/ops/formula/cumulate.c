@@ -18,9 +18,8 @@ static enum ulp_status make_accumulator(struct ulp_call *call, enum ulp_type typ
         arithmetic->storage = arithmetic->rows;
         return ulp_call_temporary_in(call, out, &arithmetic->storage, rank, dims, error);
     }
-    enum ulp_status status =
-        ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
+    ULP_TRY(ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, rank, dims, error));
+    return ulp_call_temporary(call, out, error);
 }
 
 static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, float value,
@@ -34,12 +33,10 @@ static enum ulp_status fill_from(struct ulp_call *call, struct ulp_tensor *out, 
                                     .data = &value};
     element.rank = 0;
     element.count = 1;
-    enum ulp_status status = ulp_call_temporary(call, &element, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(&element, &from, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-    if (status == ULP_OK)
-        ulp_move_fill(out, 0, out->count, element.data);
-    return status;
+    ULP_TRY(ulp_call_temporary(call, &element, error));
+    ULP_TRY(ulp_tensor_convert(&element, &from, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error));
+    ulp_move_fill(out, 0, out->count, element.data);
+    return ULP_OK;
 }
 
 /* Lines along the axis are the rows of x and y, their positions in the order of the sum. */
@@ -49,13 +46,10 @@ static enum ulp_status lay_lines(struct ulp_call *call, const struct ulp_split *
 {
     const size_t size = split->size, inner = split->inner, count = split->outer * inner;
     int64_t *lines = NULL, *positions = NULL;
-    enum ulp_status status = ULP_OK;
     if (inner > 1 && split->outer > 1)
-        status = ulp_call_take(call, count, sizeof *lines, &lines, error);
-    if (reverse && status == ULP_OK)
-        status = ulp_call_take(call, size, sizeof *positions, &positions, error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(ulp_call_take(call, count, sizeof *lines, &lines, error));
+    if (reverse)
+        ULP_TRY(ulp_call_take(call, size, sizeof *positions, &positions, error));
     for (size_t i = 0; lines && i < count; i++)
         lines[i] = (int64_t)(i / inner * inner * size + i % inner);
     for (size_t i = 0; positions && i < size; i++)
@@ -149,11 +143,8 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
     int64_t wanted;
     int axis;
     bool known;
-    enum ulp_status status = ulp_call_number(call, "axis", 0, &known, &wanted, error);
-    if (status == ULP_OK)
-        status = ulp_call_axis(wanted, in->rank, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_number(call, "axis", 0, &known, &wanted, error));
+    ULP_TRY(ulp_call_axis(wanted, in->rank, &axis, error));
     const struct ulp_split split = ulp_split_at(in, axis);
     const bool as_gpu = call->arithmetic->reduce == ULP_ORDER_WARP && ulp_type_is_float(in->type);
     if (as_gpu && split.inner == 1 && !exclusive)
@@ -165,7 +156,7 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
                                   .row_length = split.size - exclusive};
     const struct ulp_tensor behind = ulp_tensor_view_from(&call->out[0], split.inner);
     struct ulp_named_operand x = {"x", {.tensor = in}}, y = {"y", {.tensor = &call->out[0]}};
-    status = lay_lines(call, &split, reverse, &x.operand, &y.operand, error);
+    enum ulp_status status = lay_lines(call, &split, reverse, &x.operand, &y.operand, error);
     if (exclusive && status == ULP_OK) {
         status = fill_from(call, &call->out[0], product, error);
         if (reverse)
@@ -197,17 +188,15 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list image, block;
-    enum ulp_status status = ulp_call_list(call, "image_shape", &image, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "block_shape", &block, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_list(call, "image_shape", &image, error));
+    ULP_TRY(ulp_call_list(call, "block_shape", &block, error));
     *b = (struct blocks){.rank = (int)image.count, .known = image.known && block.known};
     if (in->rank != 3 || image.count != block.count || image.count < 1 ||
         image.count > ULP_RANK_MAX - 2)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "image_shape has %zu entries, block_shape %zu, the input rank %d",
                         image.count, block.count, in->rank);
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_numbers(call, "strides", image.count, 1, b->strides, error)) != ULP_OK ||
         (status = ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error)) !=
             ULP_OK ||
@@ -244,9 +233,9 @@ static enum ulp_status infer_col2im(struct ulp_call *call, struct ulp_error *err
 {
     const struct ulp_tensor *in = call->in[0];
     struct blocks b;
-    enum ulp_status status = read_blocks(call, &b, error);
-    if (status != ULP_OK || !b.known)
-        return status;
+    ULP_TRY(read_blocks(call, &b, error));
+    if (!b.known)
+        return ULP_OK;
     int64_t dims[ULP_RANK_MAX] = {in->dims[0], in->dims[1] / ulp_product(b.block, b.rank)};
     memcpy(dims + 2, b.image, (size_t)b.rank * sizeof *dims);
     return ulp_call_describe(call, 0, in->type, b.rank + 2, dims, error);

@@ -46,12 +46,11 @@ static enum ulp_status infer_ngram(struct ulp_call *call, struct ulp_error *erro
 {
     const struct ulp_tensor *in = call->in[0];
     struct pool p;
-    enum ulp_status status = read_pool(call, &p, error);
-    if (status == ULP_OK && (in->rank < 1 || in->rank > 2))
+    ULP_TRY(read_pool(call, &p, error));
+    if ((in->rank < 1 || in->rank > 2))
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 1 or 2", in->rank);
     const int64_t dims[2] = {in->rank == 2 ? in->dims[0] : p.size, p.size};
-    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims, error)
-                            : status;
+    return ulp_call_describe(call, 0, ULP_TYPE_FLOAT, in->rank, dims, error);
 }
 
 /* Occurrences in a line of `length` tokens of the gram of n tokens, skip - 1 tokens left out

@@ -24,9 +24,7 @@ static enum ulp_status rows_axis(struct ulp_call *call, struct ulp_rows *rows,
     int axis;
     if (in->rank == 0)
         return lay_rows(call, rows, operands, outputs, 1, (int64_t[]){1}, (bool[]){true}, error);
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     reduced[axis] = true;
     return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
 }
@@ -70,27 +68,26 @@ static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *o
                                     struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
-    enum ulp_status status = ULP_OK;
     if (in->rank < 2)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the input has rank %d: expected batch and channels", in->rank);
-    for (size_t i = 1; status == ULP_OK && i < call->bound->input_slot_count; i++)
+    for (size_t i = 1; i < call->bound->input_slot_count; i++)
         if (call->in[i]->count != (size_t)in->dims[1])
             return ulp_fail(
                 error, ULP_ERROR_INPUT,
                 "input %zu, %s, has %zu elements: expected one for each of %lld channels", i,
                 call->bound->inputs[i].name, call->in[i]->count, (long long)in->dims[1]);
         else
-            status = ulp_call_along(call, &operands[i], in->rank, 1, error);
-    return status;
+            ULP_TRY(ulp_call_along(call, &operands[i], in->rank, 1, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_rows_channels(struct ulp_call *call, struct ulp_rows *rows,
                                   struct ulp_operand *operands, struct ulp_operand *outputs,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = lay_channels(call, operands, error);
-    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+    ULP_TRY(lay_channels(call, operands, error));
+    return ulp_rows_elementwise(call, rows, operands, outputs, error);
 }
 
 /* A row for each image and channel. */
@@ -102,10 +99,8 @@ static enum ulp_status rows_instances(struct ulp_call *call, struct ulp_rows *ro
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
-    enum ulp_status status = lay_channels(call, operands, error);
-    return status == ULP_OK
-               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
-               : status;
+    ULP_TRY(lay_channels(call, operands, error));
+    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
 }
 
 /* A row for each channel of the whole batch. */
@@ -117,10 +112,8 @@ static enum ulp_status rows_batch(struct ulp_call *call, struct ulp_rows *rows,
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d != 1;
-    enum ulp_status status = lay_channels(call, operands, error);
-    return status == ULP_OK
-               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
-               : status;
+    ULP_TRY(lay_channels(call, operands, error));
+    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
 }
 
 /* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale
@@ -148,8 +141,9 @@ static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
                             call->in[i]->count, (long long)(parameters[1] * parameters[2]));
         operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
     }
-    if (!operands[0].tensor || !outputs[0].tensor || !operands[1].tensor || !operands[2].tensor)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(operands[0].tensor && outputs[0].tensor && operands[1].tensor &&
+                          operands[2].tensor,
+                      error));
     return lay_rows(call, rows, operands, outputs, 4, dims, (bool[]){false, false, true, true},
                     error);
 }
@@ -182,9 +176,7 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *r
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "size %lld, rank %d: expected a positive size and channels",
                         (long long)size, in->rank);
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *n, &n, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *n, &n, error));
     const struct ulp_split split = ulp_split_at(in, 1);
     *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2,
                              (size_t)size};
@@ -193,6 +185,7 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *r
                               .window = fill_neighbours,
                               .window_context = n};
     int64_t *first;
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_take(call, in->count, sizeof *first, &first, error)) != ULP_OK)
         return status;
     for (size_t i = 0; i < in->count; i++)
@@ -211,21 +204,21 @@ static enum ulp_status infer_layer_norm(struct ulp_call *call, struct ulp_error 
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    for (int d = 0; d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
-    for (size_t i = 0; status == ULP_OK && i < 3; i++)
-        status = ulp_call_describe(call, i, in->type, in->rank, i == 0 ? in->dims : dims, error);
-    return status;
+    for (size_t i = 0; i < 3; i++)
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 ? in->dims : dims, error));
+    return ULP_OK;
 }
 
 static enum ulp_status infer_batch_norm(struct ulp_call *call, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims, error);
-    for (size_t i = 1; status == ULP_OK && i < 3 && call->bound->op->parameter; i++)
-        status = ulp_call_describe(call, i, call->in[3]->type, 1, call->in[3]->dims, error);
-    return status;
+    ULP_TRY(
+        ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, call->in[0]->dims, error));
+    for (size_t i = 1; i < 3 && call->bound->op->parameter; i++)
+        ULP_TRY(ulp_call_describe(call, i, call->in[3]->type, 1, call->in[3]->dims, error));
+    return ULP_OK;
 }
 
 #define SAME .outputs = "y", .infer = ulp_infer_first

@@ -11,14 +11,11 @@ static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *in = call->in[0];
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_windows_read(call, in, NULL, &w, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
     memcpy(dims, in->dims, 2 * sizeof *dims);
     memcpy(dims + 2, w.out, (size_t)w.rank * sizeof *dims);
-    status = ulp_call_describe(call, 0, in->type, in->rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error)
-                            : status;
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims, error));
+    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error);
 }
 
 /* The derived operand, when the row has one: elements of each window, padding included. */
@@ -29,12 +26,11 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     const struct ulp_bound *bound = call->bound;
     struct ulp_windows w;
     struct ulp_tensor *count;
-    enum ulp_status status = ulp_windows_read(call, call->in[0], NULL, &w, error);
-    if (status == ULP_OK && !call->in[0]->count)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read(call, call->in[0], NULL, &w, error));
+    if (!call->in[0]->count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     const struct ulp_window_shape shape = ulp_windows_shape(call->in[0], &w);
+    enum ulp_status status = ULP_OK;
     if (bound->derived_count) {
         if ((status = ulp_call_take(call, 1, sizeof *count, &count, error)) != ULP_OK ||
             (status = ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error)) !=
@@ -109,13 +105,9 @@ static enum ulp_status run_max_pool(struct ulp_call *call, struct ulp_error *err
     struct ulp_windows w;
     int64_t *from;
     struct ulp_tensor lowest;
-    enum ulp_status status = ulp_windows_read(call, in, NULL, &w, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, call->out[0].count, sizeof *from, &from, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &lowest, in->type, -__builtin_inff(), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
+    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
+    ULP_TRY(ulp_call_scalar(call, &lowest, in->type, -__builtin_inff(), error));
     bool columns = ulp_call_int(call, "storage_order");
     int64_t channel_size = ulp_product(w.in, w.rank), windows = ulp_product(w.out, w.rank);
     for (size_t i = 0; i < call->out[0].count; i++) {
@@ -150,11 +142,10 @@ static enum ulp_status infer_unpool(struct ulp_call *call, struct ulp_error *err
     struct ulp_windows w;
     struct ulp_list shape;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_windows_read_kernel(call, in, NULL, &w, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "output_shape", &shape, error);
-    if (status != ULP_OK || !shape.known)
-        return status;
+    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w, error));
+    ULP_TRY(ulp_call_list(call, "output_shape", &shape, error));
+    if (!shape.known)
+        return ULP_OK;
     if (shape.given && shape.count != (size_t)in->rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "output_shape has %zu entries: expected %d",
                         shape.count, in->rank);
@@ -171,18 +162,13 @@ static enum ulp_status run_unpool(struct ulp_call *call, struct ulp_error *error
     struct ulp_tensor *out = &call->out[0], zero, inner;
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX], inner_strides[ULP_RANK_MAX], strides[ULP_RANK_MAX];
-    enum ulp_status status = ulp_windows_read_kernel(call, in, NULL, &w, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &zero, in->type, 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read_kernel(call, in, NULL, &w, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
     if (indices->count != in->count)
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu indices for %zu elements", indices->count,
                         in->count);
     unpooled_dims(in, &w, dims);
-    status = ulp_call_describe_tensor(call, &inner, in->type, in->rank, dims, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe_tensor(call, &inner, in->type, in->rank, dims, error));
     if (in->count && !inner.count)
         return ulp_fail(error, ULP_ERROR_INPUT, "kernel, strides and pads leave no output");
     ulp_strides(&inner, inner_strides);

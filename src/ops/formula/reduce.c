@@ -28,9 +28,9 @@ static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *err
     bool reduced[ULP_RANK_MAX], known;
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
-    enum ulp_status status = read_reduced(call, reduced, &known, error);
-    if (status != ULP_OK || !known)
-        return status;
+    ULP_TRY(read_reduced(call, reduced, &known, error));
+    if (!known)
+        return ULP_OK;
     bool keep = ulp_call_int(call, "keepdims");
     for (int d = 0; d < in->rank; d++)
         if (!reduced[d] || keep)

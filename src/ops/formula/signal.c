@@ -173,9 +173,9 @@ static enum ulp_status infer_dft(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_tensor *in = call->in[0];
     struct dft dft;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_dft(call, &dft, error);
-    if (status != ULP_OK || !dft.known)
-        return status;
+    ULP_TRY(read_dft(call, &dft, error));
+    if (!dft.known)
+        return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[dft.axis] = dft.results;
     dims[in->rank - 1] = dft.real_output ? 1 : 2;
@@ -189,9 +189,9 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
     struct roots roots;
     struct ulp_tensor sign;
     int64_t *x_row, *root_row, *out_row, *position;
-    enum ulp_status status = read_dft(call, &dft, error);
-    if (status != ULP_OK || out->count == 0)
-        return status;
+    ULP_TRY(read_dft(call, &dft, error));
+    if (out->count == 0)
+        return ULP_OK;
     const struct ulp_split from = ulp_split_at(in, dft.axis), to = ulp_split_at(out, dft.axis);
     const size_t parts_in = (size_t)in->dims[in->rank - 1],
                  parts_out = (size_t)out->dims[out->rank - 1];
@@ -199,6 +199,7 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
                  used = dft.real_output || (int64_t)from.size > dft.length ? (size_t)dft.length
                                                                            : from.size;
     const size_t row_count = to.outer * to.size * inner;
+    enum ulp_status status = ULP_OK;
     if ((status = make_roots(call, to.size, used, dft.length, &roots, error)) != ULP_OK ||
         (status = ulp_call_take(call, row_count, sizeof *x_row, &x_row, error)) != ULP_OK ||
         (status = ulp_call_take(call, row_count, sizeof *root_row, &root_row, error)) != ULP_OK ||
@@ -278,9 +279,9 @@ static enum ulp_status read_stft(const struct ulp_call *call, struct stft *stft,
 static enum ulp_status infer_stft(struct ulp_call *call, struct ulp_error *error)
 {
     struct stft s;
-    enum ulp_status status = read_stft(call, &s, error);
-    if (status != ULP_OK || !s.known)
-        return status;
+    ULP_TRY(read_stft(call, &s, error));
+    if (!s.known)
+        return ULP_OK;
     return ulp_call_describe(call, 0, call->in[0]->type, 4,
                              (int64_t[]){call->in[0]->dims[0], s.frames, s.bins, 2}, error);
 }
@@ -291,11 +292,12 @@ static enum ulp_status run_stft(struct ulp_call *call, struct ulp_error *error)
     struct stft s;
     struct roots roots;
     int64_t *x_row, *root_row, *out_row, *position;
-    enum ulp_status status = read_stft(call, &s, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_stft(call, &s, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     const int64_t parts = signal->rank == 3 ? signal->dims[2] : 1;
     const size_t row_count = call->out[0].count / 2;
+    enum ulp_status status = ULP_OK;
     if ((status = make_roots(call, (size_t)s.bins, (size_t)s.length, s.length, &roots, error)) !=
             ULP_OK ||
         (status = ulp_call_take(call, row_count, sizeof *x_row, &x_row, error)) != ULP_OK ||

@@ -104,14 +104,12 @@ static enum ulp_status select_boxes(const struct ulp_call *call, struct selectio
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "expected boxes of N x B x 4 and scores of N x C x B");
     *out = (struct selection){.room = scores->count};
-    enum ulp_status status =
-        ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)boxes->dims[1], sizeof *order, &order, error);
-    for (size_t n = 0; status == ULP_OK && n < (size_t)scores->dims[0]; n++)
-        for (size_t c = 0; status == ULP_OK && c < (size_t)scores->dims[1]; c++)
-            status = select_class(call, n, c, order, out, error);
-    return status;
+    ULP_TRY(ulp_call_take(call, scores->count, sizeof *out->triples, &out->triples, error));
+    ULP_TRY(ulp_call_take(call, (size_t)boxes->dims[1], sizeof *order, &order, error));
+    for (size_t n = 0; n < (size_t)scores->dims[0]; n++)
+        for (size_t c = 0; c < (size_t)scores->dims[1]; c++)
+            ULP_TRY(select_class(call, n, c, order, out, error));
+    return ULP_OK;
 }
 
 static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
@@ -120,10 +118,9 @@ static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
     for (size_t i = 0; i < call->input_count; i++)
         if (call->in[i] && call->in[i]->count && !call->in[i]->data)
             return ULP_OK;
-    enum ulp_status status = select_boxes(call, &selection, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, ULP_TYPE_INT64, 2,
-                                                (int64_t[]){(int64_t)selection.count, 3}, error)
-                            : status;
+    ULP_TRY(select_boxes(call, &selection, error));
+    return ulp_call_describe(call, 0, ULP_TYPE_INT64, 2, (int64_t[]){(int64_t)selection.count, 3},
+                             error);
 }
 
 static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)

@@ -95,11 +95,8 @@ static enum ulp_status read_resize(const struct ulp_call *call, struct resize *r
     size_t count, scales = float_count(call, "scales"), roi = float_count(call, "roi");
     int axes[ULP_RANK_MAX];
     struct ulp_list sizes;
-    enum ulp_status status = read_axes(call, axes, &count, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "sizes", &sizes, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_axes(call, axes, &count, error));
+    ULP_TRY(ulp_call_list(call, "sizes", &sizes, error));
     bool crop = ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize");
     *resize =
         (struct resize){.known = is_known(call, "scales") && is_known(call, "roi") && sizes.known};
@@ -150,9 +147,9 @@ static enum ulp_status infer_resize(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *in = call->in[0];
     struct resize resize;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_resize(call, &resize, error);
-    if (status != ULP_OK || !resize.known)
-        return status;
+    ULP_TRY(read_resize(call, &resize, error));
+    if (!resize.known)
+        return ULP_OK;
     for (int d = 0; d < in->rank; d++)
         dims[d] = resize.axes[d].out;
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
@@ -221,11 +218,8 @@ static enum ulp_status make_coordinates(struct ulp_call *call,
     char texts[COUNT][40], formula[256];
     struct ulp_named_operand operands[COUNT + 1];
     struct ulp_tensor positions;
-    enum ulp_status status = ulp_positions_make(call, (size_t)axis->out, &positions, error);
-    if (status == ULP_OK)
-        status = ulp_coordinates_make(call, arithmetic, (size_t)axis->out, out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_positions_make(call, (size_t)axis->out, &positions, error));
+    ULP_TRY(ulp_coordinates_make(call, arithmetic, (size_t)axis->out, out, error));
     for (int i = 0; i < COUNT; i++) {
         snprintf(texts[i], sizeof texts[i], "%a", numbers[i]);
         operands[i] = (struct ulp_named_operand){names[i], {.constant = texts[i]}};
@@ -415,9 +409,9 @@ static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *re
 static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error)
 {
     struct resize resize;
-    enum ulp_status status = read_resize(call, &resize, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_resize(call, &resize, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     return ulp_call_is(call, "mode", "nearest") ? run_nearest(call, &resize, error)
                                                 : run_smooth(call, &resize, error);
 }

@@ -17,14 +17,9 @@ static enum ulp_status infer_roi_align(struct ulp_call *call, struct ulp_error *
 {
     const struct ulp_tensor *x = call->in[0], *rois = call->in[1];
     int64_t height, width, points;
-    enum ulp_status status =
-        ulp_call_int_within(call, "output_height", 1, BINS_MAX, &height, error);
-    if (status == ULP_OK)
-        status = ulp_call_int_within(call, "output_width", 1, BINS_MAX, &width, error);
-    if (status == ULP_OK)
-        status = ulp_call_int_within(call, "sampling_ratio", -BINS_MAX, BINS_MAX, &points, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_int_within(call, "output_height", 1, BINS_MAX, &height, error));
+    ULP_TRY(ulp_call_int_within(call, "output_width", 1, BINS_MAX, &width, error));
+    ULP_TRY(ulp_call_int_within(call, "sampling_ratio", -BINS_MAX, BINS_MAX, &points, error));
     if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 4 ||
         call->in[2]->count != (size_t)rois->dims[0])
         return ulp_fail(error, ULP_ERROR_INPUT,
@@ -58,9 +53,7 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     const double scale = (double)ulp_call_attribute(call, "spatial_scale")->f,
                  shift = half ? 0.5 : 0;
     const struct ulp_tensor *ends = rois, *places;
-    enum ulp_status status = ulp_call_numbers_of(call, &ends, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_numbers_of(call, &ends, error));
     double size =
         (ulp_tensor_read(ends, 4 * r + first + 2) - ulp_tensor_read(ends, 4 * r + first)) * scale;
     size = !half && size < 1 ? 1 : size;
@@ -76,6 +69,7 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
                             end = ulp_elements_from(rois, 4 * r + first + 2);
     struct ulp_tensor place, bin, point;
     char numbers[5][40];
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &place, error)) != ULP_OK ||
         (status = ulp_coordinates_make(call, &arithmetic, count, &axis->low, error)) != ULP_OK ||
@@ -213,24 +207,20 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
 static enum ulp_status run_roi_align(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0];
-    enum ulp_status status = ULP_OK;
     if (call->out[0].count && x->count == 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
-    for (size_t r = 0; status == ULP_OK && call->out[0].count && r < (size_t)call->out[0].dims[0];
-         r++) {
+    for (size_t r = 0; call->out[0].count && r < (size_t)call->out[0].dims[0]; r++) {
         const int64_t image = ulp_tensor_get_int(call->in[2], r);
         struct roi_axis rows = {.bins = call->out[0].dims[2], .length = x->dims[2]};
         struct roi_axis columns = {.bins = call->out[0].dims[3], .length = x->dims[3]};
         if (image < 0 || image >= x->dims[0])
             return ulp_fail(error, ULP_ERROR_INPUT, "batch index %lld of region %zu is outside",
                             (long long)image, r);
-        status = sample_axis(call, r, 1, &rows, error);
-        if (status == ULP_OK)
-            status = sample_axis(call, r, 0, &columns, error);
-        if (status == ULP_OK)
-            status = pool_region(call, r, image, &rows, &columns, error);
+        ULP_TRY(sample_axis(call, r, 1, &rows, error));
+        ULP_TRY(sample_axis(call, r, 0, &columns, error));
+        ULP_TRY(pool_region(call, r, image, &rows, &columns, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- MaxRoiPool: bins of whole pixels; the largest element of each is moved ---- */

@@ -75,7 +75,7 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
                    "x < low ? (even ? low + r : high - r) : "
                    "x > high ? (even ? high - r : low + r) : x");
     const size_t count = call->in[1]->count / (size_t)rank;
-    enum ulp_status status = ulp_coordinates_make(call, arithmetic, count, out, error);
+    ULP_TRY(ulp_coordinates_make(call, arithmetic, count, out, error));
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand operands[] = {
         {"g", {.tensor = &grid, .position_stride = rank}},
@@ -83,11 +83,9 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
         {"low", {.constant = low}},
         {"high", {.constant = high}},
     };
-    return status == ULP_OK ? ulp_call_text(call, text, arithmetic, &rows, 4, operands, 1,
-                                            (struct ulp_named_operand[]){
-                                                {"x", {.tensor = out, .position_stride = 1}}},
-                                            error)
-                            : status;
+    return ulp_call_text(call, text, arithmetic, &rows, 4, operands, 1,
+                         (struct ulp_named_operand[]){{"x", {.tensor = out, .position_stride = 1}}},
+                         error);
 }
 
 static ulp_pad_fn *find_padding(const struct ulp_call *call)
@@ -301,9 +299,9 @@ static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *theta = call->in[0];
     struct ulp_list size;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_list(call, "size", &size, error);
-    if (status != ULP_OK || !size.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "size", &size, error));
+    if (!size.known)
+        return ULP_OK;
     int rank = (int)size.count - 2;
     if (rank < 2 || rank > 3 || theta->rank != 3 || theta->dims[0] != size.values[0] ||
         theta->dims[1] != rank || theta->dims[2] != rank + 1)

@@ -49,9 +49,7 @@ static enum ulp_status infer_packed(struct ulp_call *call, struct ulp_error *err
     struct packed p;
     const struct ulp_tensor *a = call->in[0];
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_packed(call, &p, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_packed(call, &p, error));
     memcpy(dims, a->dims, sizeof dims);
     dims[a->rank - 1] = p.n;
     return ulp_call_describe(call, 0, a->type, a->rank, dims, error);
@@ -105,21 +103,19 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
         ulp_storage_element(&call->arithmetic->storage) == ULP_ELEMENT_WIDE &&
         call->arithmetic->storage.precision >= 53) {
         d->arithmetic = fp64;
-        enum ulp_status status = ulp_arithmetic_find("fp64", fp64, error);
-        return status == ULP_OK
-                   ? ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error)
-                   : status;
+        ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));
+        return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
     }
-    enum ulp_status status = ulp_call_describe_tensor(call, &d->out, type, 2, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, &d->out, error) : status;
+    ULP_TRY(ulp_call_describe_tensor(call, &d->out, type, 2, dims, error));
+    return ulp_call_temporary(call, &d->out, error);
 }
 
 static enum ulp_status take_bytes(struct ulp_call *call, struct ulp_tensor *out, int64_t rows,
                                   int64_t columns, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
-    return status == ULP_OK ? ulp_call_temporary(call, out, error) : status;
+    ULP_TRY(
+        ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error));
+    return ulp_call_temporary(call, out, error);
 }
 
 static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequantizing *d,
@@ -192,8 +188,8 @@ static enum ulp_status add_columns(struct ulp_call *call, const struct dequantiz
         .out_batch_offset = &first,
     };
     const struct ulp_product_steps steps = {p->k, 1, p->k, 1, p->n, 1};
-    const enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
-    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    return ulp_sums_add(call, sums, &problem, error);
 }
 
 static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error)
@@ -201,18 +197,15 @@ static enum ulp_status run_packed(struct ulp_call *call, struct ulp_error *error
     struct dequantizing d = {0};
     struct ulp_arithmetic fp64;
     struct ulp_sums sums;
-    enum ulp_status status = read_packed(call, &d.p, error);
-    if (status == ULP_OK)
-        status = begin_dequantizing(call, &d, &fp64, error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error);
-    for (int64_t first = 0; first < d.p.n && status == ULP_OK; first += d.columns) {
+    ULP_TRY(read_packed(call, &d.p, error));
+    ULP_TRY(begin_dequantizing(call, &d, &fp64, error));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 5), &sums, error));
+    for (int64_t first = 0; first < d.p.n; first += d.columns) {
         const int64_t count = d.p.n - first < d.columns ? d.p.n - first : d.columns;
-        status = dequantize(call, &d, first, count, error);
-        if (status == ULP_OK)
-            status = add_columns(call, &d, first, count, &sums, error);
+        ULP_TRY(dequantize(call, &d, first, count, error));
+        ULP_TRY(add_columns(call, &d, first, count, &sums, error));
     }
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "-----b", error) : status;
+    return ulp_sums_end(call, &sums, "-----b", error);
 }
 
 /* clang-format off */

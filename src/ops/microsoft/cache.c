@@ -51,15 +51,11 @@ static enum ulp_status join_floats(struct ulp_call *call, const struct ulp_cache
     struct ulp_tensor zero, *out = cache->present;
     const struct ulp_tensor *past = cache->past;
     const enum ulp_type type = out ? out->type : (*now)->type;
-    enum ulp_status status = ulp_call_scalar(call, &zero, type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_as(call, now, type, error);
-    if (status == ULP_OK)
-        status = ulp_call_as(call, &past, type, error);
-    if (status == ULP_OK && !out)
-        status = make(call, type, h, cache->length, &out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_scalar(call, &zero, type, 0, error));
+    ULP_TRY(ulp_call_as(call, now, type, error));
+    ULP_TRY(ulp_call_as(call, &past, type, error));
+    if (!out)
+        ULP_TRY(make(call, type, h, cache->length, &out, error));
     join(cache, past, *now, h, out, zero.data);
     *now = out;
     return ULP_OK;
@@ -109,16 +105,13 @@ static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *c
     const struct ulp_rows rows = rows_of(h);
     struct ulp_operand scale;
     int64_t *places;
-    enum ulp_status status =
-        make(call, floats ? cache->codes : ULP_TYPE_INT8, h, h->length, codes, error);
-    if (status == ULP_OK && !floats)
-        status = make(call, now->type, h, h->length, values, error);
-    if (status == ULP_OK)
-        status = ulp_heads_rows(call, h, &places, error);
-    if (status == ULP_OK)
-        status = lay_scale(call, cache, h, &scale, error);
-    if (status != ULP_OK || (*codes)->count == 0)
-        return status;
+    ULP_TRY(make(call, floats ? cache->codes : ULP_TYPE_INT8, h, h->length, codes, error));
+    if (!floats)
+        ULP_TRY(make(call, now->type, h, h->length, values, error));
+    ULP_TRY(ulp_heads_rows(call, h, &places, error));
+    ULP_TRY(lay_scale(call, cache, h, &scale, error));
+    if ((*codes)->count == 0)
+        return ULP_OK;
     const struct ulp_named_operand operands[] = {
         {"x", {.tensor = now, .row_offset = places, .position_stride = 1}},
         {"scale", scale},
@@ -133,10 +126,9 @@ static enum ulp_status quantize(struct ulp_call *call, const struct ulp_cache *c
         return ulp_call_formula(call, &ulp_cache_quantize, call->arithmetic, &rows, 4, operands, 2,
                                 outputs, error);
     struct ulp_arithmetic arithmetic = *call->arithmetic;
-    status = ulp_call_storage(call, cache->codes, &arithmetic.storage, error);
-    return status == ULP_OK ? ulp_call_formula(call, &ulp_cache_lower, &arithmetic, &rows, 2,
-                                               operands, 1, outputs, error)
-                            : status;
+    ULP_TRY(ulp_call_storage(call, cache->codes, &arithmetic.storage, error));
+    return ulp_call_formula(call, &ulp_cache_lower, &arithmetic, &rows, 2, operands, 1, outputs,
+                            error);
 }
 
 /* Nibbles less 8: the rows of `size` codes begin at a byte. */
@@ -170,11 +162,10 @@ static enum ulp_status dequantize(struct ulp_call *call, const struct ulp_cache 
 {
     struct ulp_operand scale;
     const struct ulp_rows rows = rows_of(h);
-    enum ulp_status status = make(call, type, h, h->length, values, error);
-    if (status == ULP_OK)
-        status = lay_scale(call, cache, h, &scale, error);
-    if (status != ULP_OK || (*values)->count == 0)
-        return status;
+    ULP_TRY(make(call, type, h, h->length, values, error));
+    ULP_TRY(lay_scale(call, cache, h, &scale, error));
+    if ((*values)->count == 0)
+        return ULP_OK;
     struct ulp_operand line = {.tensor = codes, .row_stride = h->size, .position_stride = 1};
     const struct ulp_named_operand operands[] = {{"code", line}, {"scale", scale}};
     line.tensor = *values;
@@ -212,26 +203,21 @@ static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache 
     const struct ulp_tensor *past_codes = NULL;
     const enum ulp_type type = (*now)->type;
     struct ulp_tensor *codes, *values, *past_values = NULL, *all = cache->present, none;
-    enum ulp_status status = quantize(call, cache, *now, h, &codes, &values, error);
-    if (status == ULP_OK && cache->codes == ULP_TYPE_FLOAT8E4M3FN)
-        status = dequantize(call, cache, type, h, codes, &values, error);
-    if (status == ULP_OK && cache->past)
-        status = read_past(call, cache, type, *h, &past_codes, &past_values, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(quantize(call, cache, *now, h, &codes, &values, error));
+    if (cache->codes == ULP_TYPE_FLOAT8E4M3FN)
+        ULP_TRY(dequantize(call, cache, type, h, codes, &values, error));
+    if (cache->past)
+        ULP_TRY(read_past(call, cache, type, *h, &past_codes, &past_values, error));
     struct ulp_cache floats = *cache;
     floats.past = past_values;
     floats.present = NULL;
     *now = values;
-    status = join_floats(call, &floats, now, &packed, error);
-    if (status != ULP_OK || !cache->present)
-        return status;
+    ULP_TRY(join_floats(call, &floats, now, &packed, error));
+    if (!cache->present)
+        return ULP_OK;
     if (cache->codes == ULP_TYPE_UINT8)
-        status = make(call, codes->type, h, cache->length, &all, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &none, codes->type, 0, error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(make(call, codes->type, h, cache->length, &all, error));
+    ULP_TRY(ulp_call_scalar(call, &none, codes->type, 0, error));
     join(cache, past_codes, codes, &packed, all, none.data);
     if (all != cache->present)
         pack(all, cache->present, h->size);

@@ -37,28 +37,25 @@ static enum ulp_status read_factors(struct ulp_call *call, bool shape_only,
                                     struct ulp_tensor factors[2], struct ulp_error *error)
 {
     const bool quantized = call->bound->op->parameter == QUANTIZED;
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; i < 2 && status == ULP_OK; i++) {
+    for (int i = 0; i < 2; i++) {
         const size_t input = i == 0 ? 0 : quantized ? 3 : 1;
         factors[i] = ulp_tensor_view(call->in[input]);
         if (is_turned(call, input))
-            status = turn(call, call->in[input], false, shape_only, &factors[i], error);
+            ULP_TRY(turn(call, call->in[input], false, shape_only, &factors[i], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_conv(struct ulp_call *call, struct ulp_error *error)
 {
     const enum ulp_type type = call->in[call->bound->op->parameter == QUANTIZED ? 7 : 0]->type;
     struct ulp_tensor factors[2], turned;
-    enum ulp_status status = read_factors(call, true, factors, error);
-    if (status == ULP_OK)
-        status = ulp_conv_infer(call, &factors[0], &factors[1], type, error);
-    if (status != ULP_OK || !is_turned(call, 0))
-        return status;
-    status = turn(call, &call->out[0], true, true, &turned, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, turned.rank, turned.dims, error)
-                            : status;
+    ULP_TRY(read_factors(call, true, factors, error));
+    ULP_TRY(ulp_conv_infer(call, &factors[0], &factors[1], type, error));
+    if (!is_turned(call, 0))
+        return ULP_OK;
+    ULP_TRY(turn(call, &call->out[0], true, true, &turned, error));
+    return ulp_call_describe(call, 0, type, turned.rank, turned.dims, error);
 }
 
 static enum ulp_status run_channels_first(struct ulp_call *call, const struct ulp_tensor factors[2],
@@ -71,12 +68,10 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 2),
                                                               ulp_call_in(call, 5)},
                                 ULP_PRODUCT_CONV, "-b--c-bbc", error);
-    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type,
-                                            kind == FUSED || ulp_call_in(call, 2), &sums, error);
-    if (status == ULP_OK)
-        status = ulp_conv_sums(call, &factors[0], &factors[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error)
-                            : status;
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, kind == FUSED || ulp_call_in(call, 2), &sums,
+                           error));
+    ULP_TRY(ulp_conv_sums(call, &factors[0], &factors[1], &sums, error));
+    return ulp_sums_end(call, &sums, kind == FUSED ? "--cb" : "--c", error);
 }
 
 static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)

@@ -164,8 +164,8 @@ static enum ulp_status infer_experts(struct ulp_call *call, struct ulp_error *er
 {
     struct experts e;
     const struct ulp_tensor *x = call->in[X];
-    const enum ulp_status status = read_experts(call, &e, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, x->type, x->rank, x->dims, error) : status;
+    ULP_TRY(read_experts(call, &e, error));
+    return ulp_call_describe(call, 0, x->type, x->rank, x->dims, error);
 }
 
 /* ---- who goes where ---- */
@@ -194,18 +194,11 @@ static enum ulp_status choose(struct ulp_call *call, const struct experts *e, in
     struct ulp_tensor *values;
     int64_t *order;
     struct best best = {.router = router};
-    enum ulp_status status = ulp_call_numbers_of(call, &best.router, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)e->count, sizeof *order, &order, error);
-    if (status == ULP_OK)
-        status =
-            ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error);
-    if (status == ULP_OK)
-        status = ulp_call_make(call, router->type, 2, dims, &values, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, weights, &inner.storage, 2, dims, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_numbers_of(call, &best.router, error));
+    ULP_TRY(ulp_call_take(call, (size_t)e->count, sizeof *order, &order, error));
+    ULP_TRY(ulp_call_take(call, (size_t)(e->rows * e->chosen), sizeof **experts, experts, error));
+    ULP_TRY(ulp_call_make(call, router->type, 2, dims, &values, error));
+    ULP_TRY(ulp_call_temporary_in(call, weights, &inner.storage, 2, dims, error));
     for (int64_t row = 0; row < e->rows; row++) {
         best.first = (size_t)(row * e->count);
         for (int64_t i = 0; i < e->count; i++)
@@ -239,15 +232,11 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
     const int64_t places = e->block ? layer->n * blocks : layer->n;
     struct ulp_tensor *values, *zeros = NULL, scales;
     int64_t *block_of;
-    enum ulp_status status = ulp_call_make(call, ULP_TYPE_UINT8, 2, dims, &values, error);
-    if (status == ULP_OK && layer->zeros)
-        status = ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros, error);
-    if (status == ULP_OK)
-        status = ulp_call_make(call, call->in[X]->type, 2, dims, out, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)layer->k, sizeof *block_of, &block_of, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 2, dims, &values, error));
+    if (layer->zeros)
+        ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, &places, &zeros, error));
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out, error));
+    ULP_TRY(ulp_call_take(call, (size_t)layer->k, sizeof *block_of, &block_of, error));
     for (int64_t k = 0; k < layer->k; k++)
         block_of[k] = e->block ? k / e->block : 0;
     ulp_unpack_bits(layer->weights, x * layer->n, layer->n, layer->k, packed_bytes(e, layer->k),
@@ -284,9 +273,7 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
     struct ulp_call inner = *call;
     struct ulp_tensor *result;
     struct ulp_sums sums;
-    enum ulp_status status = ulp_call_make(call, call->in[X]->type, 2, dims, &result, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, &result, error));
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = (size_t)count,
@@ -299,7 +286,7 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
         .a_k = 1, .b_line = layer->k, .b_k = 1, .row = layer->n, .column = 1};
     inner.out = result;
     inner.output_count = 1;
-    status = ulp_product_lay(call, &problem, steps, error);
+    enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
     if (status == ULP_OK)
         status = ulp_sums_begin(&inner, result->type, true, &sums, error);
     if (status == ULP_OK)
@@ -331,9 +318,7 @@ static enum ulp_status activate(struct ulp_call *call, const struct experts *e,
                   up = interleaved ? 1 : e->inter;
     struct ulp_tensor parts[2], biases[2];
     char alpha[40], beta[40], limit_text[40];
-    enum ulp_status status = ulp_call_make(call, call->in[X]->type, 2, dims, out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_make(call, call->in[X]->type, 2, dims, out, error));
     snprintf(alpha, sizeof alpha, "%a", (double)ulp_call_attribute(call, "activation_alpha")->f);
     snprintf(beta, sizeof beta, "%a", (double)ulp_call_attribute(call, "activation_beta")->f);
     snprintf(limit_text, sizeof limit_text, "%a", limits ? (double)limit->f : 0.0);
@@ -367,24 +352,15 @@ static enum ulp_status add_expert(struct ulp_call *call, const struct experts *e
     const struct layer layers[] = {read_layer(call, e, 0), read_layer(call, e, 1)};
     struct ulp_tensor *w, *active, sums, bias;
     int64_t *lines, *next;
-    enum ulp_status status = ulp_move_table(call, &lines, (size_t)count, 0, 0, error);
-    if (status == ULP_OK)
-        status = ulp_move_table(call, &next, (size_t)count, 0, e->inter, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_move_table(call, &lines, (size_t)count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &next, (size_t)count, 0, e->inter, error));
     for (int64_t i = 0; i < count; i++)
         lines[i] = route[i] / e->chosen * e->hidden;
-    status = unpack(call, e, &layers[0], x, &w, error);
-    if (status == ULP_OK)
-        status = multiply(call, call->in[X], lines, count, &layers[0], w, &sums, error);
-    if (status == ULP_OK)
-        status = activate(call, e, &layers[0], x, count, &sums, &active, error);
-    if (status == ULP_OK)
-        status = unpack(call, e, &layers[1], x, &w, error);
-    if (status == ULP_OK)
-        status = multiply(call, active, next, count, &layers[1], w, &sums, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(unpack(call, e, &layers[0], x, &w, error));
+    ULP_TRY(multiply(call, call->in[X], lines, count, &layers[0], w, &sums, error));
+    ULP_TRY(activate(call, e, &layers[0], x, count, &sums, &active, error));
+    ULP_TRY(unpack(call, e, &layers[1], x, &w, error));
+    ULP_TRY(multiply(call, active, next, count, &layers[1], w, &sums, error));
     const struct ulp_rows rows = {.row_count = (size_t)count, .row_length = (size_t)e->hidden};
     const struct ulp_operand kept = {.tensor = acc, .row_offset = lines, .position_stride = 1};
     const struct ulp_named_operand operands[] = {
@@ -402,25 +378,20 @@ static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *erro
     struct experts e;
     struct ulp_tensor weights, acc;
     int64_t *experts, *route;
-    enum ulp_status status = read_experts(call, &e, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_experts(call, &e, error));
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     const int64_t dims[] = {e.rows, e.hidden};
     if (!ulp_bits_are_known(call->in[FC1]) || !ulp_bits_are_known(call->in[FC2]))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its packed integers are not known");
-    status = choose(call, &e, &experts, &weights, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, &acc, &inner.storage, 2, dims, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(choose(call, &e, &experts, &weights, error));
+    ULP_TRY(ulp_call_take(call, (size_t)(e.rows * e.chosen), sizeof *route, &route, error));
+    ULP_TRY(ulp_call_temporary_in(call, &acc, &inner.storage, 2, dims, error));
     const struct ulp_rows rows = {.row_count = (size_t)e.rows, .row_length = (size_t)e.hidden};
     const struct ulp_operand whole = {.row_stride = e.hidden, .position_stride = 1};
     struct ulp_named_operand operand = {"x", {.constant = "0"}}, result = {"y", whole};
     result.operand.tensor = &acc;
-    status = ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result, error);
+    enum ulp_status status =
+        ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result, error);
     for (int64_t x = 0; x < e.count && status == ULP_OK; x++) {
         int64_t count = 0;
         for (int64_t r = 0; r < e.rows * e.chosen; r++)

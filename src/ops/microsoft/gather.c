@@ -31,15 +31,13 @@ static enum ulp_status read_axes(const struct ulp_call *call, struct table *t,
                         "and blocks of a power of two, at least 16",
                         ulp_type_name(data->type), (long long)t->bits, (long long)t->block);
     t->packed = bytes ? 8 / t->bits : 1;
-    enum ulp_status status =
-        ulp_call_axis(ulp_call_int(call, "gather_axis"), t->rank, &t->gather, error);
-    if (status == ULP_OK)
-        status = ulp_call_axis(ulp_call_int(call, "quantize_axis"), t->rank, &t->quantize, error);
-    if (status == ULP_OK && bytes && (t->quantize != t->rank - 1 || t->gather == t->quantize))
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "gather_axis"), t->rank, &t->gather, error));
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "quantize_axis"), t->rank, &t->quantize, error));
+    if (bytes && (t->quantize != t->rank - 1 || t->gather == t->quantize))
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "a UINT8 table is quantised along its last axis and gathered along another");
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status read_table(const struct ulp_call *call, struct table *t,
@@ -47,9 +45,7 @@ static enum ulp_status read_table(const struct ulp_call *call, struct table *t,
 {
     const struct ulp_tensor *data = call->in[0], *scales = call->in[2],
                             *zero = ulp_call_in(call, 3);
-    enum ulp_status status = read_axes(call, t, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_axes(call, t, error));
     bool fits = scales->rank == t->rank && (!zero || zero->rank == t->rank);
     for (int d = 0; d < t->rank && fits; d++) {
         const bool last = d == t->rank - 1;
@@ -72,9 +68,7 @@ static enum ulp_status infer_blocks(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *indices = call->in[1];
     struct table t;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_table(call, &t, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_table(call, &t, error));
     const int rank = t.rank - 1 + indices->rank;
     if (rank > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
@@ -136,9 +130,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     struct table t;
-    enum ulp_status status = read_table(call, &t, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_table(call, &t, error));
     const int64_t outer = ulp_product(t.dims, t.gather), size = t.dims[t.gather],
                   inner = ulp_product(t.dims + t.gather + 1, t.rank - t.gather - 1),
                   chosen = (int64_t)indices->count;
@@ -147,6 +139,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
     if (t.packed > 1 && !ulp_bits_are_known(data))
         return fail_unknown(error);
     *rows = (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_move_table(call, &data_row, rows->row_count, 0, 0, error)) != ULP_OK ||
         (status = ulp_move_table(call, &scale_row, rows->row_count, 0, 0, error)) != ULP_OK ||
         (status = ulp_move_table(call, &scale_at, (size_t)inner, 0, 0, error)) != ULP_OK ||

@@ -141,9 +141,9 @@ static enum ulp_status read_past(const struct ulp_call *call, struct grouped *g,
                  value->count !=
                      (size_t)(v->batch * v->heads * past * ulp_cache_size(g->codes, v->size)))))
         return ulp_fail(error, ULP_ERROR_INPUT, "key, past and seqlens_k do not fit query");
-    const enum ulp_status status = g->codes ? check_codes(call, g, error) : ULP_OK;
-    if (status != ULP_OK || !total->data)
-        return status;
+    ULP_TRY(g->codes ? check_codes(call, g, error) : ULP_OK);
+    if (!total->data)
+        return ULP_OK;
     g->buffer = ulp_tensor_get_int(total, 0);
     if (g->buffer < q->length || g->buffer > INT32_MAX)
         return ulp_fail(error, ULP_ERROR_INPUT,
@@ -158,12 +158,8 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                     struct ulp_error *error)
 {
     int64_t heads, groups;
-    enum ulp_status status =
-        ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error);
-    if (status == ULP_OK)
-        status = ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_int_within(call, "num_heads", 1, ULP_HEADS_MAX, &heads, error));
+    ULP_TRY(ulp_call_int_within(call, "kv_num_heads", 1, ULP_HEADS_MAX, &groups, error));
     const int64_t window = ulp_call_int(call, "local_window_size");
     *g = (struct grouped){.a = {.query = call->in[0],
                                 .key = ulp_call_in(call, 1),
@@ -178,23 +174,21 @@ static enum ulp_status read_grouped(const struct ulp_call *call, struct grouped 
                                 .smooth = ulp_call_int(call, "smooth_softmax") > 0},
                           .buffer = -1,
                           .codes = find_codes(call)};
-    status = read_heads(call, heads, groups, &g->a, error);
-    if (status == ULP_OK)
-        status = read_past(call, g, error);
-    return status == ULP_OK ? ulp_attention_check(&g->a, error) : status;
+    ULP_TRY(read_heads(call, heads, groups, &g->a, error));
+    ULP_TRY(read_past(call, g, error));
+    return ulp_attention_check(&g->a, error);
 }
 
 static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *error)
 {
     struct grouped g;
-    enum ulp_status status = read_grouped(call, &g, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_grouped(call, &g, error));
     const struct ulp_attention *a = &g.a;
     const enum ulp_type type = call->in[0]->type, cached = g.codes ? g.codes : type;
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
     const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.codes, a->k.size)};
     const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.codes, a->v.size)};
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_describe(call, 0, type, 3, y, error)) != ULP_OK || g.buffer < 0 ||
         (status = ulp_call_describe(call, 1, cached, 4, key, error)) != ULP_OK)
         return status;
@@ -226,11 +220,8 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
                         "%c_norm_weight has %zu elements, its epsilon is %g: expected %lld, a "
                         "head's features, and a positive number",
                         key ? 'k' : 'q', weight->count, epsilon, (long long)h->size);
-    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, dims, &out, error);
-    if (status == ULP_OK)
-        status = ulp_heads_rows(call, h, &places, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_make(call, (*in)->type, 4, dims, &out, error));
+    ULP_TRY(ulp_heads_rows(call, h, &places, error));
     snprintf(number, sizeof number, "%a", epsilon);
     const struct ulp_named_operand operands[] = {
         {"x", {.tensor = *in, .row_offset = places, .position_stride = 1}},
@@ -239,7 +230,8 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
     };
     const struct ulp_named_operand y = {
         "y", {.tensor = out, .row_stride = h->size, .position_stride = 1}};
-    status = ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error);
+    enum ulp_status status =
+        ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error);
     *in = out;
     *h = to;
     return status;
@@ -266,17 +258,12 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
     if (first < 0 || first > cosines->dims[0])
         return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
                         (long long)first, (long long)cosines->dims[0]);
-    enum ulp_status status =
-        ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &ids, error);
-    for (int64_t i = 0; status == ULP_OK && i < (int64_t)ids.count; i++)
+    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &ids, error));
+    for (int64_t i = 0; i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = first + a->starts[i / length] + i % length;
-    if (status == ULP_OK)
-        status = ulp_rotate_heads(call, &rotation, &a->query, &a->q, error);
-    if (status == ULP_OK)
-        status = ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
-    return status;
+    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
+    return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
 }
 
 static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *error)

@@ -21,13 +21,13 @@ static enum ulp_status infer_norm(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = find_axis(call, &axis, error);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+    ULP_TRY(find_axis(call, &axis, error));
+    for (int d = 0; d < in->rank; d++)
         dims[d] = d < axis ? in->dims[d] : 1;
-    for (size_t i = 0; status == ULP_OK && i < call->output_count; i++)
-        status = ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims,
-                                   error);
-    return status;
+    for (size_t i = 0; i < call->output_count; i++)
+        ULP_TRY(ulp_call_describe(call, i, in->type, in->rank, i == 0 || i == 3 ? in->dims : dims,
+                                  error));
+    return ULP_OK;
 }
 
 static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows,
@@ -37,9 +37,7 @@ static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows,
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = find_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_axis(call, &axis, error));
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= axis;
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
@@ -57,10 +55,9 @@ static enum ulp_status infer_embed(struct ulp_call *call, struct ulp_error *erro
                         "input_ids of rank %d, word_embedding of rank %d: expected 2 and 2",
                         ids->rank, words->rank);
     const int64_t dims[] = {ids->dims[0], ids->dims[1], words->dims[1]};
-    enum ulp_status status = ulp_call_describe(call, 0, words->type, 3, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe(call, 1, ULP_TYPE_INT32, 1, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 2, words->type, 3, dims, error) : status;
+    ULP_TRY(ulp_call_describe(call, 0, words->type, 3, dims, error));
+    ULP_TRY(ulp_call_describe(call, 1, ULP_TYPE_INT32, 1, dims, error));
+    return ulp_call_describe(call, 2, words->type, 3, dims, error);
 }
 
 /* The rows of a table that ids (NULL: the position) ask for. ids may have one row for every
@@ -169,29 +166,26 @@ static enum ulp_status turn(struct ulp_call *call, const struct ulp_tensor *in, 
 static enum ulp_status turn_both(struct ulp_call *call, bool shape_only, struct ulp_tensor *a,
                                  struct ulp_tensor *b, struct ulp_error *error)
 {
-    enum ulp_status status = turn(call, call->in[0], "transA", "transBatchA", shape_only, a, error);
-    return status == ULP_OK ? turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error)
-                            : status;
+    ULP_TRY(turn(call, call->in[0], "transA", "transBatchA", shape_only, a, error));
+    return turn(call, call->in[1], "transB", "transBatchB", shape_only, b, error);
 }
 
 static enum ulp_status infer_fused_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor a, b;
-    enum ulp_status status = turn_both(call, true, &a, &b, error);
-    return status == ULP_OK ? ulp_matmul_infer(call, &a, &b, call->in[0]->type, error) : status;
+    ULP_TRY(turn_both(call, true, &a, &b, error));
+    return ulp_matmul_infer(call, &a, &b, call->in[0]->type, error);
 }
 
 static enum ulp_status run_fused_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor a, b;
     struct ulp_sums sums;
-    enum ulp_status status = turn_both(call, false, &a, &b, error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1,
-                                &sums, error);
-    if (status == ULP_OK)
-        status = ulp_matmul_sums(call, &a, &b, &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--", error) : status;
+    ULP_TRY(turn_both(call, false, &a, &b, error));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_attribute(call, "alpha")->f != 1,
+                           &sums, error));
+    ULP_TRY(ulp_matmul_sums(call, &a, &b, &sums, error));
+    return ulp_sums_end(call, &sums, "--", error);
 }
 
 #define MS .domain = "com.microsoft", .since = 1

@@ -73,9 +73,7 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
                                    struct ulp_error *error)
 {
     struct ulp_tensor *view;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *view, &view, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *view, &view, error));
     *view = ulp_tensor_view_from(tensor, (size_t)first);
     *out = view;
     return ULP_OK;
@@ -136,12 +134,11 @@ static enum ulp_status read_multi_head(const struct ulp_call *call, struct ulp_a
 static enum ulp_status infer_multi_head(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_attention a;
-    enum ulp_status status = read_multi_head(call, &a, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_multi_head(call, &a, error));
     const int64_t y[] = {a.q.batch, a.q.length, a.q.heads * a.v.size}, total = a.past + a.k.length;
     const int64_t key[] = {a.k.batch, a.k.heads, total, a.k.size},
                   value[] = {a.v.batch, a.v.heads, total, a.v.size};
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_describe(call, 0, call->in[0]->type, 3, y, error)) != ULP_OK ||
         (status = ulp_call_describe(call, 1, call->in[0]->type, 4, key, error)) != ULP_OK)
         return status;
@@ -171,13 +168,11 @@ static enum ulp_status add_bias(struct ulp_call *call, const struct ulp_tensor *
                         "a bias of %zu elements: expected one for each feature of query, key "
                         "and value",
                         bias->count);
-    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, dims, &out, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)count, sizeof *x_row, &x_row, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)count, sizeof *bias_row, &bias_row, error);
-    if (status != ULP_OK || out->count == 0)
-        return status;
+    ULP_TRY(ulp_call_make(call, (*in)->type, 4, dims, &out, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *x_row, &x_row, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *bias_row, &bias_row, error));
+    if (out->count == 0)
+        return ULP_OK;
     for (int64_t r = 0; r < count; r++) {
         const int64_t head = r % from.heads;
         x_row[r] = r / (from.length * from.heads) * from.batch_step +
@@ -242,11 +237,9 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
                         "input of rank %d and cos_cache of rank %d: expected 3 or 4, and 2, "
                         "and positions inside the cache",
                         x->rank, cosines->rank);
-    enum ulp_status status =
-        ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error));
     const int64_t dims[] = {h.batch, h.length};
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error)) !=
             ULP_OK ||
         (status = ulp_call_temporary(call, &ids, error)) != ULP_OK)

@@ -58,23 +58,19 @@ static enum ulp_status infer_projected(struct ulp_call *call, struct ulp_error *
 {
     struct projected p;
     const bool quantized = call->bound->op->parameter;
-    enum ulp_status status = read_projected(call, &p, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_projected(call, &p, error));
     const enum ulp_type type = call->in[quantized ? 2 : 0]->type;
     const int64_t y[] = {p.batch, p.length, p.value};
     const int64_t present[] = {2, p.batch, p.heads, p.past + p.length, p.value / p.heads};
-    status = ulp_call_describe(call, 0, type, 3, y, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, type, 5, present, error) : status;
+    ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
+    return ulp_call_describe(call, 1, type, 5, present, error);
 }
 
 /* One of the two halves of past or present, heads first. */
 static enum ulp_status view_half(const struct ulp_call *call, const struct ulp_tensor *both,
                                  int64_t half, struct ulp_tensor **out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
     **out = ulp_tensor_view(both);
     (*out)->rank = 4;
     memcpy((*out)->dims, both->dims + 1, 4 * sizeof *both->dims);
@@ -96,10 +92,9 @@ static enum ulp_status project(struct ulp_call *call, struct ulp_tensor *all,
                                 (const struct ulp_tensor *[]){ulp_call_in(call, 6),
                                                               ulp_call_in(call, 7)},
                                 ULP_PRODUCT_MATMUL, "--bbb----", error);
-    enum ulp_status status = ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error);
-    if (status == ULP_OK)
-        status = ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(&inner, &sums, "--b---", error) : status;
+    ULP_TRY(ulp_sums_begin(&inner, all->type, ulp_call_in(call, 2), &sums, error));
+    ULP_TRY(ulp_matmul_sums(&inner, call->in[0], call->in[1], &sums, error));
+    return ulp_sums_end(&inner, &sums, "--b---", error);
 }
 
 /* ---- do_rotary: what ONNX Runtime's CUDA kernel computes ---- */
@@ -112,13 +107,11 @@ static const struct ulp_formula angles = {
 static enum ulp_status count_from(struct ulp_call *call, int64_t first, int64_t count,
                                   struct ulp_tensor *out, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, &count, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
-    for (int64_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, &count, error));
+    ULP_TRY(ulp_call_temporary(call, out, error));
+    for (int64_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = first + i;
-    return status;
+    return ULP_OK;
 }
 
 /* Cosines and sines of the places of the new positions, in FP32 at least. */
@@ -129,16 +122,11 @@ static enum ulp_status make_angles(struct ulp_call *call, const struct projected
     const int64_t half = turned / 2, dims[] = {p->length, half};
     struct ulp_tensor places, pairs;
     char size[24];
-    enum ulp_status status =
-        inner.storage.precision < 24 ? ulp_arithmetic_find("fp32", &inner, error) : ULP_OK;
-    if (status == ULP_OK)
-        status = count_from(call, p->past, p->length, &places, error);
-    if (status == ULP_OK)
-        status = count_from(call, 0, half, &pairs, error);
-    for (int i = 0; i < 2 && status == ULP_OK; i++)
-        status = ulp_call_temporary_in(call, &caches[i], &inner.storage, 2, dims, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(inner.storage.precision < 24 ? ulp_arithmetic_find("fp32", &inner, error) : ULP_OK);
+    ULP_TRY(count_from(call, p->past, p->length, &places, error));
+    ULP_TRY(count_from(call, 0, half, &pairs, error));
+    for (int i = 0; i < 2; i++)
+        ULP_TRY(ulp_call_temporary_in(call, &caches[i], &inner.storage, 2, dims, error));
     snprintf(size, sizeof size, "%lld", (long long)turned);
     const struct ulp_rows rows = {.row_count = (size_t)p->length, .row_length = (size_t)half};
     const struct ulp_named_operand operands[] = {
@@ -167,30 +155,26 @@ static enum ulp_status rotate(struct ulp_call *call, const struct projected *p,
                         "do_rotary turns %lld features of a head: expected an even number of the "
                         "%lld it has",
                         (long long)turned, (long long)a->q.size);
-    enum ulp_status status = make_angles(call, p, turned, caches, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &ids, error);
-    for (int64_t i = 0; status == ULP_OK && i < (int64_t)ids.count; i++)
+    ULP_TRY(make_angles(call, p, turned, caches, error));
+    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &ids, error));
+    for (int64_t i = 0; i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = i % p->length;
     const struct ulp_rotation rotation = {.cosines = &caches[0],
                                           .sines = &caches[1],
                                           .ids = &ids,
                                           .turned = turned};
-    if (status == ULP_OK)
-        status = ulp_rotate_heads(call, &rotation, &a->query, &a->q, error);
-    return status == ULP_OK ? ulp_rotate_heads(call, &rotation, &a->key, &a->k, error) : status;
+    ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));
+    return ulp_rotate_heads(call, &rotation, &a->key, &a->k, error);
 }
 
 static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *error)
 {
     struct projected p;
     struct ulp_tensor all, *halves[4] = {NULL};
-    enum ulp_status status = read_projected(call, &p, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_projected(call, &p, error));
     const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
             ULP_OK ||
         (status = ulp_call_temporary(call, &all, error)) != ULP_OK ||

@@ -17,8 +17,8 @@ static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand 
                                       struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
-    enum ulp_status status = ulp_call_set_range(call, operands, call->out[0].type, error);
-    for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++) {
+    ULP_TRY(ulp_call_set_range(call, operands, call->out[0].type, error));
+    for (size_t i = 0; i < bound->input_slot_count; i++) {
         const char *name = bound->inputs[i].name;
         if (!operands[i].tensor || (!strstr(name, "_scale") && !strstr(name, "_zero_point")))
             continue;
@@ -26,28 +26,26 @@ static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand 
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "%s has %zu elements: only one for the whole tensor is supported", name,
                             operands[i].tensor->count);
-        status = ulp_call_along(call, &operands[i], call->out[0].rank, 0, error);
+        ULP_TRY(ulp_call_along(call, &operands[i], call->out[0].rank, 0, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status rows_each(struct ulp_call *call, struct ulp_rows *rows,
                                  struct ulp_operand *operands, struct ulp_operand *outputs,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = lay_parameters(call, operands, error);
-    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+    ULP_TRY(lay_parameters(call, operands, error));
+    return ulp_rows_elementwise(call, rows, operands, outputs, error);
 }
 
 static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
 {
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status =
-        ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank, dims,
-                            error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error)
-                            : status;
+    ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){call->in[0], call->in[3]}, &rank,
+                                dims, error));
+    return ulp_call_describe(call, 0, call->in[0]->type, rank, dims, error);
 }
 
 /* ---- pooling ---- */
@@ -70,13 +68,11 @@ static enum ulp_status read_channels_first(struct ulp_call *call, bool shape_onl
         perm[d] = d == 0 ? 0 : d == 1 ? in->rank - 1 : d - 1;
         dims[d] = in->dims[perm[d]];
     }
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error);
-    if (status != ULP_OK || shape_only)
-        return status;
-    status = ulp_call_temporary(call, out, error);
-    return status == ULP_OK ? ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error)
-                            : status;
+    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, dims, error));
+    if (shape_only)
+        return ULP_OK;
+    ULP_TRY(ulp_call_temporary(call, out, error));
+    return ulp_move_permuted(call, out, in, in->rank, in->dims, perm, error);
 }
 
 static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error)
@@ -86,11 +82,8 @@ static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error
     struct ulp_tensor in;
     struct ulp_windows w;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_channels_first(call, true, &in, error);
-    if (status == ULP_OK)
-        status = ulp_windows_read(call, &in, NULL, &w, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_channels_first(call, true, &in, error));
+    ULP_TRY(ulp_windows_read(call, &in, NULL, &w, error));
     dims[0] = in.dims[0];
     dims[last == 1 ? in.rank - 1 : 1] = in.dims[1];
     memcpy(dims + last, w.out, (size_t)w.rank * sizeof *dims);
@@ -119,29 +112,23 @@ static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
     struct ulp_tensor *in;
     struct ulp_windows w;
     char *area;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *in, &in, error);
-    if (status == ULP_OK)
-        status = read_channels_first(call, false, in, error);
-    if (status == ULP_OK)
-        status = ulp_windows_read(call, in, NULL, &w, error);
-    if (status == ULP_OK && !in->count)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
-    if (status == ULP_OK)
-        status = ulp_call_take(call, 24, 1, &area, error);
-    if (status == ULP_OK)
-        status = lay_parameters(call, operands, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *in, &in, error));
+    ULP_TRY(read_channels_first(call, false, in, error));
+    ULP_TRY(ulp_windows_read(call, in, NULL, &w, error));
+    if (!in->count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
+    ULP_TRY(ulp_call_take(call, 24, 1, &area, error));
+    ULP_TRY(lay_parameters(call, operands, error));
     const struct ulp_window_shape shape = ulp_windows_shape(in, &w);
     snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
     operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.constant = area};
     operands[0].tensor = in;
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    status = ulp_layout_window(&layout, &shape, error);
-    return status == ULP_OK && ulp_call_int(call, "channels_last")
+    ULP_TRY(ulp_layout_window(&layout, &shape, error));
+    return ulp_call_int(call, "channels_last")
                ? place_rows(call, in, rows->row_count, &outputs[0], error)
-               : status;
+               : ULP_OK;
 }
 
 static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *error)
@@ -160,10 +147,8 @@ static enum ulp_status rows_reduced(struct ulp_call *call, struct ulp_rows *rows
                                     const bool *reduced, struct ulp_error *error)
 {
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    enum ulp_status status = lay_parameters(call, operands, error);
-    return status == ULP_OK
-               ? ulp_layout_reduce(&layout, call->in[0]->rank, call->in[0]->dims, reduced, error)
-               : status;
+    ULP_TRY(lay_parameters(call, operands, error));
+    return ulp_layout_reduce(&layout, call->in[0]->rank, call->in[0]->dims, reduced, error);
 }
 
 static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
@@ -187,13 +172,13 @@ static enum ulp_status rows_softmax(struct ulp_call *call, struct ulp_rows *rows
     const struct ulp_attribute_value *given = ulp_call_attribute(call, "axis");
     bool reduced[ULP_RANK_MAX] = {false};
     int axis;
-    enum ulp_status status = ulp_call_axis(given->present ? given->i
-                                           : flat         ? 1
-                                                          : -1,
-                                           call->in[0]->rank, &axis, error);
-    for (int d = 0; status == ULP_OK && d < call->in[0]->rank; d++)
+    ULP_TRY(ulp_call_axis(given->present ? given->i
+                          : flat         ? 1
+                                         : -1,
+                          call->in[0]->rank, &axis, error));
+    for (int d = 0; d < call->in[0]->rank; d++)
         reduced[d] = flat ? d >= axis : d == axis;
-    return status == ULP_OK ? rows_reduced(call, rows, operands, outputs, reduced, error) : status;
+    return rows_reduced(call, rows, operands, outputs, reduced, error);
 }
 
 /* ---- QLinearConcat: y_scale, y_zero_point, then tensor, scale and zero point of each part ---- */
@@ -207,9 +192,7 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%zu inputs: expected y_scale, y_zero_point, then three for each tensor",
                         call->input_count);
-    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), first->rank, &axis, error));
     memcpy(dims, first->dims, sizeof dims);
     for (size_t i = 0; i < call->input_count; i++)
         if ((i < 2 || i % 3 != 2) && call->in[i]->count != 1)
@@ -238,12 +221,12 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
     struct ulp_tensor *out = &call->out[0];
     int axis;
     size_t done = 0;
-    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error);
-    if (status != ULP_OK || out->count == 0)
-        return status;
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error));
+    if (out->count == 0)
+        return ULP_OK;
     const struct ulp_split whole = ulp_split_at(out, axis);
     const bool is_signed = out->type == ULP_TYPE_INT8;
-    for (size_t i = 2; status == ULP_OK && i < call->input_count; i += 3) {
+    for (size_t i = 2; i < call->input_count; i += 3) {
         const struct ulp_tensor *in = call->in[i];
         const size_t run = (size_t)in->dims[axis] * whole.inner;
         const struct ulp_tensor part = ulp_tensor_view_from(out, done);
@@ -264,11 +247,11 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
                                                   .row_stride = (int64_t)(whole.size * whole.inner),
                                                   .position_stride = 1}};
         if (in->count)
-            status =
-                ulp_call_formula(call, &requantized, call->arithmetic, &rows,
-                                 sizeof operands / sizeof *operands, operands, 1, &result, error);
+            ULP_TRY(ulp_call_formula(call, &requantized, call->arithmetic, &rows,
+                                     sizeof operands / sizeof *operands, operands, 1, &result,
+                                     error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- products of integers with a float result ---- */
@@ -296,11 +279,8 @@ static enum ulp_status run_dynamic_matmul(struct ulp_call *call, struct ulp_erro
 {
     const struct ulp_tensor *a = call->in[0], **in;
     struct ulp_tensor values, scale, zero;
-    enum ulp_status status = ulp_quantize_dynamic(call, a, &values, &scale, &zero, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, call->input_count, sizeof *in, &in, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_quantize_dynamic(call, a, &values, &scale, &zero, error));
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *in, &in, error));
     memcpy(in, call->in, call->input_count * sizeof *in);
     in[0] = &scale; /* what the epilogue calls a */
     struct ulp_call product = *call;

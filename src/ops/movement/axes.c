@@ -16,12 +16,11 @@ static enum ulp_status make_tables(const struct ulp_call *call, struct axis_tabl
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
-    enum ulp_status status = ULP_OK;
     ulp_strides(in, tables->strides);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
-        status = ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0,
-                                tables->strides[d], error);
-    return status;
+    for (int d = 0; d < in->rank; d++)
+        ULP_TRY(ulp_move_table(call, &tables->table[d], (size_t)out->dims[d], 0, tables->strides[d],
+                               error));
+    return ULP_OK;
 }
 
 static enum ulp_status move_tables(struct ulp_call *call, const struct axis_tables *tables,
@@ -62,9 +61,7 @@ static enum ulp_status read_slice(const struct ulp_call *call, struct slice *sli
     struct ulp_list lists[4];
     *slice = (struct slice){.known = true};
     for (int i = 0; i < 4; i++) {
-        enum ulp_status status = ulp_call_list(call, names[i], &lists[i], error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_list(call, names[i], &lists[i], error));
         slice->known = slice->known && lists[i].known;
         if (lists[i].given && lists[i].count != lists[0].count)
             return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries, starts has %zu", names[i],
@@ -74,11 +71,9 @@ static enum ulp_status read_slice(const struct ulp_call *call, struct slice *sli
         slice_axis(slice, d, in->dims[d], 0, in->dims[d], 1);
     for (size_t i = 0; slice->known && i < lists[0].count; i++) {
         int axis;
-        enum ulp_status status =
-            ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis, error);
+        ULP_TRY(ulp_call_axis(lists[2].given ? lists[2].values[i] : (int64_t)i, in->rank, &axis,
+                              error));
         int64_t step = lists[3].given ? lists[3].values[i] : 1;
-        if (status != ULP_OK)
-            return status;
         if (step == 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "steps[%zu] is 0", i);
         slice_axis(slice, axis, in->dims[axis], lists[0].values[i], lists[1].values[i], step);
@@ -89,9 +84,9 @@ static enum ulp_status read_slice(const struct ulp_call *call, struct slice *sli
 static enum ulp_status infer_slice(struct ulp_call *call, struct ulp_error *error)
 {
     struct slice slice;
-    enum ulp_status status = read_slice(call, &slice, error);
-    if (status != ULP_OK || !slice.known)
-        return status;
+    ULP_TRY(read_slice(call, &slice, error));
+    if (!slice.known)
+        return ULP_OK;
     return ulp_call_describe(call, 0, call->in[0]->type, call->in[0]->rank, slice.count, error);
 }
 
@@ -117,33 +112,29 @@ static enum ulp_status infer_expand(struct ulp_call *call, struct ulp_error *err
     struct ulp_tensor wanted = {0};
     int rank;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_list(call, "shape", &shape, error);
-    if (status != ULP_OK || !shape.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    if (!shape.known)
+        return ULP_OK;
     if (shape.count > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
                         ULP_RANK_MAX);
-    status = ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count,
-                                 shape.values, error);
-    if (status == ULP_OK)
-        status =
-            ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, in->type, rank, dims, error) : status;
+    ULP_TRY(ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count,
+                                shape.values, error));
+    ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error));
+    return ulp_call_describe(call, 0, in->type, rank, dims, error);
 }
 
 static enum ulp_status run_expand(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX] = {NULL};
-    enum ulp_status status = ULP_OK;
     ulp_strides(in, strides);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+    for (int d = 0; d < in->rank; d++)
         if (in->dims[d] != 1)
-            status = ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0,
-                                    strides[d], error);
-    return status == ULP_OK ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL,
-                                            call->pool, error)
-                            : status;
+            ULP_TRY(ulp_move_table(call, &tables[out->rank - in->rank + d], (size_t)in->dims[d], 0,
+                                   strides[d], error));
+    return ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, NULL, call->pool,
+                         error);
 }
 
 static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error)
@@ -151,9 +142,9 @@ static enum ulp_status infer_tile(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list repeats;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_list(call, "repeats", &repeats, error);
-    if (status != ULP_OK || !repeats.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "repeats", &repeats, error));
+    if (!repeats.known)
+        return ULP_OK;
     if (repeats.count != (size_t)in->rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "repeats has %zu entries for a tensor of rank %d",
                         repeats.count, in->rank);
@@ -188,16 +179,14 @@ static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
     int rank = call->in[0]->rank;
     struct ulp_list amounts, axes;
     *pads = (struct pads){.known = true};
-    enum ulp_status status = ulp_call_list(call, "pads", &amounts, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "axes", &axes, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_list(call, "pads", &amounts, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
     pads->known = amounts.known && axes.known;
     size_t count = axes.given ? axes.count : (size_t)rank;
     if (amounts.count != 2 * count)
         return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count,
                         2 * count);
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; pads->known && i < count; i++) {
         int axis;
         if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis,
@@ -217,9 +206,9 @@ static enum ulp_status infer_pad(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_tensor *in = call->in[0];
     struct pads pads;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_pads(call, &pads, error);
-    if (status != ULP_OK || !pads.known)
-        return status;
+    ULP_TRY(read_pads(call, &pads, error));
+    if (!pads.known)
+        return ULP_OK;
     for (int d = 0; d < in->rank; d++) {
         dims[d] = in->dims[d] + pads.begin[d] + pads.end[d];
         if (in->dims[d] == 0 && dims[d] > 0 && !ulp_call_is(call, "mode", "constant"))
@@ -258,14 +247,11 @@ static enum ulp_status run_pad(struct ulp_call *call, struct ulp_error *error)
     if (value && value->count != 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "constant_value has %zu elements: expected 1",
                         value->count);
-    enum ulp_status status = read_pads(call, &pads, error);
-    if (status == ULP_OK && !value)
-        status = ulp_call_scalar(call, &constant, call->in[0]->type,
-                                 ulp_call_attribute(call, "value")->f, error);
-    if (status == ULP_OK)
-        status = make_tables(call, &tables, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_pads(call, &pads, error));
+    if (!value)
+        ULP_TRY(ulp_call_scalar(call, &constant, call->in[0]->type,
+                                ulp_call_attribute(call, "value")->f, error));
+    ULP_TRY(make_tables(call, &tables, error));
     for (int d = 0; d < call->in[0]->rank; d++)
         for (int64_t i = 0; i < call->out[0].dims[d]; i++) {
             int64_t from = mode->index(i - pads.begin[d], call->in[0]->dims[d]);
@@ -279,14 +265,14 @@ static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list shape, axes;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_list(call, "shape", &shape, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "axes", &axes, error);
-    if (status != ULP_OK || !shape.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    if (!shape.known)
+        return ULP_OK;
     if (shape.count != (axes.given ? axes.count : (size_t)in->rank))
         return ulp_fail(error, ULP_ERROR_INPUT, "shape has %zu entries", shape.count);
     memcpy(dims, in->dims, sizeof dims);
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < shape.count; i++) {
         int axis;
         if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis,
@@ -301,11 +287,8 @@ static enum ulp_status run_center(struct ulp_call *call, struct ulp_error *error
 {
     struct ulp_tensor zero;
     struct axis_tables tables;
-    enum ulp_status status = ulp_call_scalar(call, &zero, call->in[0]->type, 0, error);
-    if (status == ULP_OK)
-        status = make_tables(call, &tables, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_scalar(call, &zero, call->in[0]->type, 0, error));
+    ULP_TRY(make_tables(call, &tables, error));
     for (int d = 0; d < call->in[0]->rank; d++) {
         int64_t from = call->in[0]->dims[d], to = call->out[0].dims[d];
         int64_t start = to > from ? -((to - from) / 2) : (from - to) / 2;

@@ -55,25 +55,24 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
 static enum ulp_status infer_constant(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor value;
-    enum ulp_status status = read_constant(call, &value, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, value.type, value.rank, value.dims, error)
-                            : status;
+    ULP_TRY(read_constant(call, &value, error));
+    return ulp_call_describe(call, 0, value.type, value.rank, value.dims, error);
 }
 
 static enum ulp_status run_constant(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor value;
-    enum ulp_status status = read_constant(call, &value, error);
-    return status == ULP_OK ? ulp_call_lower(call, &call->out[0], &value, error) : status;
+    ULP_TRY(read_constant(call, &value, error));
+    return ulp_call_lower(call, &call->out[0], &value, error);
 }
 
 static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
     struct ulp_list shape;
-    enum ulp_status status = ulp_call_list(call, "input", &shape, error);
-    if (status != ULP_OK || !shape.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "input", &shape, error));
+    if (!shape.known)
+        return ULP_OK;
     if (shape.count > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
                         ULP_RANK_MAX);
@@ -88,12 +87,11 @@ static enum ulp_status run_constant_of_shape(struct ulp_call *call, struct ulp_e
 {
     const struct ulp_attribute_value *value = ulp_call_attribute(call, "value");
     struct ulp_tensor element;
-    enum ulp_status status = ulp_call_scalar(call, &element, call->out[0].type, 0, error);
-    if (status == ULP_OK && value->tensor)
-        status = ulp_call_lower(call, &element, value->tensor, error);
-    if (status == ULP_OK)
-        ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
-    return status;
+    ULP_TRY(ulp_call_scalar(call, &element, call->out[0].type, 0, error));
+    if (value->tensor)
+        ULP_TRY(ulp_call_lower(call, &element, value->tensor, error));
+    ulp_move_fill(&call->out[0], 0, call->out[0].count, element.data);
+    return ULP_OK;
 }
 
 /* ---- EyeLike, OneHot ---- */
@@ -102,8 +100,8 @@ static enum ulp_status infer_like(struct ulp_call *call, struct ulp_error *error
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_type type;
-    enum ulp_status status = read_type(call, "dtype", in->type, &type, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, in->rank, in->dims, error) : status;
+    ULP_TRY(read_type(call, "dtype", in->type, &type, error));
+    return ulp_call_describe(call, 0, type, in->rank, in->dims, error);
 }
 
 static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
@@ -111,11 +109,8 @@ static enum ulp_status run_eye(struct ulp_call *call, struct ulp_error *error)
     struct ulp_tensor *out = &call->out[0], zero, one;
     if (out->rank != 2)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected 2", out->rank);
-    enum ulp_status status = ulp_call_scalar(call, &zero, out->type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &one, out->type, 1, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_scalar(call, &zero, out->type, 0, error));
+    ULP_TRY(ulp_call_scalar(call, &one, out->type, 1, error));
     int64_t columns = out->dims[1], k = ulp_clamp(ulp_call_int(call, "k"), -out->dims[0], columns);
     ulp_move_fill(out, 0, out->count, zero.data);
     for (int64_t row = 0; row < out->dims[0]; row++)
@@ -130,11 +125,10 @@ static enum ulp_status infer_one_hot(struct ulp_call *call, struct ulp_error *er
     int64_t dims[ULP_RANK_MAX + 1], depth;
     int axis;
     bool known;
-    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_number(call, "depth", 0, &known, &depth, error);
-    if (status != ULP_OK || !known)
-        return status;
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), in->rank + 1, &axis, error));
+    ULP_TRY(ulp_call_number(call, "depth", 0, &known, &depth, error));
+    if (!known)
+        return ULP_OK;
     if (values->count != 2)
         return ulp_fail(error, ULP_ERROR_INPUT, "values has %zu elements: expected 2",
                         values->count);
@@ -149,9 +143,7 @@ static enum ulp_status run_one_hot(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_tensor *in = call->in[0], *values = call->in[2];
     struct ulp_tensor *out = &call->out[0];
     int axis;
-    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), out->rank, &axis, error));
     const struct ulp_split split = ulp_split_at(out, axis);
     ulp_move_fill(out, 0, out->count, ulp_element_at(values, 0));
     for (size_t i = 0; i < in->count; i++) {
@@ -197,8 +189,7 @@ static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *erro
         value[i] = ulp_tensor_read(call->in[i], 0);
         if (isnan(value[i]))
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "its input %d is NaN: a limit or step of a range is a number",
-                            i);
+                            "its input %d is NaN: a limit or step of a range is a number", i);
     }
     count = ceil((value[1] - value[0]) / value[2]);
     if (!(fabs(count) < 0x1p40))
@@ -212,9 +203,8 @@ static enum ulp_status rows_range(struct ulp_call *call, struct ulp_rows *rows,
                                   struct ulp_operand *operands, struct ulp_operand *outputs,
                                   struct ulp_error *error)
 {
-    enum ulp_status status =
-        set_positions(call, &operands[call->bound->tape->operand_count - 1], error);
-    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+    ULP_TRY(set_positions(call, &operands[call->bound->tape->operand_count - 1], error));
+    return ulp_rows_elementwise(call, rows, operands, outputs, error);
 }
 
 static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
@@ -222,11 +212,9 @@ static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *err
     enum ulp_type type;
     int64_t size;
     bool known;
-    enum ulp_status status = read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error);
-    if (status == ULP_OK)
-        status = ulp_call_number(call, "size", 0, &known, &size, error);
-    return status == ULP_OK && known ? ulp_call_describe(call, 0, type, 1, (int64_t[]){size}, error)
-                                     : status;
+    ULP_TRY(read_type(call, "output_datatype", ULP_TYPE_FLOAT, &type, error));
+    ULP_TRY(ulp_call_number(call, "size", 0, &known, &size, error));
+    return known ? ulp_call_describe(call, 0, type, 1, (int64_t[]){size}, error) : ULP_OK;
 }
 
 /* ---- random numbers: formulas of uniform ones, which are a function of (seed, element) in every
@@ -272,15 +260,12 @@ static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error
 {
     const struct ulp_tensor *in = call->in[0];
     enum ulp_type type;
-    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_INT32, &type, error);
-    if (status == ULP_OK && (in->rank != 2 || in->dims[1] < 1))
+    ULP_TRY(read_type(call, "dtype", ULP_TYPE_INT32, &type, error));
+    if ((in->rank != 2 || in->dims[1] < 1))
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes",
                         in->rank);
-    return status == ULP_OK
-               ? ulp_call_describe(call, 0, type, 2,
-                                   (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")},
-                                   error)
-               : status;
+    return ulp_call_describe(call, 0, type, 2,
+                             (int64_t[]){in->dims[0], ulp_call_int(call, "sample_size")}, error);
 }
 
 static const struct ulp_formula shares_of_classes = {"x", "y",
@@ -317,15 +302,12 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
 {
     struct ulp_list shape;
     enum ulp_type type;
-    enum ulp_status status = read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "shape", &shape, error);
-    if (status == ULP_OK && shape.count > ULP_RANK_MAX)
+    ULP_TRY(read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error));
+    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    if (shape.count > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
                         ULP_RANK_MAX);
-    return status == ULP_OK
-               ? ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error)
-               : status;
+    return ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error);
 }
 
 #define CONSTANT                                                                     \

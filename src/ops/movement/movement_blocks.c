@@ -36,20 +36,18 @@ static enum ulp_status infer_transpose(struct ulp_call *call, struct ulp_error *
     const struct ulp_tensor *in = call->in[0];
     int perm[ULP_RANK_MAX];
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = read_perm(call, perm, error);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+    ULP_TRY(read_perm(call, perm, error));
+    for (int d = 0; d < in->rank; d++)
         dims[d] = in->dims[perm[d]];
-    return status == ULP_OK ? ulp_call_describe(call, 0, in->type, in->rank, dims, error) : status;
+    return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
 static enum ulp_status run_transpose(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int perm[ULP_RANK_MAX];
-    enum ulp_status status = read_perm(call, perm, error);
-    return status == ULP_OK
-               ? ulp_move_permuted(call, &call->out[0], in, in->rank, in->dims, perm, error)
-               : status;
+    ULP_TRY(read_perm(call, perm, error));
+    return ulp_move_permuted(call, &call->out[0], in, in->rank, in->dims, perm, error);
 }
 
 static enum ulp_status read_block(const struct ulp_call *call, int64_t *block,
@@ -68,9 +66,7 @@ static enum ulp_status infer_depth_to_space(struct ulp_call *call, struct ulp_er
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t b;
-    enum ulp_status status = read_block(call, &b, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_block(call, &b, error));
     if (in->dims[1] % (b * b) != 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "%lld channels do not divide by blocksize squared",
                         (long long)in->dims[1]);
@@ -98,9 +94,7 @@ static enum ulp_status infer_space_to_depth(struct ulp_call *call, struct ulp_er
 {
     const struct ulp_tensor *in = call->in[0];
     int64_t b;
-    enum ulp_status status = read_block(call, &b, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_block(call, &b, error));
     if (in->dims[2] % b != 0 || in->dims[3] % b != 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "%lld x %lld pixels do not divide by blocksize",
                         (long long)in->dims[2], (long long)in->dims[3]);
@@ -130,11 +124,8 @@ static enum ulp_status run_trilu(struct ulp_call *call, struct ulp_error *error)
     if (in->rank < 2)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected at least 2",
                         in->rank);
-    enum ulp_status status = ulp_call_number(call, "k", 0, &known, &k, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &zero, in->type, 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_number(call, "k", 0, &known, &k, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
     int64_t columns = in->dims[in->rank - 1], rows = in->dims[in->rank - 2];
     k = ulp_clamp(k, -rows - columns, rows + columns);
     ulp_move_all(out, in);
@@ -189,9 +180,7 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *first = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     memcpy(dims, first->dims, sizeof dims);
     for (size_t i = 1; i < call->input_count; i++) {
         const struct ulp_tensor *in = call->in[i];
@@ -221,9 +210,7 @@ static void copy_blocks(struct ulp_tensor *to, size_t to_first, size_t to_step,
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
 {
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     const struct ulp_split whole = ulp_split_at(&call->out[0], axis);
     size_t step = whole.size * whole.inner, at = 0;
     for (size_t i = 0; i < call->input_count; i++) {
@@ -241,11 +228,10 @@ static enum ulp_status infer_split(struct ulp_call *call, struct ulp_error *erro
     int axis;
     int64_t dims[ULP_RANK_MAX], used = 0, parts = (int64_t)call->output_count;
     const struct ulp_attribute_value *wanted = ulp_call_attribute(call, "num_outputs");
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "split", &sizes, error);
-    if (status != ULP_OK || !sizes.known)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_list(call, "split", &sizes, error));
+    if (!sizes.known)
+        return ULP_OK;
     if ((sizes.given && sizes.count != (size_t)parts) || (wanted->present && wanted->i != parts))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the node has %lld outputs: split or num_outputs asks for %lld",
@@ -253,7 +239,7 @@ static enum ulp_status infer_split(struct ulp_call *call, struct ulp_error *erro
                         (long long)(sizes.given ? (int64_t)sizes.count : wanted->i));
     memcpy(dims, in->dims, sizeof dims);
     int64_t whole = in->dims[axis], even = whole / parts + (whole % parts != 0);
-    for (int64_t i = 0; status == ULP_OK && i < parts; i++) {
+    for (int64_t i = 0; i < parts; i++) {
         int64_t left = whole - used;
         dims[axis] = sizes.given ? sizes.values[i] : even < left ? even : left;
         if (dims[axis] < 0 || dims[axis] > left)
@@ -261,23 +247,20 @@ static enum ulp_status infer_split(struct ulp_call *call, struct ulp_error *erro
                             "split[%lld] is %lld where %lld elements are left", (long long)i,
                             (long long)dims[axis], (long long)left);
         used += dims[axis];
-        status = ulp_call_describe(call, (size_t)i, in->type, in->rank, dims, error);
+        ULP_TRY(ulp_call_describe(call, (size_t)i, in->type, in->rank, dims, error));
     }
-    if (status == ULP_OK && used != whole)
+    if (used != whole)
         return ulp_fail(error, ULP_ERROR_INPUT, "split adds up to %lld of %lld elements",
                         (long long)used, (long long)whole);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_split(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_list sizes;
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "split", &sizes, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_list(call, "split", &sizes, error));
     const struct ulp_split whole = ulp_split_at(call->in[0], axis);
     size_t even = (whole.size + call->output_count - 1) / call->output_count, at = 0;
     for (size_t i = 0; i < call->output_count; i++) {

@@ -12,9 +12,7 @@ static enum ulp_status infer_gather(struct ulp_call *call, struct ulp_error *err
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     int rank = data->rank - 1 + indices->rank;
     if (rank > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
@@ -31,10 +29,9 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t *outer, *chosen, *inner;
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     const struct ulp_split split = ulp_split_at(data, axis);
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner),
                                  error)) != ULP_OK ||
         (status = ulp_move_table(call, &chosen, indices->count, 0, 0, error)) != ULP_OK ||
@@ -108,10 +105,8 @@ static enum ulp_status infer_gather_elements(struct ulp_call *call, struct ulp_e
 static enum ulp_status run_gather_elements(struct ulp_call *call, struct ulp_error *error)
 {
     int64_t *places;
-    enum ulp_status status = element_places(call, call->in[0], call->in[1], &places, error);
-    return status == ULP_OK
-               ? ulp_move_blocks(&call->out[0], call->in[0], places, 1, NULL, call->pool, error)
-               : status;
+    ULP_TRY(element_places(call, call->in[0], call->in[1], &places, error));
+    return ulp_move_blocks(&call->out[0], call->in[0], places, 1, NULL, call->pool, error);
 }
 
 /* ---- GatherND, ScatterND: one block of data per row of indices ---- */
@@ -174,9 +169,7 @@ static enum ulp_status infer_gather_nd(struct ulp_call *call, struct ulp_error *
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     struct block_layout layout;
     int64_t dims[2 * ULP_RANK_MAX];
-    enum ulp_status status = read_blocks(call, &layout, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_blocks(call, &layout, error));
     int first = layout.batch_dims + layout.index_size,
         rank = indices->rank - 1 + data->rank - first;
     if (rank > ULP_RANK_MAX)
@@ -192,13 +185,12 @@ static enum ulp_status run_gather_nd(struct ulp_call *call, struct ulp_error *er
 {
     struct block_layout layout;
     int64_t *places;
-    enum ulp_status status = read_blocks(call, &layout, error);
-    if (status == ULP_OK && call->out[0].count)
-        status = block_places(call, &layout, &places, error);
-    return status == ULP_OK && call->out[0].count
-               ? ulp_move_blocks(&call->out[0], call->in[0], places, layout.run, NULL, call->pool,
-                                 error)
-               : status;
+    ULP_TRY(read_blocks(call, &layout, error));
+    if (call->out[0].count)
+        ULP_TRY(block_places(call, &layout, &places, error));
+    return call->out[0].count ? ulp_move_blocks(&call->out[0], call->in[0], places, layout.run,
+                                                NULL, call->pool, error)
+                              : ULP_OK;
 }
 
 /* ---- Scatter: updates combined into a copy of data, in the order of indices ---- */
@@ -266,20 +258,18 @@ static enum ulp_status run_scatter_elements(struct ulp_call *call, struct ulp_er
     int64_t *places;
     if (!ulp_tensor_same_shape(call->in[1], call->in[2]))
         return ulp_fail(error, ULP_ERROR_INPUT, "indices and updates have different shapes");
-    enum ulp_status status = element_places(call, call->in[0], call->in[1], &places, error);
-    return status == ULP_OK ? scatter(call, places, call->in[1]->count, 1, error) : status;
+    ULP_TRY(element_places(call, call->in[0], call->in[1], &places, error));
+    return scatter(call, places, call->in[1]->count, 1, error);
 }
 
 static enum ulp_status run_scatter_nd(struct ulp_call *call, struct ulp_error *error)
 {
     struct block_layout layout;
     int64_t *places;
-    enum ulp_status status = read_blocks(call, &layout, error);
-    if (status == ULP_OK)
-        status = check_updates(call, layout.row_count, layout.run, error);
-    if (status == ULP_OK)
-        status = block_places(call, &layout, &places, error);
-    return status == ULP_OK ? scatter(call, places, layout.row_count, layout.run, error) : status;
+    ULP_TRY(read_blocks(call, &layout, error));
+    ULP_TRY(check_updates(call, layout.row_count, layout.run, error));
+    ULP_TRY(block_places(call, &layout, &places, error));
+    return scatter(call, places, layout.row_count, layout.run, error);
 }
 
 /* ---- TensorScatter: a run of positions written into a cache, for each item of the batch at its
@@ -292,14 +282,13 @@ static enum ulp_status run_tensor_scatter(struct ulp_call *call, struct ulp_erro
     struct ulp_tensor *out = &call->out[0];
     const bool circular = ulp_call_is(call, "mode", "circular");
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = update->rank == cache->rank && axis > 0
-                     ? check_elements(cache, update, axis, error)
-                     : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit",
-                                axis);
-    if (status != ULP_OK || out->count == 0)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(
+        update->rank == cache->rank && axis > 0
+            ? check_elements(cache, update, axis, error)
+            : ulp_fail(error, ULP_ERROR_INPUT, "axis %d or the update's rank does not fit", axis));
+    if (out->count == 0)
+        return ULP_OK;
     const struct ulp_split to = ulp_split_at(cache, axis), from = ulp_split_at(update, axis);
     const size_t batches = (size_t)cache->dims[0];
     if (to.outer != from.outer || to.inner != from.inner || (indices && indices->count != batches))

@@ -29,9 +29,7 @@ static enum ulp_status infer_arg(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_tensor *in = call->in[0];
     int64_t dims[ULP_RANK_MAX];
     int axis, rank = 0;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     for (int d = 0; d < in->rank; d++)
         if (d != axis || ulp_call_int(call, "keepdims"))
             dims[rank++] = d == axis ? 1 : in->dims[d];
@@ -42,9 +40,7 @@ static enum ulp_status run_arg(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
     const struct ulp_split split = ulp_split_at(in, axis);
     if (split.size == 0 && call->out[0].count)
         return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is empty", axis);
@@ -64,13 +60,11 @@ static enum ulp_status run_hardmax(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor zero, one;
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &zero, in->type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &one, in->type, 1, error);
-    if (status != ULP_OK || in->count == 0)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
+    ULP_TRY(ulp_call_scalar(call, &one, in->type, 1, error));
+    if (in->count == 0)
+        return ULP_OK;
     struct ulp_split split = ulp_split_at(in, axis);
     if (call->bound->op->parameter)
         split = (struct ulp_split){split.outer, split.size * split.inner, 1};
@@ -89,9 +83,7 @@ static enum ulp_status read_k(const struct ulp_call *call, int64_t size, int64_t
                               struct ulp_error *error)
 {
     *k = 0;
-    enum ulp_status status = ulp_call_number(call, "k", ulp_call_int(call, "k"), known, k, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_number(call, "k", ulp_call_int(call, "k"), known, k, error));
     if (*k < 0 || *k > size)
         return ulp_fail(error, ULP_ERROR_INPUT, "k is %lld for an axis of %lld elements",
                         (long long)*k, (long long)size);
@@ -104,16 +96,14 @@ static enum ulp_status infer_top_k(struct ulp_call *call, struct ulp_error *erro
     int64_t dims[ULP_RANK_MAX], k;
     bool known;
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = read_k(call, in->dims[axis], &k, &known, error);
-    if (status != ULP_OK || !known)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(read_k(call, in->dims[axis], &k, &known, error));
+    if (!known)
+        return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[axis] = k;
-    status = ulp_call_describe(call, 0, in->type, in->rank, dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error)
-                            : status;
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, dims, error));
+    return ulp_call_describe(call, 1, ULP_TYPE_INT64, in->rank, dims, error);
 }
 
 struct line {
@@ -171,13 +161,9 @@ static enum ulp_status run_top_k(struct ulp_call *call, struct ulp_error *error)
     size_t *order;
     bool known;
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = read_k(call, in->dims[axis], &k, &known, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)k, sizeof *order, &order, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(read_k(call, in->dims[axis], &k, &known, error));
+    ULP_TRY(ulp_call_take(call, (size_t)k, sizeof *order, &order, error));
     const struct ulp_split split = ulp_split_at(in, axis);
     for (size_t l = 0; l < split.outer * split.inner; l++) {
         size_t outer = l / split.inner, inner = l % split.inner;
@@ -237,10 +223,9 @@ static enum ulp_status compress_split(const struct ulp_call *call, struct ulp_sp
     *split = (struct ulp_split){1, in->count, 1};
     if (!ulp_call_attribute(call, "axis")->present)
         return ULP_OK;
-    enum ulp_status status = ulp_call_first_axis(call, axis, error);
-    if (status == ULP_OK)
-        *split = ulp_split_at(in, *axis);
-    return status;
+    ULP_TRY(ulp_call_first_axis(call, axis, error));
+    *split = ulp_split_at(in, *axis);
+    return ULP_OK;
 }
 
 static size_t count_true(const struct ulp_tensor *condition, size_t size)
@@ -257,9 +242,9 @@ static enum ulp_status infer_compress(struct ulp_call *call, struct ulp_error *e
     struct ulp_split split;
     int64_t dims[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = compress_split(call, &split, &axis, error);
-    if (status != ULP_OK || (!condition->data && condition->count))
-        return status;
+    ULP_TRY(compress_split(call, &split, &axis, error));
+    if ((!condition->data && condition->count))
+        return ULP_OK;
     memcpy(dims, in->dims, sizeof dims);
     dims[axis < 0 ? 0 : axis] = (int64_t)count_true(condition, split.size);
     return ulp_call_describe(call, 0, in->type, axis < 0 ? 1 : in->rank, dims, error);
@@ -381,28 +366,23 @@ static enum ulp_status infer_unique(struct ulp_call *call, struct ulp_error *err
     int64_t dims[ULP_RANK_MAX];
     if (!in->data && in->count)
         return ULP_OK;
-    enum ulp_status status = find_unique(call, &u, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_unique(call, &u, error));
     const int64_t counts[] = {0, (int64_t)u.count, (int64_t)u.slices.split.size, (int64_t)u.count};
     memcpy(dims, in->dims, sizeof dims);
     dims[u.axis < 0 ? 0 : u.axis] = (int64_t)u.count;
-    status = ulp_call_describe(call, 0, in->type, u.axis < 0 ? 1 : in->rank, dims, error);
-    for (size_t i = 1; status == ULP_OK && i < 4; i++)
-        status = ulp_call_describe(call, i, ULP_TYPE_INT64, 1, &counts[i], error);
-    return status;
+    ULP_TRY(ulp_call_describe(call, 0, in->type, u.axis < 0 ? 1 : in->rank, dims, error));
+    for (size_t i = 1; i < 4; i++)
+        ULP_TRY(ulp_call_describe(call, i, ULP_TYPE_INT64, 1, &counts[i], error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_unique(struct ulp_call *call, struct ulp_error *error)
 {
     struct unique u;
     int64_t *from;
-    enum ulp_status status = find_unique(call, &u, error);
+    ULP_TRY(find_unique(call, &u, error));
     const struct ulp_split s = u.slices.split;
-    if (status == ULP_OK)
-        status = ulp_call_take(call, s.outer * u.count, sizeof *from, &from, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, s.outer * u.count, sizeof *from, &from, error));
     for (size_t i = 0; i < s.outer * u.count; i++)
         from[i] = (int64_t)((i / u.count * s.size + u.first[i % u.count]) * s.inner);
     const size_t *const lists[] = {NULL, u.first, u.value, u.counts};

@@ -17,9 +17,9 @@ static enum ulp_status infer_reshape(struct ulp_call *call, struct ulp_error *er
 {
     const struct ulp_tensor *in = call->in[0];
     struct ulp_list shape;
-    enum ulp_status status = ulp_call_list(call, "shape", &shape, error);
-    if (status != ULP_OK || !shape.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "shape", &shape, error));
+    if (!shape.known)
+        return ULP_OK;
     if (shape.count > ULP_RANK_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "shape has %zu dimensions: at most %d are supported", shape.count,
@@ -77,9 +77,7 @@ static enum ulp_status read_marks(const struct ulp_list *axes, int rank, bool *m
     memset(marks, 0, ULP_RANK_MAX * sizeof *marks);
     for (size_t i = 0; i < axes->count; i++) {
         int axis;
-        enum ulp_status status = ulp_call_axis(axes->values[i], rank, &axis, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_axis(axes->values[i], rank, &axis, error));
         if (marks[axis])
             return ulp_fail(error, ULP_ERROR_INPUT, "axis %d is given twice", axis);
         marks[axis] = true;
@@ -115,13 +113,14 @@ static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *
     struct ulp_list axes;
     bool marks[ULP_RANK_MAX];
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_list(call, "axes", &axes, error);
-    if (status != ULP_OK || !axes.known)
-        return status;
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    if (!axes.known)
+        return ULP_OK;
     if (axes.count > ULP_RANK_MAX - (size_t)in->rank)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
                         ULP_RANK_MAX);
     int rank = in->rank + (int)axes.count;
+    enum ulp_status status = ULP_OK;
     if ((status = read_marks(&axes, rank, marks, error)) != ULP_OK)
         return status;
     for (int d = 0, from = 0; d < rank; d++)
@@ -181,9 +180,8 @@ static enum ulp_status run_size(struct ulp_call *call, struct ulp_error *error)
 static enum ulp_status infer_dropout(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
-    enum ulp_status status = ulp_call_describe(call, 0, in->type, in->rank, in->dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims, error)
-                            : status;
+    ULP_TRY(ulp_call_describe(call, 0, in->type, in->rank, in->dims, error));
+    return ulp_call_describe(call, 1, ULP_TYPE_BOOL, in->rank, in->dims, error);
 }
 
 static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *error)
@@ -191,9 +189,7 @@ static enum ulp_status run_dropout(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_tensor *ratio = ulp_call_input(call, "ratio");
     int64_t training = 0;
     bool known;
-    enum ulp_status status = ulp_call_number(call, "training_mode", 0, &known, &training, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_number(call, "training_mode", 0, &known, &training, error));
     if (training && !(ratio && ratio->count == 1 && ulp_tensor_read(ratio, 0) == 0))
         return ulp_fail(
             error, ULP_ERROR_UNSUPPORTED,

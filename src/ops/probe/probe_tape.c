@@ -132,8 +132,7 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     const size_t length = looking->run->rows->row_length, rows = looking->run->rows->row_count;
     size_t outputs = 0;
     int *list = ulp_arena_take(arena, (size_t)tape->instruction_count + 1, sizeof *list);
-    if (!list)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(list, error));
     for (int i = 0; i < tape->instruction_count; i++)
         if (wanted[i])
             list[outputs++] = i;
@@ -146,8 +145,7 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     looking->tensors = ulp_arena_take(arena, outputs, sizeof *looking->tensors);
     looking->operands =
         ulp_arena_take(arena, (size_t)tape->operand_count + 1, sizeof *looking->operands);
-    if (!looking->outputs || !looking->tensors || !looking->operands)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(looking->outputs && looking->tensors && looking->operands, error));
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < outputs && status == ULP_OK; o++) {
         const bool per_row = by_row(looking, list[o]);
@@ -173,8 +171,7 @@ static enum ulp_status lay_operands(struct looking *looking, struct ulp_error *e
         if (!operand->tensor || !looking->first)
             continue;
         int64_t *table = ulp_arena_take(looking->call->scratch, looking->count, sizeof *table);
-        if (!table)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(table, error));
         for (size_t r = 0; r < looking->count; r++)
             table[r] = operand->row_offset ? operand->row_offset[looking->first + r]
                                            : (int64_t)(looking->first + r) * operand->row_stride;
@@ -267,10 +264,9 @@ static enum ulp_status look_at_chunk(struct looking *looking, struct ulp_error *
         for (size_t e = 0; all->window && e < looking->tensors[o].count; e++)
             data[e] = NAN;
     }
-    enum ulp_status status = lay_operands(looking, error);
-    if (status == ULP_OK)
-        status = ulp_tape_run(&run, error);
-    for (int i = 0; i < looking->tape.instruction_count && status == ULP_OK; i++) {
+    ULP_TRY(lay_operands(looking, error));
+    ULP_TRY(ulp_tape_run(&run, error));
+    for (int i = 0; i < looking->tape.instruction_count; i++) {
         const struct ulp_instruction *instruction = &looking->tape.instructions[i];
         if (!looking->values[i] || !is_number(instruction))
             continue;
@@ -281,14 +277,13 @@ static enum ulp_status look_at_chunk(struct looking *looking, struct ulp_error *
         if (is_addition(instruction))
             look_at_addition(looking, i);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status tell(struct looking *looking, struct ulp_error *error)
 {
     const struct ulp_probe *probe = looking->call->probe;
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; i < looking->tape.instruction_count && status == ULP_OK; i++) {
+    for (int i = 0; i < looking->tape.instruction_count; i++) {
         const struct ulp_instruction *instruction = &looking->tape.instructions[i];
         struct ulp_hidden *hidden = &looking->hidden[i];
         char words[WORDS];
@@ -296,10 +291,10 @@ static enum ulp_status tell(struct looking *looking, struct ulp_error *error)
             continue;
         hidden->words = ulp_tape_words(looking->run->tape, i, words, sizeof words);
         hidden->sum = is_sum(instruction);
-        status = probe->tell(probe->context, probe->node, hidden,
-                             looking->result[i] && !hidden->sum, error);
+        ULP_TRY(probe->tell(probe->context, probe->node, hidden, looking->result[i] && !hidden->sum,
+                            error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool has_floats(const struct ulp_tape_call *run)
@@ -321,8 +316,7 @@ enum ulp_status ulp_probe_tape(const struct ulp_call *call, const struct ulp_tap
     looking.result = ulp_arena_take(call->scratch, count + 1, sizeof *looking.result);
     looking.values = ulp_arena_take(call->scratch, count + 1, sizeof *looking.values);
     looking.hidden = ulp_arena_take(call->scratch, count + 1, sizeof *looking.hidden);
-    if (!wanted || !looking.result || !looking.values || !looking.hidden)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(wanted && looking.result && looking.values && looking.hidden, error));
     for (size_t i = 0; i < count; i++)
         looking.hidden[i].k = looking.hidden[i].first = -1;
     if (!choose(&looking, wanted))

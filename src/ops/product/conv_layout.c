@@ -105,12 +105,9 @@ enum ulp_status ulp_conv_group_tables(const struct ulp_call *call, const struct 
                                       int64_t *tables[3], struct ulp_error *error)
 {
     const int64_t steps[3] = {weights, g->in * in_channel, g->out * out_channel};
-    for (int t = 0; t < 3; t++) {
-        enum ulp_status status =
-            ulp_move_table(call, &tables[t], (size_t)(g->batch * g->count), 0, steps[t], error);
-        if (status != ULP_OK)
-            return status;
-    }
+    for (int t = 0; t < 3; t++)
+        ULP_TRY(
+            ulp_move_table(call, &tables[t], (size_t)(g->batch * g->count), 0, steps[t], error));
     for (int64_t i = 0; i < g->batch * g->count; i++)
         tables[0][i] = i % g->count * weights; /* the same for every image */
     return ULP_OK;

@@ -16,13 +16,9 @@ static enum ulp_status read_conv_transpose(const struct ulp_call *call, struct u
                             *bias = ulp_call_input(call, "bias");
     int64_t extra[ULP_RANK_MAX];
     struct ulp_list shape;
-    enum ulp_status status = ulp_windows_read_kernel(call, x, weights, w, error);
-    if (status == ULP_OK)
-        status = ulp_call_numbers(call, "output_padding", (size_t)w->rank, 0, extra, error);
-    if (status == ULP_OK)
-        status = ulp_call_list(call, "output_shape", &shape, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read_kernel(call, x, weights, w, error));
+    ULP_TRY(ulp_call_numbers(call, "output_padding", (size_t)w->rank, 0, extra, error));
+    ULP_TRY(ulp_call_list(call, "output_shape", &shape, error));
     int64_t group = ulp_call_int(call, "group");
     if (group < 1 || group > x->dims[1] || x->dims[1] != weights->dims[0] ||
         x->dims[1] % group != 0 || (bias && bias->count != (size_t)(group * weights->dims[1])) ||
@@ -59,9 +55,8 @@ static enum ulp_status infer_conv_transpose(struct ulp_call *call, struct ulp_er
 {
     struct ulp_conv_groups g = {0};
     struct ulp_windows w;
-    enum ulp_status status = read_conv_transpose(call, &g, &w, error);
-    return status == ULP_OK ? ulp_conv_describe(call, call->in[0]->type, &g, w.out, w.rank, error)
-                            : status;
+    ULP_TRY(read_conv_transpose(call, &g, &w, error));
+    return ulp_conv_describe(call, call->in[0]->type, &g, w.out, w.rank, error);
 }
 
 /* What a remainder r along an axis has. */
@@ -85,17 +80,16 @@ static int64_t greatest_divisor(int64_t a, int64_t b)
 static enum ulp_status list_phases(const struct ulp_call *call, const struct ulp_windows *w,
                                    struct phases *out, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (int d = 0; d < w->rank && status == ULP_OK; d++) {
+    for (int d = 0; d < w->rank; d++) {
         const int64_t stride = w->strides[d], dilation = w->dilations[d],
                       step = stride / greatest_divisor(stride, dilation);
         out->counts[d] = stride < w->out[d] ? stride : w->out[d];
         out->tap_step[d] = step;
-        status = ulp_move_table(call, &out->first_tap[d], (size_t)stride, -1, 0, error);
-        for (int64_t k = 0; status == ULP_OK && k < step && k < w->kernel[d]; k++)
+        ULP_TRY(ulp_move_table(call, &out->first_tap[d], (size_t)stride, -1, 0, error));
+        for (int64_t k = 0; k < step && k < w->kernel[d]; k++)
             out->first_tap[d][k * dilation % stride] = k;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Outputs of remainder r along an axis: first, first + stride, ...; its taps: first_tap, +
@@ -210,15 +204,16 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
     struct phases phases;
     struct ulp_sums sums;
     int64_t lead[ULP_RANK_MAX], size[ULP_RANK_MAX], *batch[3];
-    enum ulp_status status = read_conv_transpose(call, &g, &w, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_conv_transpose(call, &g, &w, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     for (int d = 0; d < w.rank; d++) {
         int64_t last = (w.out[d] - 1 + w.pads[d]) / w.strides[d];    /* the largest quotient */
         lead[d] = (w.kernel[d] - 1) * w.dilations[d] / w.strides[d]; /* the largest shift */
         size[d] = lead[d] + (last + 1 > w.in[d] ? last + 1 : w.in[d]);
     }
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank);
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_pad_input(call, call->in[0], w.rank, lead, size, &x, error)) != ULP_OK ||
         (status = ulp_conv_group_tables(call, &g, g.in * g.out * positions, x.channel, pixels,
                                         batch, error)) != ULP_OK ||

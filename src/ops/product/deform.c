@@ -21,9 +21,7 @@ static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d
 {
     const struct ulp_tensor *x = call->in[0], *weights = call->in[1], *offset = call->in[2],
                             *bias = ulp_call_in(call, 3), *mask = ulp_call_in(call, 4);
-    enum ulp_status status = ulp_windows_read(call, x, weights, &d->w, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read(call, x, weights, &d->w, error));
     d->batch = x->dims[0];
     d->channels = x->dims[1];
     d->groups = ulp_call_int(call, "group");
@@ -48,9 +46,7 @@ static enum ulp_status read_deform(const struct ulp_call *call, struct deform *d
 static enum ulp_status infer_deform(struct ulp_call *call, struct ulp_error *error)
 {
     struct deform d;
-    enum ulp_status status = read_deform(call, &d, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_deform(call, &d, error));
     int64_t dims[ULP_RANK_MAX] = {d.batch, call->in[1]->dims[0]};
     memcpy(dims + 2, d.w.out, (size_t)d.w.rank * sizeof *dims);
     return ulp_call_describe(call, 0, call->in[0]->type, d.w.rank + 2, dims, error);
@@ -223,10 +219,11 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     struct deform d;
     struct ulp_taps taps[ULP_RANK_MAX];
     struct ulp_tensor zero, source, columns;
-    enum ulp_status status = read_deform(call, &d, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_deform(call, &d, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     const int64_t planes = d.batch * d.channels, plane = ulp_product(d.w.in, d.w.rank);
+    enum ulp_status status = ULP_OK;
     for (int axis = 0; status == ULP_OK && axis < d.w.rank; axis++)
         status = axis_taps(call, &d, axis, &taps[axis], error);
     if (status != ULP_OK || (status = ulp_call_scalar(call, &zero, x->type, 0, error)) != ULP_OK ||

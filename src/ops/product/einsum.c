@@ -112,12 +112,8 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
                             "the equation '%s' has fewer terms than there are inputs", equation);
         size_t length = strcspn(term, ",");
         length = length < (size_t)(end - term) ? length : (size_t)(end - term);
-        enum ulp_status status =
-            read_term(term, length, call->in[i]->rank, 0, labels, &count, error);
-        if (status == ULP_OK)
-            status = read_operand(call->in[i], labels, &operands[i], e, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(read_term(term, length, call->in[i]->rank, 0, labels, &count, error));
+        ULP_TRY(read_operand(call->in[i], labels, &operands[i], e, error));
         for (int d = 0; d < count; d++) {
             seen[labels[d]]++;
             if (labels[d] >= ELLIPSIS && labels[d] - ELLIPSIS + 1 > ellipsis_rank)
@@ -132,17 +128,16 @@ static enum ulp_status read_einsum(const struct ulp_call *call, struct einsum *e
         default_output(e, seen);
         return ULP_OK;
     }
-    enum ulp_status status =
-        read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank, error);
+    ULP_TRY(read_term(arrow + 2, strlen(arrow + 2), -1, ellipsis_rank, e->order, &e->rank, error));
     bool used[LABELS] = {false};
-    for (int d = 0; status == ULP_OK && d < e->rank; d++) {
+    for (int d = 0; d < e->rank; d++) {
         if (e->sizes[e->order[d]] < 0 || used[e->order[d]])
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "the output of '%s' has a label that no input has, or one twice",
                             equation);
         used[e->order[d]] = true;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_einsum(struct ulp_call *call, struct ulp_error *error)
@@ -150,14 +145,11 @@ static enum ulp_status infer_einsum(struct ulp_call *call, struct ulp_error *err
     struct einsum e;
     struct labelled *operands;
     int64_t dims[ULP_RANK_MAX];
-    enum ulp_status status =
-        ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = read_einsum(call, &e, operands, error);
-    for (int d = 0; status == ULP_OK && d < e.rank; d++)
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands, error));
+    ULP_TRY(read_einsum(call, &e, operands, error));
+    for (int d = 0; d < e.rank; d++)
         dims[d] = e.sizes[e.order[d]];
-    return status == ULP_OK ? ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims, error)
-                            : status;
+    return ulp_call_describe(call, 0, call->in[0]->type, e.rank, dims, error);
 }
 
 /* Offsets of an operand over all indices of the labels, row-major. */
@@ -292,9 +284,8 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         out->strides[kept[d]] = stride;
         stride = ulp_dim_mul(stride, dims[d]);
     }
-    enum ulp_status status =
-        ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
+    ULP_TRY(ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error));
+    return ulp_call_temporary(call, tensor, error);
 }
 
 static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error)
@@ -303,14 +294,11 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
     struct labelled *operands, final = {.tensor = &call->out[0]}, left;
     struct ulp_tensor *partial;
     int64_t strides[ULP_RANK_MAX];
-    enum ulp_status status =
-        ulp_call_take(call, call->input_count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, call->input_count, sizeof *partial, &partial, error);
-    if (status == ULP_OK)
-        status = read_einsum(call, &e, operands, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *operands, &operands, error));
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *partial, &partial, error));
+    ULP_TRY(read_einsum(call, &e, operands, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     if (e.count == 1)
         return sum_one(call, &e, &operands[0], error);
     ulp_strides(&call->out[0], strides);
@@ -319,6 +307,7 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
         final.strides[e.order[d]] = strides[d];
     }
     left = operands[0];
+    enum ulp_status status = ULP_OK;
     for (size_t i = 1; status == ULP_OK && i < e.count; i++) {
         const bool last = i + 1 == e.count;
         struct labelled next = final;

@@ -15,9 +15,7 @@ static enum ulp_status read_conv(const struct ulp_call *call, const struct ulp_t
                                  struct ulp_windows *windows, struct ulp_error *error)
 {
     const struct ulp_tensor *bias = ulp_call_input(call, "bias");
-    enum ulp_status status = ulp_windows_read(call, x, w, windows, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read(call, x, w, windows, error));
     int64_t group = ulp_call_int(call, "group"), out = w->dims[0];
     char a[200], b[200];
     if (group < 1 || group > x->dims[1] || x->dims[1] % group != 0 ||
@@ -37,9 +35,8 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
 {
     struct ulp_conv_groups g = {0};
     struct ulp_windows windows;
-    enum ulp_status status = read_conv(call, x, w, &g, &windows, error);
-    return status == ULP_OK ? ulp_conv_describe(call, type, &g, windows.out, windows.rank, error)
-                            : status;
+    ULP_TRY(read_conv(call, x, w, &g, &windows, error));
+    return ulp_conv_describe(call, type, &g, windows.out, windows.rank, error);
 }
 
 /* The order in which a matrix unit meets k, as implicit GEMM over channels-last data does: blocks
@@ -93,9 +90,7 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
     if (!known && (g->in == 1 || positions == 1))
         return ULP_OK;
     const size_t filled = ulp_conv_kernel_order(&kernel, g->in, positions, NULL);
-    enum ulp_status status = ulp_move_table(call, &taps->places, filled, 0, 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_move_table(call, &taps->places, filled, 0, 0, error));
     ulp_conv_kernel_order(&kernel, g->in, positions, taps->places);
     taps->count = filled;
     if (known && weights->element == ULP_ELEMENT_F32)
@@ -113,12 +108,11 @@ static enum ulp_status order_taps(const struct ulp_call *call, const struct taps
     int64_t *ordered;
     if (!taps->places)
         return ULP_OK;
-    enum ulp_status status = ulp_move_table(call, &ordered, taps->count, 0, 0, error);
-    for (size_t i = 0; i < taps->count && status == ULP_OK; i++)
+    ULP_TRY(ulp_move_table(call, &ordered, taps->count, 0, 0, error));
+    for (size_t i = 0; i < taps->count; i++)
         ordered[i] = (*table)[taps->places[i] < 0 ? 0 : taps->places[i]];
-    if (status == ULP_OK)
-        *table = ordered;
-    return status;
+    *table = ordered;
+    return ULP_OK;
 }
 
 /* Like `model`, but of these values in lines. */
@@ -217,14 +211,15 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     struct ulp_padded x;
     struct taps order;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
-    enum ulp_status status = read_conv(call, in, weights, &g, &w, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_conv(call, in, weights, &g, &w, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     for (int d = 0; d < w.rank; d++)
         size[d] = w.in[d] + w.pads[d] + w.pads_end[d];
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank),
             k = g.in * positions;
     const int64_t k_whole = k + (first ? 1 : 0);
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_pad_input(call, in, w.rank, w.pads, size, &x, error)) != ULP_OK ||
         (status = ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch,
                                         error)) != ULP_OK ||
@@ -353,11 +348,9 @@ static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
         beside.arithmetic = &own;
         call = &beside;
     }
-    enum ulp_status status =
-        ulp_sums_begin(call, call->in[0]->type, !first && ulp_call_in(call, 2), &sums, error);
-    if (status == ULP_OK)
-        status = add_sums(call, call->in[0], call->in[1], first, &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !first && ulp_call_in(call, 2), &sums, error));
+    ULP_TRY(add_sums(call, call->in[0], call->in[1], first, &sums, error));
+    return ulp_sums_end(call, &sums, "--c", error);
 }
 
 /* clang-format off */

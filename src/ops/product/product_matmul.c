@@ -42,9 +42,7 @@ enum ulp_status ulp_matmul_infer(struct ulp_call *call, const struct ulp_tensor 
                                  struct ulp_error *error)
 {
     struct matmul shape;
-    enum ulp_status status = read_matmul(a, b, &shape, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_matmul(a, b, &shape, error));
     int rank = shape.batch_rank;
     if (!shape.a_is_vector)
         shape.batch[rank++] = shape.m;
@@ -84,15 +82,16 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
 {
     struct matmul s;
     int64_t *a_batch, *b_batch, *o_batch;
-    enum ulp_status status = read_matmul(a, b, &s, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_matmul(a, b, &s, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     int64_t batches = ulp_product(s.batch, s.batch_rank);
     if (b->rank <= 2) { /* one matrix for all: the batch becomes rows */
         s.m *= batches;
         s.batch_rank = 0;
         batches = 1;
     }
+    enum ulp_status status = ULP_OK;
     if ((status = batch_offsets(call, &s, a, &a_batch, error)) != ULP_OK ||
         (status = batch_offsets(call, &s, b, &b_batch, error)) != ULP_OK ||
         (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error)) != ULP_OK)
@@ -115,9 +114,8 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
 static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_sums sums;
-    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, false, &sums, error);
-    return status == ULP_OK ? ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error)
-                            : status;
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, false, &sums, error));
+    return ulp_matmul_sums(call, call->in[0], call->in[1], &sums, error);
 }
 
 /* ---- Gemm ---- */
@@ -144,9 +142,8 @@ enum ulp_status ulp_gemm_infer(struct ulp_call *call, const struct ulp_tensor *a
                                struct ulp_error *error)
 {
     int64_t m = 0, n = 0, k = 0;
-    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n}, error)
-                            : status;
+    ULP_TRY(read_gemm(call, a, b, &m, &n, &k, error));
+    return ulp_call_describe(call, 0, type, 2, (int64_t[]){m, n}, error);
 }
 
 static enum ulp_status infer_gemm(struct ulp_call *call, struct ulp_error *error)
@@ -160,9 +157,9 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
 {
     bool turn_a = ulp_call_int(call, "transA"), turn_b = ulp_call_int(call, "transB");
     int64_t m = 0, n = 0, k = 0;
-    enum ulp_status status = read_gemm(call, a, b, &m, &n, &k, error);
-    if (status != ULP_OK || call->out[0].count == 0)
-        return status;
+    ULP_TRY(read_gemm(call, a, b, &m, &n, &k, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = (size_t)m,
@@ -175,18 +172,17 @@ enum ulp_status ulp_gemm_sums(struct ulp_call *call, const struct ulp_tensor *a,
     };
     const struct ulp_product_steps steps = {
         turn_a ? 1 : k, turn_a ? m : 1, turn_b ? k : 1, turn_b ? 1 : n, n, 1};
-    status = ulp_product_lay(call, &problem, steps, error);
-    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    return ulp_sums_add(call, sums, &problem, error);
 }
 
 static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_sums sums;
     bool plain = !ulp_call_in(call, 2) && ulp_call_attribute(call, "alpha")->f == 1;
-    enum ulp_status status = ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error);
-    if (status == ULP_OK)
-        status = ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--b", error) : status;
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, !plain, &sums, error));
+    ULP_TRY(ulp_gemm_sums(call, call->in[0], call->in[1], &sums, error));
+    return ulp_sums_end(call, &sums, "--b", error);
 }
 
 #define GEMM                                                                                 \

@@ -38,21 +38,20 @@ enum ulp_status ulp_quantize_infer(struct ulp_call *call, struct ulp_error *erro
 {
     const struct ulp_tensor *x = call->in[0], *zero = ulp_call_in(call, 2);
     enum ulp_type type;
-    enum ulp_status status =
-        ulp_quantize_type(call, zero ? zero->type : ULP_TYPE_UINT8, &type, error);
-    if (status == ULP_OK && zero && zero->type != type)
+    ULP_TRY(ulp_quantize_type(call, zero ? zero->type : ULP_TYPE_UINT8, &type, error));
+    if (zero && zero->type != type)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "output_dtype is %s, but y_zero_point has type %s: they must agree",
                         ulp_type_name(type), ulp_type_name(zero->type));
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
+    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
 }
 
 enum ulp_status ulp_dequantize_infer(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0];
     enum ulp_type type;
-    enum ulp_status status = ulp_quantize_type(call, call->in[1]->type, &type, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
+    ULP_TRY(ulp_quantize_type(call, call->in[1]->type, &type, error));
+    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
 }
 
 /* With its axis as two, of blocks and of what is in one: a parameter has 1 there. */
@@ -69,7 +68,7 @@ static enum ulp_status split_axis(const struct ulp_call *call, struct ulp_operan
     dims[axis] = whole ? in->dims[axis] / block : in->dims[axis];
     dims[axis + 1] = whole ? block : 1;
     operand->tensor = ulp_layout_view(call->scratch, in, in->rank + 1, dims);
-    return operand->tensor ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(operand->tensor, error);
 }
 
 /* A scale or zero point with one entry a block: entry i / block of the axis, for every element of
@@ -119,11 +118,9 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     int axis = 0, split;
     if (!in || in->count == 1 || x->rank == 0)
         return in ? ulp_call_along(call, operand, x->rank, 0, error) : ULP_OK;
-    enum ulp_status status =
-        x->rank == 1 ? ULP_OK
-                     : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(x->rank == 1
+                ? ULP_OK
+                : ulp_call_axis(attribute->present ? attribute->i : 1, x->rank, &axis, error));
     bool blocked = block > 0 && in->rank == x->rank;
     for (int d = 0; blocked && d < x->rank; d++)
         blocked = in->dims[d] ==
@@ -169,10 +166,9 @@ int ulp_output_channels(const char *op, int rank, bool transposed)
 static enum ulp_status infer_dynamic(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0];
-    enum ulp_status status = ulp_call_describe(call, 0, ULP_TYPE_UINT8, x->rank, x->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe(call, 1, x->type, 0, NULL, error);
-    return status == ULP_OK ? ulp_call_describe(call, 2, ULP_TYPE_UINT8, 0, NULL, error) : status;
+    ULP_TRY(ulp_call_describe(call, 0, ULP_TYPE_UINT8, x->rank, x->dims, error));
+    ULP_TRY(ulp_call_describe(call, 1, x->type, 0, NULL, error));
+    return ulp_call_describe(call, 2, ULP_TYPE_UINT8, 0, NULL, error);
 }
 
 static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows,
@@ -204,17 +200,13 @@ enum ulp_status ulp_quantize_dynamic(struct ulp_call *call, const struct ulp_ten
     } made[] = {{values, ULP_TYPE_UINT8, in->rank},
                 {scale, in->type, 0},
                 {zero, ULP_TYPE_UINT8, 0}};
-    enum ulp_status status = ULP_OK;
     if (in->count == 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "what is to be quantised has no elements");
-    for (int i = 0; i < 3 && status == ULP_OK; i++) {
-        status = ulp_call_describe_tensor(call, made[i].tensor, made[i].type, made[i].rank,
-                                          in->dims, error);
-        if (status == ULP_OK)
-            status = ulp_call_temporary(call, made[i].tensor, error);
+    for (int i = 0; i < 3; i++) {
+        ULP_TRY(ulp_call_describe_tensor(call, made[i].tensor, made[i].type, made[i].rank, in->dims,
+                                         error));
+        ULP_TRY(ulp_call_temporary(call, made[i].tensor, error));
     }
-    if (status != ULP_OK)
-        return status;
     const struct ulp_rows rows = {.row_count = 1, .row_length = in->count};
     const struct ulp_named_operand operand = {"x", {.tensor = in, .position_stride = 1}};
     const struct ulp_named_operand outputs[] = {{"", {.tensor = values, .position_stride = 1}},
@@ -257,12 +249,11 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
                                     const struct ulp_tensor *in, const struct ulp_tensor *zero,
                                     int axis, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
-    if (status != ULP_OK || out->count == 0)
-        return status;
+    ULP_TRY(
+        ulp_tensor_describe(out, ULP_TYPE_INT32, ULP_ELEMENT_I32, 0, in->rank, in->dims, error));
+    ULP_TRY(ulp_call_temporary(call, out, error));
+    if (out->count == 0)
+        return ULP_OK;
     if (is_bytes(in) && (!zero || (is_bytes(zero) && zero->count == 1)) &&
         strcmp(text, "x - zero") == 0) {
         struct difference difference = {out->data, in,
@@ -274,17 +265,14 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
                                       {.tensor = zero, .constant = zero ? NULL : "0"}},
                        output = {.tensor = out};
     if (zero && zero->rank <= 1)
-        status = ulp_call_along(call, &operands[1], in->rank, zero->count == 1 ? 0 : axis, error);
+        ULP_TRY(ulp_call_along(call, &operands[1], in->rank, zero->count == 1 ? 0 : axis, error));
     const struct ulp_layout layout = {.rows = &rows,
                                       .operands = operands,
                                       .outputs = &output,
                                       .operand_count = 2,
                                       .output_count = 1,
                                       .arena = call->scratch};
-    if (status == ULP_OK)
-        status = ulp_layout_elementwise(&layout, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_layout_elementwise(&layout, error));
     const struct ulp_named_operand named[] = {{"x", operands[0]}, {"zero", operands[1]}},
                                    result = {"y", output};
     return ulp_call_text(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
@@ -299,16 +287,11 @@ enum ulp_status ulp_integer_product(struct ulp_call *call,
     const bool channels = product == ULP_PRODUCT_CONV ||
                           (product == ULP_PRODUCT_GEMM && ulp_call_int(call, "transB"));
     struct ulp_tensor a, b;
-    enum ulp_status status =
-        ulp_integer_combine(call, &a, "x - zero", factors[0], zeros[0],
-                            product == ULP_PRODUCT_MATMUL ? factors[0]->rank - 2 : 0, error);
-    if (status == ULP_OK)
-        status = ulp_integer_combine(call, &b, "x - zero", factors[1], zeros[1],
-                                     channels ? 0 : factors[1]->rank - 1, error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(call, ULP_TYPE_INT32, with_epilogue, sums, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_integer_combine(call, &a, "x - zero", factors[0], zeros[0],
+                                product == ULP_PRODUCT_MATMUL ? factors[0]->rank - 2 : 0, error));
+    ULP_TRY(ulp_integer_combine(call, &b, "x - zero", factors[1], zeros[1],
+                                channels ? 0 : factors[1]->rank - 1, error));
+    ULP_TRY(ulp_sums_begin(call, ULP_TYPE_INT32, with_epilogue, sums, error));
     switch (product) {
     case ULP_PRODUCT_CONV: return ulp_conv_sums(call, &a, &b, sums, error);
     case ULP_PRODUCT_GEMM: return ulp_gemm_sums(call, &a, &b, sums, error);
@@ -321,9 +304,8 @@ enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor 
                                  const char *places, struct ulp_error *error)
 {
     struct ulp_sums sums;
-    enum ulp_status status =
-        ulp_integer_product(call, factors, zeros, product, places != NULL, &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, places, error) : status;
+    ULP_TRY(ulp_integer_product(call, factors, zeros, product, places != NULL, &sums, error));
+    return ulp_sums_end(call, &sums, places, error);
 }
 
 /* The same of the row's slots: a, b (or x, w) and the zero points. */

@@ -26,34 +26,30 @@ static enum ulp_status infer_to(struct ulp_call *call, struct ulp_error *error)
 {
     const enum ulp_type type = (enum ulp_type)call->bound->op->parameter;
     const struct ulp_tensor *x = call->in[0];
-    enum ulp_status status = check_type(call, 2, type, error);
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
+    ULP_TRY(check_type(call, 2, type, error));
+    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
 }
 
 static enum ulp_status infer_from(struct ulp_call *call, struct ulp_error *error)
 {
     const enum ulp_type type = (enum ulp_type)call->bound->op->parameter;
-    enum ulp_status status = check_type(call, 0, type, error);
-    if (status == ULP_OK)
-        status = check_type(call, 2, type, error);
-    return status == ULP_OK ? ulp_dequantize_infer(call, error) : status;
+    ULP_TRY(check_type(call, 0, type, error));
+    ULP_TRY(check_type(call, 2, type, error));
+    return ulp_dequantize_infer(call, error);
 }
 
 static enum ulp_status infer_mxfp8_from(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *x = call->in[0];
     enum ulp_type type;
-    enum ulp_status status = check_type(call, 0, ULP_TYPE_FLOAT8E4M3FN, error);
-    if (status == ULP_OK)
-        status = check_type(call, 1, ULP_TYPE_UINT8, error);
-    if (status == ULP_OK)
-        status = check_type(call, 2, ULP_TYPE_FLOAT8E4M3FN, error);
-    if (status == ULP_OK)
-        status = ulp_quantize_type(call, ULP_TYPE_FLOAT, &type, error);
-    if (status == ULP_OK && !ulp_type_is_float(type))
+    ULP_TRY(check_type(call, 0, ULP_TYPE_FLOAT8E4M3FN, error));
+    ULP_TRY(check_type(call, 1, ULP_TYPE_UINT8, error));
+    ULP_TRY(check_type(call, 2, ULP_TYPE_FLOAT8E4M3FN, error));
+    ULP_TRY(ulp_quantize_type(call, ULP_TYPE_FLOAT, &type, error));
+    if (!ulp_type_is_float(type))
         return ulp_fail(error, ULP_ERROR_INPUT, "output_dtype is %s; it must be a type of floats",
                         ulp_type_name(type));
-    return status == ULP_OK ? ulp_call_describe(call, 0, type, x->rank, x->dims, error) : status;
+    return ulp_call_describe(call, 0, type, x->rank, x->dims, error);
 }
 
 /* An attribute that names a type of which there is one. */
@@ -80,9 +76,7 @@ static enum ulp_status infer_blocks(struct ulp_call *call, enum ulp_type element
                         ulp_type_name(x->type));
     if (x->rank == 0)
         return ulp_fail(error, ULP_ERROR_INPUT, "blocks need an axis, and x is a scalar");
-    enum ulp_status status = ulp_call_axis(ulp_call_int(call, "axis"), x->rank, &axis, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_axis(ulp_call_int(call, "axis"), x->rank, &axis, error));
     const int last = x->rank - 1;
     if (axis != last || block < 1 || x->dims[last] % block != 0)
         return ulp_fail(
@@ -92,25 +86,23 @@ static enum ulp_status infer_blocks(struct ulp_call *call, enum ulp_type element
             (long long)block, axis, x->rank, (long long)x->dims[last]);
     for (int d = 0; d < x->rank; d++)
         dims[d] = d == last ? x->dims[d] / block : x->dims[d];
-    status = ulp_call_describe(call, 0, elements, x->rank, x->dims, error);
-    return status == ULP_OK ? ulp_call_describe(call, 1, scales, x->rank, dims, error) : status;
+    ULP_TRY(ulp_call_describe(call, 0, elements, x->rank, x->dims, error));
+    return ulp_call_describe(call, 1, scales, x->rank, dims, error);
 }
 
 static enum ulp_status infer_mxfp8(struct ulp_call *call, struct ulp_error *error)
 {
-    enum ulp_status status = check_named(call, "output_dtype", ULP_TYPE_FLOAT8E4M3FN, error);
-    return status == ULP_OK ? infer_blocks(call, ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_UINT8, error)
-                            : status;
+    ULP_TRY(check_named(call, "output_dtype", ULP_TYPE_FLOAT8E4M3FN, error));
+    return infer_blocks(call, ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_UINT8, error);
 }
 
 static enum ulp_status infer_fp4(struct ulp_call *call, struct ulp_error *error)
 {
-    enum ulp_status status = check_named(call, "scale_type", ULP_TYPE_FLOAT8E4M3FN, error);
-    if (status == ULP_OK && call->in[1]->count != 1)
+    ULP_TRY(check_named(call, "scale_type", ULP_TYPE_FLOAT8E4M3FN, error));
+    if (call->in[1]->count != 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "scale has %zu elements; the tensor has one",
                         call->in[1]->count);
-    return status == ULP_OK ? infer_blocks(call, ULP_TYPE_FLOAT4E2M1, ULP_TYPE_FLOAT8E4M3FN, error)
-                            : status;
+    return infer_blocks(call, ULP_TYPE_FLOAT4E2M1, ULP_TYPE_FLOAT8E4M3FN, error);
 }
 
 static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,

@@ -9,18 +9,16 @@
 static enum ulp_status infer_recurrent(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_recurrent s;
-    enum ulp_status status = ulp_recurrent_read(call, &s, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_recurrent_read(call, &s, error));
     const int64_t steps = (int64_t)s.steps, batch = (int64_t)s.batch,
                   directions = (int64_t)s.directions, hidden = (int64_t)s.hidden;
     const int64_t y[2][4] = {{steps, directions, batch, hidden},
                              {batch, steps, directions, hidden}};
     const int64_t state[2][3] = {{directions, batch, hidden}, {batch, directions, hidden}};
-    status = ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first], error);
-    for (size_t i = 1; status == ULP_OK && i < 3; i++)
-        status = ulp_call_describe(call, i, s.x->type, 3, state[s.batch_first], error);
-    return status;
+    ULP_TRY(ulp_call_describe(call, 0, s.x->type, 4, y[s.batch_first], error));
+    for (size_t i = 1; i < 3; i++)
+        ULP_TRY(ulp_call_describe(call, i, s.x->type, 3, state[s.batch_first], error));
+    return ULP_OK;
 }
 
 /* The row (direction d, item b) of a state tensor, and (step t, d, b) of Y. */
@@ -53,8 +51,8 @@ static enum ulp_status multiply(struct ulp_call *call, struct ulp_tensor *out,
     };
     const struct ulp_product_steps steps = {
         .a_k = 1, .b_line = (int64_t)k, .b_k = 1, .row = (int64_t)lines, .column = 1};
-    const enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
-    return status == ULP_OK ? ulp_call_contract(call, &problem, error) : status;
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    return ulp_call_contract(call, &problem, error);
 }
 
 struct cell_operands {
@@ -174,14 +172,12 @@ static enum ulp_status begin_coded(struct ulp_call *call, struct ulp_recurrent *
     x.rank = 1;
     x.count = rows * s->input;
     x.dims[0] = (int64_t)x.count;
-    enum ulp_status status =
-        ulp_coded_weights_read(call, &s->coded_w, s->w, ulp_call_input(call, "w_scale"),
-                               ulp_call_input(call, "w_zero_point"), d, error);
-    if (status == ULP_OK)
-        status = ulp_coded_weights_read(call, &s->coded_r, s->r, ulp_call_input(call, "r_scale"),
-                                        ulp_call_input(call, "r_zero_point"), d, error);
-    if (status != ULP_OK || rows == 0)
-        return status;
+    ULP_TRY(ulp_coded_weights_read(call, &s->coded_w, s->w, ulp_call_input(call, "w_scale"),
+                                   ulp_call_input(call, "w_zero_point"), d, error));
+    ULP_TRY(ulp_coded_weights_read(call, &s->coded_r, s->r, ulp_call_input(call, "r_scale"),
+                                   ulp_call_input(call, "r_zero_point"), d, error));
+    if (rows == 0)
+        return ULP_OK;
     return ulp_coded_multiply(call, &s->sums_x, &x, rows, &s->coded_w, error);
 }
 
@@ -191,8 +187,7 @@ static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s
 {
     const size_t lines = s->gates * s->hidden;
     const struct ulp_rows rows = {.row_count = s->steps * s->batch, .row_length = s->hidden};
-    enum ulp_status status = ULP_OK;
-    for (size_t g = 0; g < s->gates && status == ULP_OK; g++) {
+    for (size_t g = 0; g < s->gates; g++) {
         struct ulp_tensor x = ulp_tensor_view_from(&s->sums_x, g * s->hidden),
                           v = ulp_tensor_view_from(s->b, 2 * d * lines + g * s->hidden),
                           r = ulp_tensor_view_from(s->b, (2 * d + 1) * lines + g * s->hidden);
@@ -203,10 +198,10 @@ static enum ulp_status add_biases(struct ulp_call *call, struct ulp_recurrent *s
                                                      {"v", {.tensor = &v, .position_stride = 1}},
                                                      {"r", {.tensor = &r, .position_stride = 1}}};
         const struct ulp_named_operand out = {"y", sums};
-        status = ulp_call_text(call, g + 1 < s->gates ? "y = x + (v + r); y" : "y = x + v; y",
-                               call->arithmetic, &rows, 3, operands, 1, &out, error);
+        ULP_TRY(ulp_call_text(call, g + 1 < s->gates ? "y = x + (v + r); y" : "y = x + v; y",
+                              call->arithmetic, &rows, 3, operands, 1, &out, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurrent *s, size_t d,
@@ -215,11 +210,8 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
     struct ulp_tensor zero;
     int64_t *line;
     const size_t lines = s->gates * s->hidden;
-    enum ulp_status status = ulp_call_scalar(call, &zero, s->x->type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, s->steps * s->batch, sizeof *line, &line, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_scalar(call, &zero, s->x->type, 0, error));
+    ULP_TRY(ulp_call_take(call, s->steps * s->batch, sizeof *line, &line, error));
     for (size_t t = 0; t < s->steps; t++)
         for (size_t b = 0; b < s->batch; b++)
             line[t * s->batch + b] =
@@ -227,6 +219,7 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
     struct ulp_tensor *const states[] = {&s->h, &s->c};
     const struct ulp_tensor *const initial[] = {s->initial_h, s->initial_c};
     const bool stored[] = {s->kernel->h_stored, s->kernel->c_stored};
+    enum ulp_status status = ULP_OK;
     for (int i = 0; status == ULP_OK && i < 2; i++) {
         struct ulp_tensor *to = stored[i] ? states[i] : &s->stored;
         for (size_t b = 0; b < s->batch; b++)
@@ -242,9 +235,9 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
     if (s->coded)
         return begin_coded(call, s, d, error);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
-    status = multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
-                      s->kernel->input_stored, error);
-    return status == ULP_OK && s->kernel->biased && s->b ? add_biases(call, s, d, error) : status;
+    ULP_TRY(multiply(call, &s->sums_x, s->x, line, s->steps * s->batch, &w, lines, s->input,
+                     s->kernel->input_stored, error));
+    return s->kernel->biased && s->b ? add_biases(call, s, d, error) : ULP_OK;
 }
 
 /* Step t of every item that has one: item b reads and writes place time[b]. */
@@ -263,25 +256,19 @@ static enum ulp_status run_step(struct ulp_call *call, struct ulp_recurrent *s, 
         wide.packed = NULL;
         call = &wide;
     }
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = s->coded
-                     ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
+    ULP_TRY(ulp_call_take(call, 1, sizeof *operands, &operands, error));
+    ULP_TRY(s->coded ? ulp_coded_multiply(call, &s->sums_h, &s->h, s->batch, &s->coded_r, error)
                      : multiply(call, &s->sums_h, &s->h, h_line, s->batch, &r, state_lines,
-                                s->hidden, s->kernel->sums_stored, error);
-    if (status != ULP_OK)
-        return status;
+                                s->hidden, s->kernel->sums_stored, error));
     lay_cell(operands, call, s, d, x_row);
     if (ulp_cell_resets_before(call)) {
         const struct ulp_tensor r_last = ulp_tensor_view_from(&r, 2 * s->hidden * s->hidden);
-        status = run_cell(call, s, formulas[0], operands, &s->reset, NULL, error);
-        if (status == ULP_OK)
-            status = multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
-                              s->hidden, false, error);
+        ULP_TRY(run_cell(call, s, formulas[0], operands, &s->reset, NULL, error));
+        ULP_TRY(multiply(call, &s->sums_r, &s->reset, h_line, s->batch, &r_last, s->hidden,
+                         s->hidden, false, error));
     }
     struct ulp_tensor *second = s->gates == ULP_LSTM_GATES ? &s->new_c : NULL;
-    return status == ULP_OK ? run_cell(call, s, formulas[1], operands, &s->new_h, second, error)
-                            : status;
+    return run_cell(call, s, formulas[1], operands, &s->new_h, second, error);
 }
 
 /* A step's tables are needed no longer than the step: long sequences must not gather them. */

@@ -36,14 +36,11 @@ enum ulp_status ulp_coded_weights_read(struct ulp_call *call, struct ulp_coded_w
     own.count = out->k * out->lines;
     if (own.count)
         own.data = ulp_element_at(weights, direction * own.count);
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *own_scale, &own_scale, error);
-    if (status == ULP_OK)
-        status = read_part(scale, directions, direction, out->lines, "a scale", own_scale, error);
-    if (status == ULP_OK && zero)
-        status =
-            read_part(zero, directions, direction, out->lines, "a zero point", &own_zero, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *own_scale, &own_scale, error));
+    ULP_TRY(read_part(scale, directions, direction, out->lines, "a scale", own_scale, error));
+    if (zero)
+        ULP_TRY(
+            read_part(zero, directions, direction, out->lines, "a zero point", &own_zero, error));
     out->scale = (struct ulp_operand){.tensor = own_scale, .position_stride = own_scale->count > 1};
     return ulp_integer_combine(call, &out->codes, "x - zero", &own, zero ? &own_zero : NULL, 1,
                                error);

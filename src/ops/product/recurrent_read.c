@@ -68,21 +68,20 @@ static enum ulp_status make_buffer(struct ulp_call *call, const struct ulp_recur
 {
     const int64_t dims[2] = {rows, columns};
     const struct ulp_arithmetic *a = call->arithmetic;
-    enum ulp_status status = ULP_OK;
     if (place == PLACE_WIDE)
-        status = ulp_call_temporary_in(call, out, &a->compute, 2, dims, error);
+        ULP_TRY(ulp_call_temporary_in(call, out, &a->compute, 2, dims, error));
     else if (place == PLACE_SUMS)
-        status = ulp_tensor_describe(out, s->x->type, ulp_accumulator_element(a),
-                                     a->accumulator.precision, 2, dims, error);
+        ULP_TRY(ulp_tensor_describe(out, s->x->type, ulp_accumulator_element(a),
+                                    a->accumulator.precision, 2, dims, error));
     else
-        status = ulp_call_describe_tensor(call, out, s->x->type, 2, dims, error);
-    if (status == ULP_OK && place != PLACE_WIDE)
-        status = ulp_call_temporary(call, out, error);
+        ULP_TRY(ulp_call_describe_tensor(call, out, s->x->type, 2, dims, error));
+    if (place != PLACE_WIDE)
+        ULP_TRY(ulp_call_temporary(call, out, error));
     /* A trace takes all operands of a cell, those that its formula leaves out, too: what no one
      * has written could look like names. */
-    if (status == ULP_OK && call->trace)
+    if (call->trace)
         memset(out->data, 0, out->count * out->element_bytes);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s,
@@ -108,9 +107,8 @@ enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_rec
         {&s->reset, batch, hidden, PLACE_STORED},
         {&s->stored, batch, hidden, PLACE_STORED},
     };
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < sizeof buffers / sizeof *buffers; i++)
-        status = make_buffer(call, s, buffers[i].tensor, buffers[i].rows, buffers[i].columns,
-                             buffers[i].place, error);
-    return status;
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        ULP_TRY(make_buffer(call, s, buffers[i].tensor, buffers[i].rows, buffers[i].columns,
+                            buffers[i].place, error));
+    return ULP_OK;
 }

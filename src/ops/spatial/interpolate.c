@@ -27,13 +27,12 @@ enum ulp_status ulp_coordinates_make(struct ulp_call *call, const struct ulp_ari
 enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
-                                                 (int64_t[]){(int64_t)count}, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
+                                (int64_t[]){(int64_t)count}, error));
+    ULP_TRY(ulp_call_temporary(call, out, error));
+    for (size_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = (int64_t)i;
-    return status;
+    return ULP_OK;
 }
 
 int64_t ulp_coordinate_floor(const struct ulp_tensor *coordinates, size_t p)
@@ -69,17 +68,11 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
     *out =
         (struct ulp_taps){.coordinate_count = coordinates->count, .count = 2 * (size_t)before + 2};
     const int64_t dims[2] = {(int64_t)out->coordinate_count, (int64_t)out->count};
-    enum ulp_status status =
-        ulp_positions_make(call, out->coordinate_count * out->count, &position, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, &out->weights, &arithmetic->storage, 2, dims, error);
+    ULP_TRY(ulp_positions_make(call, out->coordinate_count * out->count, &position, error));
+    ULP_TRY(ulp_call_temporary_in(call, &out->weights, &arithmetic->storage, 2, dims, error));
     const struct ulp_tensor *places = coordinates;
-    if (status == ULP_OK)
-        status = ulp_call_take(call, position.count, sizeof *inside, &inside, error);
-    if (status == ULP_OK)
-        status = ulp_call_numbers_of(call, &places, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, position.count, sizeof *inside, &inside, error));
+    ULP_TRY(ulp_call_numbers_of(call, &places, error));
     out->position = position.data;
     for (size_t p = 0; p < out->coordinate_count; p++)
         for (size_t t = 0; t < out->count; t++) {

@@ -31,16 +31,10 @@ enum ulp_status ulp_windows_read_kernel(const struct ulp_call *call, const struc
         return ulp_fail(error, ULP_ERROR_INPUT, "the weights have rank %d, the input %d",
                         weights->rank, in->rank);
     memcpy(windows->in, in->dims + 2, (size_t)rank * sizeof *windows->in);
-    enum ulp_status status =
-        ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error);
-    if (status == ULP_OK)
-        status = ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides, error);
-    if (status == ULP_OK)
-        status = ulp_call_numbers(call, "dilations", (size_t)rank, 1, windows->dilations, error);
-    if (status == ULP_OK)
-        status = ulp_call_numbers(call, "pads", 2 * (size_t)rank, 0, pads, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_numbers(call, "kernel_shape", (size_t)rank, 1, windows->kernel, error));
+    ULP_TRY(ulp_call_numbers(call, "strides", (size_t)rank, 1, windows->strides, error));
+    ULP_TRY(ulp_call_numbers(call, "dilations", (size_t)rank, 1, windows->dilations, error));
+    ULP_TRY(ulp_call_numbers(call, "pads", 2 * (size_t)rank, 0, pads, error));
     for (int d = 0; d < rank; d++) {
         if (weights && ulp_call_attribute(call, "kernel_shape")->count &&
             windows->kernel[d] != weights->dims[2 + d])
@@ -79,9 +73,7 @@ enum ulp_status ulp_windows_read(const struct ulp_call *call, const struct ulp_t
                                  const struct ulp_tensor *weights, struct ulp_windows *windows,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = ulp_windows_read_kernel(call, in, weights, windows, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_windows_read_kernel(call, in, weights, windows, error));
     bool upper = ulp_call_is(call, "auto_pad", "SAME_UPPER"),
          lower = ulp_call_is(call, "auto_pad", "SAME_LOWER");
     bool none = ulp_call_is(call, "auto_pad", "VALID"), ceil_mode = ulp_call_int(call, "ceil_mode");

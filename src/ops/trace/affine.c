@@ -1,4 +1,5 @@
 /* Affine forms: sums of them, what intervals say beside them, their unknowns. */
+#include "base/error.h"
 #include "ops/trace/affine.h"
 #include "number/function/math.h"
 
@@ -120,10 +121,7 @@ enum ulp_status ulp_affine_allocate(size_t count, size_t terms, struct ulp_budge
     if (!ulp_size_mul(count, sizeof **forms, &bytes) || !ulp_size_mul(terms, sizeof **row, &more) ||
         !ulp_size_add(bytes, more, &bytes))
         return ulp_trace_fail(error);
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, bytes + 1, 1, budget, "affine forms of a tensor", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&memory, bytes + 1, 1, budget, "affine forms of a tensor", error));
     *forms = memory;
     *row = (double *)(*forms + count);
     for (size_t i = 0; i < count; i++)
@@ -220,10 +218,7 @@ enum ulp_status ulp_trace_give_symbols(struct ulp_trace *trace, struct ulp_enclo
     }
     if (giving == GIVING_COUNT)
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_affine_allocate(x->count, terms, trace->budget, &forms, &row, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_affine_allocate(x->count, terms, trace->budget, &forms, &row, error));
     symbols = e->symbol_count;
     for (size_t i = 0; i < x->count; i++) {
         const enum change change = change_of(x, i, giving);

@@ -1,5 +1,6 @@
 /* A contraction of intervals: three contractions of numbers. With centres c, radii r and
  * magnitudes m = |c| + r, a sum of products lies within sum m m' - sum |c||c'| of sum c c'. */
+#include "base/error.h"
 #include "ops/trace/affine.h"
 #include "number/function/math.h"
 
@@ -21,17 +22,16 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
 {
     const struct ulp_enclosing *e = trace->enclosing;
     const struct ulp_tensor *in = from->tensor;
-    enum ulp_status status = ULP_OK;
     *out = (struct factor){.from = from, .known = true};
-    for (int t = 0; t < SUMS && status == ULP_OK; t++) {
+    for (int t = 0; t < SUMS; t++) {
         out->tensors[t] = ulp_tensor_view(in);
         out->tensors[t].element = ULP_ELEMENT_F64;
         out->tensors[t].element_bytes = sizeof(double);
-        status = ulp_trace_take(trace, in->count, sizeof(double), &out->tensors[t].data, error);
+        ULP_TRY(ulp_trace_take(trace, in->count, sizeof(double), &out->tensors[t].data, error));
     }
-    if (status == ULP_OK && e->symbols_max)
-        status = ulp_trace_take(trace, in->count, sizeof *out->affine, &out->affine, error);
-    for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
+    if (e->symbols_max)
+        ULP_TRY(ulp_trace_take(trace, in->count, sizeof *out->affine, &out->affine, error));
+    for (size_t i = 0; i < in->count; i++) {
         const double element = ulp_tensor_read(in, i);
         const size_t number =
             in->element == ULP_ELEMENT_F64 ? ulp_enclosing_number(e, element) : ULP_NO_NUMBER;
@@ -57,7 +57,7 @@ static enum ulp_status split_tensor(struct ulp_trace *trace, struct factor *out,
         ((double *)out->tensors[CENTRE_SIZE].data)[i] = fabs(centre);
         ((double *)out->tensors[MAGNITUDE].data)[i] = (fabs(centre) + radius) * (1 + 0x1p-51);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Is one of these elements anything? */
@@ -76,12 +76,8 @@ static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor
 {
     const struct ulp_factor *from = factor->from;
     int64_t *places;
-    enum ulp_status status =
-        ulp_trace_take(trace, batches * lines, sizeof *factor->norms, &factor->norms, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, k, sizeof *places, &places, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, batches * lines, sizeof *factor->norms, &factor->norms, error));
+    ULP_TRY(ulp_trace_take(trace, k, sizeof *places, &places, error));
     const bool named = from->tensor->element == ULP_ELEMENT_F64;
     for (size_t g = 0; g < batches; g++)
         for (size_t i = 0; i < lines; i++) {
@@ -96,6 +92,7 @@ static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor
             if (factor->unbounded && reaches_unbounded(factor, places, k))
                 factor->norms[g * lines + i] = (struct ulp_norms){INFINITY, INFINITY, INFINITY};
         }
+    enum ulp_status status = ULP_OK;
     return status;
 }
 
@@ -391,11 +388,9 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
     double *sums[SUMS], largest = 0;
     const size_t count = p->batch_count * p->m * p->n;
     struct ulp_arena *scratch;
-    enum ulp_status status = ulp_arena_create(&scratch, trace->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&scratch, trace->budget, error));
     ulp_trace_turn(trace, &scratch);
-    status = split_tensor(trace, &a, &p->a, own.factor.max_finite, error);
+    enum ulp_status status = split_tensor(trace, &a, &p->a, own.factor.max_finite, error);
     if (status == ULP_OK)
         status = split_tensor(trace, &b, &p->b, own.factor.max_finite, error);
     if (status == ULP_OK)

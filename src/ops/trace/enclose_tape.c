@@ -2,6 +2,7 @@
  * together as they are known together: by the joint of one of the operands. */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "number/function/math.h"
 #include "ops/trace/enclose_tape.h"
 
@@ -232,11 +233,8 @@ static enum ulp_status order_elements(struct ulp_enclose_tape *v, const struct u
     const struct ulp_rows *rows = v->call->rows;
     const size_t count = rows->row_count * rows->row_length;
     *joints = v->trace->enclosing->joint_count;
-    enum ulp_status status = ulp_trace_take(v->trace, *joints + 2, sizeof **starts, starts, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(v->trace, count, sizeof **order, order, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(v->trace, *joints + 2, sizeof **starts, starts, error));
+    ULP_TRY(ulp_trace_take(v->trace, count, sizeof **order, order, error));
     for (int pass = 0; pass < 2; pass++) {
         for (size_t r = 0, c = 0; r < rows->row_count; r++)
             for (size_t p = 0; p < rows->row_length; p++, c++) {
@@ -250,6 +248,7 @@ static enum ulp_status order_elements(struct ulp_enclose_tape *v, const struct u
         for (size_t j = 0; pass == 0 && j <= *joints; j++)
             (*starts)[j + 1] += (*starts)[j];
     }
+    enum ulp_status status = ULP_OK;
     return status; /* starts[j] is now where bucket j ends */
 }
 
@@ -305,13 +304,8 @@ static enum ulp_status run_numbers(const struct ulp_enclose_tape *v, struct ulp_
     struct ulp_operand *outputs;
     struct ulp_format *formats;
     struct ulp_tape_call own = *v->call;
-    enum ulp_status status =
-        ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *outputs, &outputs, error);
-    if (status == ULP_OK)
-        status =
-            ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *formats, &formats, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *outputs, &outputs, error));
+    ULP_TRY(ulp_trace_take(v->trace, (size_t)tape->output_count, sizeof *formats, &formats, error));
     for (int o = 0; o < tape->output_count; o++) {
         outputs[o] = v->call->outputs[o];
         if (!outputs[o].storage)

@@ -1,6 +1,7 @@
 /* Names for intervals, and what is known of a tensor. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "ops/trace/affine.h"
 #include "number/function/math.h"
 
@@ -16,10 +17,7 @@ enum ulp_status ulp_enclosure_create(struct ulp_enclosure *out, size_t count, si
         !ulp_size_mul(joint_count, sizeof *out->joints, &more) ||
         !ulp_size_add(bytes, more, &bytes))
         return ulp_trace_fail(error);
-    const enum ulp_status status =
-        ulp_allocate(&out->memory, bytes + 1, 1, budget, "bounds of a tensor", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&out->memory, bytes + 1, 1, budget, "bounds of a tensor", error));
     out->count = count;
     out->joint_count = joint_count;
     out->joints = out->memory;
@@ -161,10 +159,7 @@ static enum ulp_status grow(void *array, size_t count, size_t wanted, size_t byt
 {
     void *before, *grown;
     memcpy(&before, array, sizeof before);
-    const enum ulp_status status =
-        ulp_allocate(&grown, wanted, bytes, budget, "bounds of a node", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&grown, wanted, bytes, budget, "bounds of a node", error));
     if (count)
         memcpy(grown, before, count * bytes);
     ulp_free(before);
@@ -182,21 +177,15 @@ enum ulp_status ulp_enclosing_reserve(struct ulp_trace *trace, size_t count,
     if (wanted <= e->capacity)
         return ULP_OK;
     wanted = wanted > 2 * e->capacity ? wanted : 2 * e->capacity;
-    enum ulp_status status =
-        grow(&e->at.lo, e->count, wanted, sizeof *e->at.lo, trace->budget, error);
-    if (status == ULP_OK)
-        status = grow(&e->at.hi, e->count, wanted, sizeof *e->at.hi, trace->budget, error);
-    if (status == ULP_OK)
-        status = grow(&e->at.may, e->count, wanted, sizeof *e->at.may, trace->budget, error);
-    if (status == ULP_OK)
-        status = grow(&e->joint, e->count, wanted, sizeof *e->joint, trace->budget, error);
-    if (status == ULP_OK)
-        status = grow(&e->stamp, e->count, wanted, sizeof *e->stamp, trace->budget, error);
-    if (status == ULP_OK && e->symbols_max)
-        status = grow(&e->affine, e->count, wanted, sizeof *e->affine, trace->budget, error);
-    if (status == ULP_OK)
-        e->capacity = wanted;
-    return status;
+    ULP_TRY(grow(&e->at.lo, e->count, wanted, sizeof *e->at.lo, trace->budget, error));
+    ULP_TRY(grow(&e->at.hi, e->count, wanted, sizeof *e->at.hi, trace->budget, error));
+    ULP_TRY(grow(&e->at.may, e->count, wanted, sizeof *e->at.may, trace->budget, error));
+    ULP_TRY(grow(&e->joint, e->count, wanted, sizeof *e->joint, trace->budget, error));
+    ULP_TRY(grow(&e->stamp, e->count, wanted, sizeof *e->stamp, trace->budget, error));
+    if (e->symbols_max)
+        ULP_TRY(grow(&e->affine, e->count, wanted, sizeof *e->affine, trace->budget, error));
+    e->capacity = wanted;
+    return ULP_OK;
 }
 
 static bool keep_status(struct ulp_enclosing *e, enum ulp_status status,
@@ -434,12 +423,9 @@ enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct u
     const double *elements = named->data;
     uint32_t *map;
     *out = (struct ulp_enclosure){0};
-    enum ulp_status status = ulp_trace_take(trace, e->joint_count, sizeof *map, &map, error);
-    if (status == ULP_OK)
-        status = ulp_enclosure_create(out, named->count, number_joints(e, named, map),
-                                      trace->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, e->joint_count, sizeof *map, &map, error));
+    ULP_TRY(ulp_enclosure_create(out, named->count, number_joints(e, named, map), trace->budget,
+                                 error));
     for (size_t j = 0; j < e->joint_count; j++)
         if (map[j])
             out->joints[map[j] - 1] = e->joints[j];

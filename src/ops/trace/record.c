@@ -1,5 +1,6 @@
 /* Recording a trace while an operator runs: each gate notes which numbers it read and which it
  * made. */
+#include "base/error.h"
 #include "ops/bounds.h"
 #include "ops/trace/gate.h"
 
@@ -10,12 +11,11 @@ static enum ulp_status copy_table(struct ulp_trace *trace, const int64_t **table
     int64_t *copy;
     if (!*table)
         return ULP_OK;
-    const enum ulp_status status = ulp_trace_take(trace, count, sizeof *copy, &copy, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_trace_take(trace, count, sizeof *copy, &copy, error));
+    for (size_t i = 0; i < count; i++)
         copy[i] = (*table)[i] - first;
-    if (status == ULP_OK)
-        *table = copy;
-    return status;
+    *table = copy;
+    return ULP_OK;
 }
 
 /* ---- formulas ---- */
@@ -49,14 +49,11 @@ static enum ulp_status copy_windows(struct ulp_trace *trace, struct ulp_rows *ro
 {
     struct windows *windows;
     int32_t *positions;
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *windows, &windows, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, rows->row_length, sizeof *positions, &positions, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *windows, &windows, error));
+    ULP_TRY(ulp_trace_take(trace, rows->row_length, sizeof *positions, &positions, error));
     *windows = (struct windows){.words = (rows->row_length + 63) / 64, .length = rows->row_length};
-    status = ulp_trace_take(trace, rows->row_count * windows->words, sizeof *windows->bits,
-                            &windows->bits, error);
+    enum ulp_status status = ulp_trace_take(trace, rows->row_count * windows->words,
+                                            sizeof *windows->bits, &windows->bits, error);
     for (size_t r = 0; r < rows->row_count && status == ULP_OK; r++) {
         const size_t count = rows->window(rows->window_context, r, positions);
         for (size_t i = 0; i < count; i++)
@@ -177,11 +174,11 @@ static enum ulp_status promise_results(struct ulp_trace *trace, const struct ulp
                                         .start = trace->count,
                                         .per_row = one ? 1 : gate->rows.row_length};
     const size_t count = gate->rows.row_count * result->per_row;
-    const enum ulp_status status = ulp_trace_reserve(trace, count, error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
+    ULP_TRY(ulp_trace_reserve(trace, count, error));
+    for (size_t i = 0; i < count; i++)
         elements[i] = ulp_name_of(trace->count + i);
-    trace->count += status == ULP_OK ? count : 0;
-    return status;
+    trace->count += count;
+    return ULP_OK;
 }
 
 /* Types of 8 bits and less are quantised values: steps, which follow no input (ulp_call_convert).
@@ -214,9 +211,7 @@ static enum ulp_status wait_for(struct ulp_trace *trace, struct ulp_trace_gate *
                                 const struct ulp_arithmetic *arithmetic, struct ulp_error *error)
 {
     struct ulp_arithmetic *copy;
-    const enum ulp_status status = ulp_trace_room(trace, 1, sizeof *copy, &copy, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_room(trace, 1, sizeof *copy, &copy, error));
     *copy = *arithmetic;
     gate->arithmetic = copy;
     *(trace->pending ? &trace->last_pending->later : &trace->pending) = gate;
@@ -247,13 +242,12 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
     bool named = false, real = false;
     if (trace->instead)
         return trace->instead->tape(trace, call, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *gate, &gate, error));
     *gate = (struct ulp_trace_gate){.rows = *call->rows,
                                     .tape = tape,
                                     .operand_count = tape->operand_count,
                                     .output_count = tape->output_count};
+    enum ulp_status status = ULP_OK;
     if (!call->rows->row_count || !call->rows->row_length ||
         (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->parts,
                                  &gate->parts, error)) != ULP_OK ||
@@ -344,12 +338,11 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
         return ulp_contract(arithmetic, problem, pool, error);
     if (trace->instead)
         return trace->instead->contract(trace, arithmetic, problem, pool, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *gate, &gate, error));
     *gate = (struct ulp_trace_gate){.problem = *problem};
     struct ulp_contraction *p = &gate->problem;
     p->packed = NULL;
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error)) != ULP_OK ||
         (status = take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error)) !=
             ULP_OK ||

@@ -2,6 +2,7 @@
  * those of the numbers that it read. */
 #include "ops/trace/gate.h"
 
+#include "base/error.h"
 #include "base/tuning.h"
 
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
@@ -231,12 +232,11 @@ static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_tr
         if (gate->slopes && gate->parts[i].named)
             owe_slopes(trace, gate, span, i);
     }
-    const enum ulp_status status =
-        gate->slopes ? ULP_OK : run_adjoint(trace, gate, span, false, error);
-    for (int i = 0; i < gate->operand_count && status == ULP_OK; i++)
+    ULP_TRY(gate->slopes ? ULP_OK : run_adjoint(trace, gate, span, false, error));
+    for (int i = 0; i < gate->operand_count; i++)
         if (gate->parts[i].named && !gate->slopes)
             hand_on(trace, gate, span, i, span->owed_by[i]);
-    return status;
+    return ULP_OK;
 }
 
 static void begin_span(const struct ulp_trace_gate *gate, struct span *span, size_t first,
@@ -281,14 +281,11 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
                                           gate->rows.row_count * gate->results[o].per_row));
     if (!owed)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < operands && status == ULP_OK; i++) {
+    for (size_t i = 0; i < operands; i++) {
         named += gate->parts[i].named;
         if (!gate->slopes && reads_operand(gate->adjoint, (int)i))
-            status = ulp_part_resolve(trace, &gate->parts[i], error);
+            ULP_TRY(ulp_part_resolve(trace, &gate->parts[i], error));
     }
-    if (status != ULP_OK)
-        return status;
     if (!gate->rows.window && named * length * step > ULP_TUNE_REVERSE_ELEMENTS)
         step = named * length < ULP_TUNE_REVERSE_ELEMENTS
                    ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
@@ -300,8 +297,8 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     span.positions = ulp_arena_take(trace->arena, length, sizeof *span.positions);
     if (!span.views || !span.inputs || !span.outputs || !span.owed_by || !span.positions)
         return ulp_trace_fail(error);
-    status = ulp_allocate(&memory, named * step * length, sizeof *span.owed, trace->budget,
-                          "cotangents of a formula", error);
+    enum ulp_status status = ulp_allocate(&memory, named * step * length, sizeof *span.owed,
+                                          trace->budget, "cotangents of a formula", error);
     span.owed = memory;
     if (status == ULP_OK && trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
         status = find_slopes(trace, gate, &span, step, error);
@@ -323,10 +320,9 @@ static enum ulp_status reverse_order(struct ulp_trace *trace, const struct ulp_t
 
 enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (struct ulp_trace_gate *gate = trace->last; gate && status == ULP_OK; gate = gate->before)
-        status = gate->order     ? reverse_order(trace, gate)
-                 : gate->adjoint ? reverse_tape(trace, gate, error)
-                                 : ulp_gate_reverse_contraction(trace, gate, error);
-    return status;
+    for (struct ulp_trace_gate *gate = trace->last; gate; gate = gate->before)
+        ULP_TRY(gate->order     ? reverse_order(trace, gate)
+                : gate->adjoint ? reverse_tape(trace, gate, error)
+                                : ulp_gate_reverse_contraction(trace, gate, error));
+    return ULP_OK;
 }

@@ -2,6 +2,7 @@
  * with the other factor, laid over where the factor's lines were read. */
 #include "ops/trace/gate.h"
 
+#include "base/error.h"
 #include "base/tuning.h"
 
 /* One factor's side of a contraction: its lines, and the other factor's. */
@@ -206,14 +207,12 @@ enum ulp_status ulp_gate_reverse_contraction(struct ulp_trace *trace,
                                              struct ulp_error *error)
 {
     const struct ulp_contraction *p = &gate->problem;
-    enum ulp_status status = ULP_OK;
     if (!ulp_trace_is_owed(trace, gate->start, p->batch_count * p->m * p->n))
         return ULP_OK;
-    for (int f = 0; f < 2 && status == ULP_OK; f++)
+    for (int f = 0; f < 2; f++)
         if (gate->parts[f].named) {
-            status = ulp_part_resolve(trace, &gate->parts[1 - f], error);
-            if (status == ULP_OK)
-                status = reverse_factor(trace, gate, f, error);
+            ULP_TRY(ulp_part_resolve(trace, &gate->parts[1 - f], error));
+            ULP_TRY(reverse_factor(trace, gate, f, error));
         }
-    return status;
+    return ULP_OK;
 }

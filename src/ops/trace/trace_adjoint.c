@@ -1,4 +1,5 @@
 /* A cache of adjoints of formulas: made once for all equal tapes. */
+#include "base/error.h"
 #include "ops/trace/gate.h"
 
 static bool is_same(const struct ulp_instruction *a, const struct ulp_instruction *b)
@@ -34,12 +35,9 @@ static enum ulp_status keep(struct ulp_trace *trace, const struct ulp_tape *tape
                  outputs = (size_t)tape->output_count * sizeof *tape->outputs,
                  text = strlen(tape->text) + 1;
     void *memory;
-    const enum ulp_status status =
-        ulp_allocate(&memory, 1,
-                     sizeof(struct ulp_trace_kept_adjoint) + instructions + outputs + text,
-                     trace->budget, "a formula's adjoint", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, 1,
+                         sizeof(struct ulp_trace_kept_adjoint) + instructions + outputs + text,
+                         trace->budget, "a formula's adjoint", error));
     struct ulp_trace_kept_adjoint *kept = memory;
     char *rest = (char *)(kept + 1);
     *kept = (struct ulp_trace_kept_adjoint){.adjoint = adjoint,
@@ -74,9 +72,8 @@ enum ulp_status ulp_trace_adjoint(struct ulp_trace *trace, const struct ulp_tape
         return ulp_trace_fail(error);
     for (int o = 0; o < tape->output_count && o < 64; o++)
         spreads[o] = spread >> o & 1;
-    enum ulp_status status = ulp_tape_adjoint(&adjoint, tape, spreads, trace->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tape_adjoint(&adjoint, tape, spreads, trace->budget, error));
+    enum ulp_status status = ULP_OK;
     if ((status = keep(trace, tape, spread, adjoint, error)) != ULP_OK)
         ulp_tape_free(adjoint);
     *out = adjoint;

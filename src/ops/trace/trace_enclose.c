@@ -1,4 +1,5 @@
 /* A trace that encloses: what it does at the gates. */
+#include "base/error.h"
 #include "ops/trace/enclosing.h"
 
 static enum ulp_status give_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
@@ -7,11 +8,8 @@ static enum ulp_status give_numbers(struct ulp_trace *trace, const struct ulp_te
     struct ulp_enclosing *e = trace->enclosing;
     struct ulp_tensor *out;
     double *data;
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, (*in)->count, sizeof *data, &data, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *out, &out, error));
+    ULP_TRY(ulp_trace_take(trace, (*in)->count, sizeof *data, &data, error));
     for (size_t i = 0; i < (*in)->count; i++) {
         data[i] = ((const double *)(*in)->data)[i];
         const size_t number = ulp_enclosing_number(e, data[i]);
@@ -51,12 +49,9 @@ enum ulp_status ulp_trace_enclose(struct ulp_trace *trace, const struct ulp_arit
                                   uint32_t symbols, struct ulp_error *error)
 {
     void *memory = trace->enclosing;
-    enum ulp_status status = ULP_OK;
     if (!memory)
-        status = ulp_allocate_zero(&memory, 1, sizeof *trace->enclosing, trace->budget,
-                                   "bounds of a node", error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof *trace->enclosing, trace->budget,
+                                  "bounds of a node", error));
     trace->enclosing = memory;
     trace->enclosing->lane = *arithmetic;
     trace->enclosing->symbols_max = symbols;

@@ -1,4 +1,5 @@
 /* Naming the numbers of a trace. */
+#include "base/error.h"
 #include "ops/trace/gate.h"
 
 enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
@@ -52,10 +53,8 @@ enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct 
     if (wanted <= trace->capacity)
         return ULP_OK;
     wanted = wanted > 2 * trace->capacity ? wanted : 2 * trace->capacity;
-    const enum ulp_status status = ulp_allocate(&grown, wanted, sizeof *trace->values,
-                                                trace->budget, "numbers of a trace", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&grown, wanted, sizeof *trace->values, trace->budget, "numbers of a trace",
+                         error));
     if (trace->count)
         memcpy(grown, trace->values, trace->count * sizeof *trace->values);
     ulp_free(trace->values);
@@ -67,11 +66,8 @@ enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct 
 enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error)
 {
-    if (!trace->arena) {
-        const enum ulp_status status = ulp_arena_create(&trace->arena, trace->budget, error);
-        if (status != ULP_OK)
-            return status;
-    }
+    if (!trace->arena)
+        ULP_TRY(ulp_arena_create(&trace->arena, trace->budget, error));
     void *memory = ulp_arena_room(trace->arena, count ? count : 1, bytes);
     memcpy(out, &memory, sizeof memory);
     return memory ? ULP_OK : ulp_trace_fail(error);
@@ -108,14 +104,12 @@ size_t ulp_names_in_order(const double *names, size_t count)
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
                                const struct ulp_tensor *values, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_tensor_describe(out, values->type, ULP_ELEMENT_F64, 0,
-                                                 values->rank, values->dims, error);
-    if (status == ULP_OK)
-        status = ulp_trace_reserve(trace, values->count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_describe(out, values->type, ULP_ELEMENT_F64, 0, values->rank, values->dims,
+                                error));
+    ULP_TRY(ulp_trace_reserve(trace, values->count, error));
     out->data = trace->values + trace->count;
-    status = ulp_tensor_convert(out, values, NULL, ULP_ROUND_NEAREST_EVEN, 0, trace->pool, error);
+    enum ulp_status status =
+        ulp_tensor_convert(out, values, NULL, ULP_ROUND_NEAREST_EVEN, 0, trace->pool, error);
     out->data = NULL;
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, trace->budget, error);
@@ -139,13 +133,9 @@ enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int posi
                                    const struct ulp_tensor *named, struct ulp_error *error)
 {
     struct ulp_trace_mark *mark;
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *mark, &mark, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *mark, &mark, error));
     *mark = (struct ulp_trace_mark){key, position, ulp_tensor_view(named), NULL};
-    status = ulp_trace_take(trace, named->count, named->element_bytes, &mark->named.data, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, named->count, named->element_bytes, &mark->named.data, error));
     if (named->count)
         memcpy(mark->named.data, named->data, named->count * named->element_bytes);
     *(trace->first_mark ? trace->end_mark : &trace->first_mark) = mark;
@@ -189,11 +179,10 @@ static enum ulp_status read_names(struct ulp_trace *trace, struct ulp_trace_part
         part->named = ulp_number_of(names[i]) != ULP_NO_NUMBER;
     if (!part->named)
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_trace_room(trace, count, sizeof *part->numbers, &part->numbers, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_trace_room(trace, count, sizeof *part->numbers, &part->numbers, error));
+    for (size_t i = 0; i < count; i++)
         part->numbers[i] = ulp_number_of(names[i]);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *out,
@@ -212,10 +201,8 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
         out->tensor.data = NULL;
         return ULP_OK;
     }
-    const enum ulp_status status =
-        ulp_trace_room(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_trace_room(trace, out->tensor.count, tensor->element_bytes, &out->tensor.data, error));
     if (out->tensor.count)
         memcpy(out->tensor.data, from, out->tensor.count * tensor->element_bytes);
     return wide ? read_names(trace, out, error) : ULP_OK;

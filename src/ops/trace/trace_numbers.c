@@ -1,18 +1,18 @@
 /* Names back to numbers, and in the numbers' order. */
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "ops/trace/gate.h"
 
 enum ulp_status ulp_trace_unname(struct ulp_trace *trace, struct ulp_tensor *tensor,
                                  struct ulp_error *error)
 {
     double *names = tensor->data;
-    const enum ulp_status status = ulp_trace_settle(trace, trace->count, error);
-    for (size_t i = 0; status == ULP_OK && tensor->element == ULP_ELEMENT_F64 && i < tensor->count;
-         i++)
+    ULP_TRY(ulp_trace_settle(trace, trace->count, error));
+    for (size_t i = 0; tensor->element == ULP_ELEMENT_F64 && i < tensor->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             names[i] = trace->values[ulp_number_of(names[i])];
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tensor **in,
@@ -24,11 +24,8 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
         return ULP_OK;
     if (trace->instead)
         return trace->instead->numbers(trace, in, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_trace_room(trace, (*in)->count, sizeof *numbers, &numbers, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *out, &out, error));
+    ULP_TRY(ulp_trace_room(trace, (*in)->count, sizeof *numbers, &numbers, error));
     memcpy(numbers, (*in)->data, (*in)->count * sizeof *numbers);
     *out = ulp_tensor_view(*in);
     out->data = numbers;
@@ -60,27 +57,16 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
         return ULP_OK;
     if (trace->instead)
         return trace->instead->numbers(trace, in, error);
-    enum ulp_status status = ulp_trace_take(trace, 1, sizeof *gate, &gate, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, count, sizeof *places, &places, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error);
-    if (status == ULP_OK)
-        status = ulp_trace_reserve(trace, count, error);
-    if (status == ULP_OK)
-        status = ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error);
-    if (status == ULP_OK)
-        status = ulp_part_resolve(trace, &gate->parts[0], error);
-    if (status == ULP_OK) {
-        *out = ulp_tensor_view(*in);
-        status = ulp_trace_take(trace, count, sizeof(double), &out->data, error);
-    }
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *gate, &gate, error));
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *gate->parts, &gate->parts, error));
+    ULP_TRY(ulp_trace_take(trace, 1, sizeof *out, &out, error));
+    ULP_TRY(ulp_trace_take(trace, count, sizeof *places, &places, error));
+    ULP_TRY(ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error));
+    ULP_TRY(ulp_trace_reserve(trace, count, error));
+    ULP_TRY(ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error));
+    ULP_TRY(ulp_part_resolve(trace, &gate->parts[0], error));
+    *out = ulp_tensor_view(*in);
+    ULP_TRY(ulp_trace_take(trace, count, sizeof(double), &out->data, error));
     const double *values = gate->parts[0].tensor.data;
     for (size_t i = 0; i < count; i++)
         places[i] = (struct place){values[i], i};

@@ -1,4 +1,5 @@
 /* Gates that wait are computed when someone reads their numbers. */
+#include "base/error.h"
 #include "ops/trace/gate.h"
 
 enum ulp_status ulp_gate_run(struct ulp_trace *trace, struct ulp_trace_gate *gate,
@@ -59,11 +60,9 @@ static enum ulp_status settle_contraction(struct ulp_trace *trace, struct ulp_tr
     struct ulp_tensor out =
         ulp_view_numbers(trace->values + gate->start, p.batch_count * p.m * p.n);
     int64_t *tables = ulp_arena_take(trace->arena, p.batch_count + p.m + p.n, sizeof *tables);
-    enum ulp_status status = tables ? ULP_OK : ulp_trace_fail(error);
-    for (int f = 0; f < 2 && status == ULP_OK; f++)
-        status = ulp_part_resolve(trace, &gate->parts[f], error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(tables ? ULP_OK : ulp_trace_fail(error));
+    for (int f = 0; f < 2; f++)
+        ULP_TRY(ulp_part_resolve(trace, &gate->parts[f], error));
     for (size_t g = 0; g < p.batch_count; g++)
         tables[g] = (int64_t)(g * p.m * p.n);
     for (size_t i = 0; i < p.m; i++)
@@ -99,12 +98,12 @@ enum ulp_status ulp_part_resolve(struct ulp_trace *trace, struct ulp_trace_part 
     for (size_t i = 0; part->numbers && i < count; i++)
         if (part->numbers[i] != ULP_NO_NUMBER && part->numbers[i] >= end)
             end = part->numbers[i] + 1;
-    const enum ulp_status status = ulp_trace_settle(trace, end, error);
+    ULP_TRY(ulp_trace_settle(trace, end, error));
     double *values = part->tensor.data;
-    if (status == ULP_OK && !part->numbers)
+    if (!part->numbers)
         part->tensor.data = trace->values + part->start;
-    for (size_t i = 0; status == ULP_OK && part->numbers && i < count; i++)
+    for (size_t i = 0; part->numbers && i < count; i++)
         if (part->numbers[i] != ULP_NO_NUMBER)
             values[i] = trace->values[part->numbers[i]];
-    return status;
+    return ULP_OK;
 }
