@@ -526,11 +526,8 @@ START_TEST(finite_values_beyond_double_are_no_infinities)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("analysis", 60)
 {
-    Suite *suite = suite_create("analysis");
-    TCase *tests = tcase_create("analysis");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, measures_equal_the_direct_computation, 0, 3);
     tcase_add_test(tests, differences_below_double_are_seen);
     tcase_add_test(tests, differences_are_rounded_once);
@@ -540,6 +537,4 @@ int main(void)
     tcase_add_test(tests, zeros_of_wide_lanes_count);
     tcase_add_test(tests, nonfinite_pairs_are_counted);
     tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -294,19 +294,14 @@ START_TEST(bodies_are_gone_through)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("attribution", 60)
 {
-    Suite *suite = suite_create("attribution");
-    TCase *tcase = tcase_create("shares");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, shares_add_up);
-    tcase_add_test(tcase, groups_add_up);
-    tcase_add_test(tcase, outputs_are_apart);
-    tcase_add_test(tcase, causes_add_up);
-    tcase_add_test(tcase, causes_are_those_of_the_arithmetic);
-    tcase_add_test(tcase, samples_are_averaged);
-    tcase_add_test(tcase, predictions_hold);
-    tcase_add_test(tcase, bodies_are_gone_through);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, shares_add_up);
+    tcase_add_test(tests, groups_add_up);
+    tcase_add_test(tests, outputs_are_apart);
+    tcase_add_test(tests, causes_add_up);
+    tcase_add_test(tests, causes_are_those_of_the_arithmetic);
+    tcase_add_test(tests, samples_are_averaged);
+    tcase_add_test(tests, predictions_hold);
+    tcase_add_test(tests, bodies_are_gone_through);
 }

@@ -346,21 +346,16 @@ START_TEST(unknown_outputs_are_refused)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("attribution of special cases", 60)
 {
-    Suite *suite = suite_create("attribution of special cases");
-    TCase *tcase = tcase_create("shares");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, what_has_no_shares_says_why);
-    tcase_add_test(tcase, overflows_are_fixed);
-    tcase_add_test(tcase, overflows_that_are_fixed_say_why_they_have_no_shares);
-    tcase_add_test(tcase, kept_nodes_leave_the_inputs);
-    tcase_add_loop_test(tcase, integers_that_leave_have_no_shares, 0, 4);
-    tcase_add_loop_test(tcase, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
-    tcase_add_test(tcase, a_file_changes_nothing);
-    tcase_add_test(tcase, threads_change_nothing);
-    tcase_add_test(tcase, decisions_are_named);
-    tcase_add_test(tcase, unknown_outputs_are_refused);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, what_has_no_shares_says_why);
+    tcase_add_test(tests, overflows_are_fixed);
+    tcase_add_test(tests, overflows_that_are_fixed_say_why_they_have_no_shares);
+    tcase_add_test(tests, kept_nodes_leave_the_inputs);
+    tcase_add_loop_test(tests, integers_that_leave_have_no_shares, 0, 4);
+    tcase_add_loop_test(tests, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
+    tcase_add_test(tests, a_file_changes_nothing);
+    tcase_add_test(tests, threads_change_nothing);
+    tcase_add_test(tests, decisions_are_named);
+    tcase_add_test(tests, unknown_outputs_are_refused);
 }

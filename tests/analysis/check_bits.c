@@ -276,13 +276,8 @@ START_TEST(the_least_of_exponent_and_mantissa_is_found)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("bits", 300)
 {
-    Suite *suite = suite_create("bits");
-    TCase *tests = tcase_create("found");
-    tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, the_least_of_a_list_is_found, 0, 2);
     tcase_add_test(tests, the_least_of_exponent_and_mantissa_is_found);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

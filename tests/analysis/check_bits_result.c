@@ -287,11 +287,8 @@ START_TEST(what_cannot_be_asked_is_refused)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("results of bits", 300)
 {
-    Suite *suite = suite_create("results of bits");
-    TCase *tests = tcase_create("found");
-    tcase_set_timeout(tests, 300);
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_loop_test(tests, an_allocation_is_read_back, 0, 3);
     tcase_add_test(tests, ranges_have_headroom);
@@ -302,6 +299,4 @@ int main(void)
     tcase_add_test(tests, the_expected_error_can_be_limited);
     tcase_add_test(tests, the_time_can_be_over);
     tcase_add_test(tests, what_cannot_be_asked_is_refused);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

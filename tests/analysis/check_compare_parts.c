@@ -104,13 +104,9 @@ START_TEST(layouts)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("compare: parts", 0)
 {
-    Suite *suite = suite_create("compare: parts");
-    TCase *tcase = tcase_create("parts");
-    tcase_add_test(tcase, quantiles);
-    tcase_add_test(tcase, changes);
-    tcase_add_test(tcase, layouts);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, quantiles);
+    tcase_add_test(tests, changes);
+    tcase_add_test(tests, layouts);
 }

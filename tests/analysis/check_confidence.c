@@ -257,15 +257,10 @@ START_TEST(asks_nothing_of_what_fp32_decides_otherwise)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("confidence", 600)
 {
-    Suite *suite = suite_create("confidence");
-    TCase *tests = tcase_create("confidence");
-    tcase_set_timeout(tests, 600);
     tcase_add_test(tests, plans_hold_in_other_draws);
     tcase_add_test(tests, half_of_the_draws_need_nothing);
     tcase_add_test(tests, confidence_is_a_share);
     tcase_add_test(tests, asks_nothing_of_what_fp32_decides_otherwise);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -152,13 +152,8 @@ START_TEST(so_does_one_that_samples_decide)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("deadline", 600)
 {
-    Suite *suite = suite_create("deadline");
-    TCase *tests = tcase_create("deadline");
-    tcase_set_timeout(tests, 600);
     tcase_add_test(tests, a_plan_cut_short_holds_in_what_was_tried);
     tcase_add_test(tests, so_does_one_that_samples_decide);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -265,14 +265,10 @@ START_TEST(suppression)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("divergence", 0)
 {
-    Suite *suite = suite_create("divergence");
-    TCase *tests = tcase_create("divergence");
     tcase_add_test(tests, decisions);
     tcase_add_test(tests, what_follows);
     tcase_add_test(tests, limits_and_reports);
     tcase_add_test(tests, suppression);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

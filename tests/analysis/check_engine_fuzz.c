@@ -98,13 +98,8 @@ START_TEST(joined_names)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("engine fuzz", test_long() ? 3600 : 60)
 {
-    Suite *suite = suite_create("engine fuzz");
-    TCase *tests = tcase_create("engine fuzz");
-    tcase_set_timeout(tests, test_long() ? 3600 : 60);
     tcase_add_loop_test(tests, damaged_descriptions, 0, sizeof seeds / sizeof *seeds);
     tcase_add_loop_test(tests, joined_names, 0, 4);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -89,13 +89,9 @@ static void make_locale(void)
         fprintf(stderr, "localedef makes no locale with decimal commas: not tested\n");
 }
 
-int main(void)
+TEST_MAIN("environment", 0)
 {
-    Suite *suite = suite_create("environment");
-    TCase *tcase = tcase_create("environment");
-    tcase_add_unchecked_fixture(tcase, make_locale, test_folder_remove);
-    tcase_add_loop_test(tcase, hosts_change_no_bit, 0, subject_count);
-    tcase_add_loop_test(tcase, workers_do_not_inherit, 0, host_count);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_unchecked_fixture(tests, make_locale, test_folder_remove);
+    tcase_add_loop_test(tests, hosts_change_no_bit, 0, subject_count);
+    tcase_add_loop_test(tests, workers_do_not_inherit, 0, host_count);
 }

@@ -121,13 +121,9 @@ START_TEST(few_or_equal_samples_give_none)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("extreme", 0)
 {
-    Suite *suite = suite_create("extreme");
-    TCase *tests = tcase_create("estimates");
     tcase_add_test(tests, parameters_are_found);
     tcase_add_test(tests, intervals_hold_the_truth);
     tcase_add_test(tests, few_or_equal_samples_give_none);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

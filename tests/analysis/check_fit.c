@@ -480,11 +480,8 @@ START_TEST(recorded_products)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("fit", 120)
 {
-    Suite *suite = suite_create("fit");
-    TCase *tests = tcase_create("fit");
-    tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, every_unit, 0, 4);
     tcase_add_test(tests, scalar_chains);
     tcase_add_test(tests, operand_rounding);
@@ -494,6 +491,4 @@ int main(void)
     tcase_add_test(tests, refused);
     tcase_add_test(tests, recorded_samples);
     tcase_add_test(tests, recorded_products);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -179,13 +179,8 @@ START_TEST(probe_tells)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("fit's probes", 120)
 {
-    Suite *suite = suite_create("fit's probes");
-    TCase *tests = tcase_create("probes");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, recorded_probes);
     tcase_add_test(tests, probe_tells);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -93,14 +93,10 @@ START_TEST(nothing_is_said_where_fp32_is_no_help)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("hint", 0)
 {
-    Suite *suite = suite_create("hint");
-    TCase *tcase = tcase_create("hint");
-    tcase_add_test(tcase, names_are_quoted_for_a_shell);
-    tcase_add_test(tcase, names_that_cannot_be_typed_are_numbers);
-    tcase_add_test(tcase, many_nodes_are_ranges);
-    tcase_add_test(tcase, nothing_is_said_where_fp32_is_no_help);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, names_are_quoted_for_a_shell);
+    tcase_add_test(tests, names_that_cannot_be_typed_are_numbers);
+    tcase_add_test(tests, many_nodes_are_ranges);
+    tcase_add_test(tests, nothing_is_said_where_fp32_is_no_help);
 }

@@ -183,14 +183,9 @@ START_TEST(records_are_rounded_to_double)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("histogram", 60)
 {
-    Suite *suite = suite_create("histogram");
-    TCase *tests = tcase_create("histogram");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, counts_are_exact_in_any_number_of_threads);
     tcase_add_test(tests, tensors_add_up_in_any_order);
     tcase_add_test(tests, records_are_rounded_to_double);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -205,14 +205,10 @@ START_TEST(junit)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("limits", 0)
 {
-    Suite *suite = suite_create("limits");
-    TCase *tests = tcase_create("limits");
     tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
     tcase_add_test(tests, limits_fail_where_nothing_is_compared);
     tcase_add_test(tests, limits_of_one_output);
     tcase_add_test(tests, junit);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -183,10 +183,8 @@ START_TEST(summary)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("lint", 0)
 {
-    Suite *suite = suite_create("lint");
-    TCase *tests = tcase_create("lint");
     tcase_add_loop_test(tests, pairs, 0, lint_case_count);
     tcase_add_test(tests, rules);
     tcase_add_test(tests, targets);
@@ -194,6 +192,4 @@ int main(void)
     tcase_add_test(tests, speed);
     tcase_add_test(tests, usage);
     tcase_add_test(tests, summary);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

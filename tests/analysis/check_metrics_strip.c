@@ -218,14 +218,9 @@ START_TEST(magnitudes_keep_to_finite_ones)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("strips of measures", 600)
 {
-    Suite *suite = suite_create("strips of measures");
-    TCase *opening = tcase_create("opening");
-    tcase_set_timeout(opening, 600);
-    tcase_add_loop_test(opening, records_open_exactly, 0, 4);
-    tcase_add_test(opening, bins_are_quarters_of_binades);
-    tcase_add_test(opening, magnitudes_keep_to_finite_ones);
-    suite_add_tcase(suite, opening);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, records_open_exactly, 0, 4);
+    tcase_add_test(tests, bins_are_quarters_of_binades);
+    tcase_add_test(tests, magnitudes_keep_to_finite_ones);
 }

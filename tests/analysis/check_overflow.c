@@ -160,16 +160,12 @@ START_TEST(changed_constants_are_counted)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("overflow", 0)
 {
-    Suite *suite = suite_create("overflow");
-    TCase *tests = tcase_create("fates");
     tcase_add_test(tests, a_constant_is_absorbed);
     tcase_add_test(tests, a_constant_reaches_an_output);
     tcase_add_test(tests, a_constant_spoils);
     tcase_add_test(tests, a_computed_overflow_is_absorbed_or_spoils);
     tcase_add_test(tests, two_that_meet_are_one);
     tcase_add_test(tests, changed_constants_are_counted);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -477,10 +477,8 @@ START_TEST(remedies_are_tried)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("forecast", 0)
 {
-    Suite *suite = suite_create("forecast");
-    TCase *tests = tcase_create("outputs");
     tcase_add_test(tests, a_mask_is_absorbed);
     tcase_add_test(tests, masks_hide_no_headroom);
     tcase_add_test(tests, an_overflow_is_counted_once);
@@ -496,6 +494,4 @@ int main(void)
     tcase_add_test(tests, products_lose_terms);
     tcase_add_test(tests, remedies_are_tried);
     tcase_add_test(tests, scanned_samples_count);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -382,11 +382,8 @@ START_TEST(a_budget_is_kept)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("plan", 120)
 {
-    Suite *suite = suite_create("plan");
-    TCase *tests = tcase_create("found");
-    tcase_set_timeout(tests, 120);
     tcase_add_loop_test(tests, no_node_of_a_plan_can_be_released, 0, GRAPHS);
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_loop_test(tests, measured_costs_are_what_is_least, 0, GRAPHS);
@@ -394,6 +391,4 @@ int main(void)
     tcase_add_test(tests, bodies_are_searched);
     tcase_add_test(tests, nodes_can_be_asked_for);
     tcase_add_test(tests, a_budget_is_kept);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

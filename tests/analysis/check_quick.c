@@ -152,15 +152,10 @@ START_TEST(bodies_are_doubtful)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("quick", 60)
 {
-    Suite *suite = suite_create("quick");
-    TCase *tests = tcase_create("quick");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, figures_agree);
     tcase_add_test(tests, cancellation_is_found);
     tcase_add_test(tests, equals_are_doubtful);
     tcase_add_test(tests, bodies_are_doubtful);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -477,14 +477,10 @@ START_TEST(rows)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("rewrite", 0)
 {
-    Suite *suite = suite_create("rewrite");
-    TCase *tests = tcase_create("rewrite");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_loop_test(tests, edits, 0, CASES * PLACES);
     tcase_add_loop_test(tests, twins, 0, CASES * PLACES);
     tcase_add_test(tests, rows);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -336,11 +336,8 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("scales", 60)
 {
-    Suite *suite = suite_create("scales");
-    TCase *tests = tcase_create("scales");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, figures_by_hand);
     tcase_add_test(tests, quantised_by_hand);
     tcase_add_loop_test(tests, outliers_are_named, 0, 10);
@@ -348,6 +345,4 @@ int main(void)
     tcase_add_test(tests, every_node_is_left_out);
     tcase_add_test(tests, scales_become_zero);
     tcase_add_test(tests, refusals);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

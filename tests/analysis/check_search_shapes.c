@@ -321,16 +321,11 @@ START_TEST(other_nodes)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("searches on samples of several shapes", 600)
 {
-    Suite *suite = suite_create("searches on samples of several shapes");
-    TCase *shapes = tcase_create("shapes");
-    suite_add_tcase(suite, shapes);
-    tcase_set_timeout(shapes, 600);
-    tcase_add_checked_fixture(shapes, test_folder_create, test_folder_remove);
-    tcase_add_test(shapes, plans_of_any_shapes);
-    tcase_add_test(shapes, bits_of_any_shapes);
-    tcase_add_test(shapes, trials_are_opened_again);
-    tcase_add_test(shapes, other_nodes);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
+    tcase_add_test(tests, plans_of_any_shapes);
+    tcase_add_test(tests, bits_of_any_shapes);
+    tcase_add_test(tests, trials_are_opened_again);
+    tcase_add_test(tests, other_nodes);
 }

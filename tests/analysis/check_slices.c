@@ -281,11 +281,8 @@ START_TEST(refused_plans)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("slices", 60)
 {
-    Suite *suite = suite_create("slices");
-    TCase *tests = tcase_create("slices");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, sampled_products);
     tcase_add_test(tests, recorded_products);
     tcase_add_test(tests, refused_products);
@@ -293,6 +290,4 @@ int main(void)
     tcase_add_test(tests, found_for_all);
     tcase_add_test(tests, not_recorded);
     tcase_add_test(tests, refused_plans);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -331,20 +331,16 @@ START_TEST(rows_as_text)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("study", 0)
 {
-    Suite *suite = suite_create("study");
-    TCase *parts = tcase_create("parts");
-    suite_add_tcase(suite, parts);
-    tcase_add_loop_test(parts, as_bash_expands, 0, sizeof texts / sizeof *texts);
-    tcase_add_test(parts, hostile_sweeps);
-    tcase_add_test(parts, random_sweeps);
-    tcase_add_test(parts, quantiles_of_thirty_digits);
-    tcase_add_test(parts, bits_lost_to_few_trials);
-    tcase_add_test(parts, as_linregress);
-    tcase_add_test(parts, laws_of_their_own);
-    tcase_add_test(parts, limits_of_laws);
-    tcase_add_test(parts, first_choices);
-    tcase_add_test(parts, rows_as_text);
-    return test_run(suite, (Suite *)NULL);
+    tcase_add_loop_test(tests, as_bash_expands, 0, sizeof texts / sizeof *texts);
+    tcase_add_test(tests, hostile_sweeps);
+    tcase_add_test(tests, random_sweeps);
+    tcase_add_test(tests, quantiles_of_thirty_digits);
+    tcase_add_test(tests, bits_lost_to_few_trials);
+    tcase_add_test(tests, as_linregress);
+    tcase_add_test(tests, laws_of_their_own);
+    tcase_add_test(tests, limits_of_laws);
+    tcase_add_test(tests, first_choices);
+    tcase_add_test(tests, rows_as_text);
 }

@@ -183,15 +183,10 @@ START_TEST(resumed)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("studies", 60)
 {
-    Suite *suite = suite_create("studies");
-    TCase *same = tcase_create("same");
-    suite_add_tcase(suite, same);
-    tcase_set_timeout(same, 60);
-    tcase_add_checked_fixture(same, test_folder_create, test_folder_remove);
-    tcase_add_test(same, any_threads_and_walks);
-    tcase_add_test(same, little_memory);
-    tcase_add_test(same, resumed);
-    return test_run(suite, (Suite *)NULL);
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
+    tcase_add_test(tests, any_threads_and_walks);
+    tcase_add_test(tests, little_memory);
+    tcase_add_test(tests, resumed);
 }

@@ -116,12 +116,8 @@ START_TEST(other_nodes)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("studies of samples of several shapes", 0)
 {
-    Suite *suite = suite_create("studies of samples of several shapes");
-    TCase *shapes = tcase_create("shapes");
-    suite_add_tcase(suite, shapes);
-    tcase_add_test(shapes, any_shapes);
-    tcase_add_test(shapes, other_nodes);
-    return test_run(suite, (Suite *)NULL);
+    tcase_add_test(tests, any_shapes);
+    tcase_add_test(tests, other_nodes);
 }

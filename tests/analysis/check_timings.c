@@ -248,10 +248,8 @@ START_TEST(report_has_them)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("timings", 0)
 {
-    Suite *suite = suite_create("timings");
-    TCase *tests = tcase_create("timings");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_test(tests, times_add_up);
     tcase_add_test(tests, counts_and_names);
@@ -260,6 +258,4 @@ int main(void)
     tcase_add_test(tests, another_plan_is_refused);
     tcase_add_test(tests, text_names_the_largest);
     tcase_add_test(tests, report_has_them);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

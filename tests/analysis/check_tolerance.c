@@ -235,16 +235,12 @@ START_TEST(excess)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("tolerance", 0)
 {
-    Suite *suite = suite_create("tolerance");
-    TCase *tests = tcase_create("tolerance");
     tcase_add_test(tests, by_hand);
     tcase_add_test(tests, mixed);
     tcase_add_test(tests, joined);
     tcase_add_test(tests, exact);
     tcase_add_test(tests, overflowing);
     tcase_add_test(tests, excess);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -183,14 +183,10 @@ START_TEST(other_float_types)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("truth", 0)
 {
-    Suite *suite = suite_create("truth");
-    TCase *cases = tcase_create("reference models");
-    tcase_add_test(cases, itself);
-    tcase_add_test(cases, partners);
-    tcase_add_test(cases, strays);
-    tcase_add_test(cases, other_float_types);
-    suite_add_tcase(suite, cases);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, itself);
+    tcase_add_test(tests, partners);
+    tcase_add_test(tests, strays);
+    tcase_add_test(tests, other_float_types);
 }

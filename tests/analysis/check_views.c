@@ -183,13 +183,8 @@ START_TEST(an_audit_has_the_figures_of_each_view)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("views", 60)
 {
-    Suite *suite = suite_create("views");
-    TCase *tests = tcase_create("views");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, pairs_are_as_each_alone);
     tcase_add_test(tests, an_audit_has_the_figures_of_each_view);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -536,11 +536,8 @@ START_TEST(errors_gain_their_place)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("base", 60)
 {
-    Suite *suite = suite_create("base");
-    TCase *tests = tcase_create("base");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, budget_is_charged_and_returned);
     tcase_add_test(tests, available_memory_is_the_least_of_all_limits);
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
@@ -558,6 +555,4 @@ int main(void)
     tcase_add_test(tests, text_goes_to_a_file);
     tcase_add_test(tests, sha256_known_answers);
     tcase_add_test(tests, errors_gain_their_place);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

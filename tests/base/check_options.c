@@ -152,14 +152,10 @@ START_TEST(an_earlier_caller)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("options", 0)
 {
-    Suite *suite = suite_create("options");
-    TCase *tests = tcase_create("options");
     tcase_add_test(tests, sizes);
     tcase_add_test(tests, unknown_members);
     tcase_add_test(tests, every_function);
     tcase_add_test(tests, an_earlier_caller);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

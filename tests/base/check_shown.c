@@ -192,16 +192,12 @@ START_TEST(messages_keep_their_lines)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("shown", 0)
 {
-    Suite *suite = suite_create("shown");
-    TCase *tcase = tcase_create("shown");
-    tcase_add_test(tcase, known_texts);
-    tcase_add_test(tcase, any_bytes);
-    tcase_add_test(tcase, long_texts_are_cut_in_the_middle);
-    tcase_add_test(tcase, formats_as_the_c_library);
-    tcase_add_test(tcase, truncates_at_a_character);
-    tcase_add_test(tcase, messages_keep_their_lines);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, known_texts);
+    tcase_add_test(tests, any_bytes);
+    tcase_add_test(tests, long_texts_are_cut_in_the_middle);
+    tcase_add_test(tests, formats_as_the_c_library);
+    tcase_add_test(tests, truncates_at_a_character);
+    tcase_add_test(tests, messages_keep_their_lines);
 }

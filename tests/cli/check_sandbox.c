@@ -121,13 +121,9 @@ START_TEST(connections_are_forbidden)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("sandbox", 0)
 {
-    Suite *suite = suite_create("sandbox");
-    TCase *tests = tcase_create("Landlock");
     tcase_add_checked_fixture(tests, create_files, test_folder_remove);
     tcase_add_test(tests, files_that_are_not_named_are_forbidden);
     tcase_add_test(tests, connections_are_forbidden);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

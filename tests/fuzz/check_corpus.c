@@ -54,16 +54,11 @@ START_TEST(test_failures_are_judged)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("corpus", 60)
 {
-    Suite *suite = suite_create("corpus");
-    TCase *tcase = tcase_create("corpus");
     int targets = 0;
     while (fuzz_target((size_t)targets))
         targets++;
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, test_corpus, 0, targets);
-    tcase_add_test(tcase, test_failures_are_judged);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, test_corpus, 0, targets);
+    tcase_add_test(tests, test_failures_are_judged);
 }

@@ -115,14 +115,10 @@ START_TEST(slices_are_longer_than_1280)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("cublas", 0)
 {
-    Suite *suite = suite_create("cublas");
-    TCase *tests = tcase_create("cublas");
     tcase_add_test(tests, recorded_shapes_have_their_own_count);
     tcase_add_test(tests, recorded_floats_have_their_own_code);
     tcase_add_test(tests, every_shape_has_an_order);
     tcase_add_test(tests, slices_are_longer_than_1280);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -255,15 +255,10 @@ START_TEST(lines_side_by_side_have_the_digits_of_each)
 END_TEST
 #endif
 
-int main(void)
+TEST_MAIN("digits", 60)
 {
-    Suite *suite = suite_create("digits");
-    TCase *tests = tcase_create("digits");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, lines_have_their_scales);
 #ifdef __x86_64__
     tcase_add_loop_test(tests, lines_side_by_side_have_the_digits_of_each, 0, 2);
 #endif
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -494,11 +494,8 @@ START_TEST(cells_that_lines_share)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("scaled", 60)
 {
-    Suite *suite = suite_create("scaled");
-    TCase *tests = tcase_create("scaled");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, units_on_all_bits, 0, FAMILIES);
     tcase_add_test(tests, mixed_operands);
     tcase_add_test(tests, instruction_sets_are_equal);
@@ -507,6 +504,4 @@ int main(void)
     tcase_add_test(tests, what_is_not_finite);
     tcase_add_test(tests, sums_of_nothing);
     tcase_add_test(tests, cells_that_lines_share);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

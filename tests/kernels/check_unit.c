@@ -73,7 +73,8 @@ START_TEST(every_row_is_found_by_its_name)
 }
 END_TEST
 
-/* A GPU that was not measured has the units of one that has rows, for what it is said to multiply. */
+/* A GPU that was not measured has the units of one that has rows, for what it is said to multiply.
+ */
 START_TEST(every_gpu_has_units)
 {
     struct ulp_gpu_info gpu;
@@ -241,11 +242,8 @@ START_TEST(integers_wrap_and_fp64_is_a_chain)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("unit", test_long() ? 3600 : 60)
 {
-    Suite *suite = suite_create("unit");
-    TCase *tests = tcase_create("unit");
-    tcase_set_timeout(tests, test_long() ? 3600 : 60);
     tcase_add_test(tests, every_row_is_found_by_its_name);
     tcase_add_test(tests, every_gpu_has_units);
     tcase_add_loop_test(tests, fast_path_equals_the_oracle_on_every_bit, 0, (int)count_rows());
@@ -254,6 +252,4 @@ int main(void)
     tcase_add_test(tests, fp4_groups_are_truncated);
     tcase_add_test(tests, raw_block_scaled_products);
     tcase_add_test(tests, integers_wrap_and_fp64_is_a_chain);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

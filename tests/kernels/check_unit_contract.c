@@ -469,17 +469,12 @@ START_TEST(what_no_unit_does_is_refused)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("unit-contract", test_long() ? 600 : 60)
 {
-    Suite *suite = suite_create("unit-contract");
-    TCase *tests = tcase_create("contract");
-    tcase_set_timeout(tests, test_long() ? 600 : 60);
     tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_test(tests, bits_do_not_depend_on_threads);
     tcase_add_test(tests, slices_cover_the_sum);
     tcase_add_loop_test(tests, vectors_beside_a_unit, 0, 8);
     tcase_add_test(tests, what_no_unit_does_is_refused);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

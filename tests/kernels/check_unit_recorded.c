@@ -474,11 +474,8 @@ START_TEST(h200_scaled_products)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("unit-recorded", 60)
 {
-    Suite *suite = suite_create("unit-recorded");
-    TCase *tests = tcase_create("recorded");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, h200_mma_sync);
     tcase_add_test(tests, h200_wgmma);
     tcase_add_test(tests, h200_small_sums);
@@ -487,6 +484,4 @@ int main(void)
     tcase_add_test(tests, h200_cublas);
     tcase_add_test(tests, h200_convolutions);
     tcase_add_test(tests, h200_scaled_products);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

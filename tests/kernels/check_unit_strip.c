@@ -231,15 +231,10 @@ START_TEST(one_sum_stands_out)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("unit-strip", test_long() ? 3600 : 60)
 {
     int unit_count = 0;
     while (ulp_unit_row((size_t)unit_count))
         unit_count++;
-    Suite *suite = suite_create("unit-strip");
-    TCase *tests = tcase_create("strip");
-    tcase_set_timeout(tests, test_long() ? 3600 : 60);
     tcase_add_loop_test(tests, one_sum_stands_out, 0, unit_count);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -114,15 +114,11 @@ START_TEST(fp8_keeps_c_on_mma_sync_only)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("unit-vectors", 0)
 {
-    Suite *suite = suite_create("unit-vectors");
-    TCase *tests = tcase_create("vectors");
     tcase_add_test(tests, a_short_vector_tells_the_generations_apart);
     tcase_add_test(tests, fp16_accumulators_have_a_floor);
     tcase_add_test(tests, a_sum_of_negative_zeros_is_positive);
     tcase_add_test(tests, a_negative_sum_that_underflows_is_positive_zero);
     tcase_add_test(tests, fp8_keeps_c_on_mma_sync_only);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

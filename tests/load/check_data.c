@@ -379,12 +379,9 @@ START_TEST(damaged_npz)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("data", 60)
 {
-    Suite *suite = suite_create("data");
-    TCase *tests = tcase_create("data");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, npz_comes_back);
     tcase_add_test(tests, nothing_stands_beside_an_npz);
     tcase_add_test(tests, many_arrays_come_back);
@@ -394,6 +391,4 @@ int main(void)
     tcase_add_test(tests, bad_archives_are_explained);
     tcase_add_test(tests, overlapping_members_are_refused);
     tcase_add_test(tests, damaged_npz);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

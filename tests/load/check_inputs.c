@@ -393,12 +393,9 @@ START_TEST(real_data_reads)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("inputs", 60)
 {
-    Suite *suite = suite_create("inputs");
-    TCase *tests = tcase_create("inputs");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_data_sets);
     tcase_add_test(tests, random_inputs_are_reproducible);
     tcase_add_test(tests, random_inputs_fill_their_range);
@@ -407,6 +404,4 @@ int main(void)
     tcase_add_test(tests, shapes_are_set);
     tcase_add_test(tests, bytes_are_integers_of_four_bits);
     tcase_add_test(tests, real_data_reads);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

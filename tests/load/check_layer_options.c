@@ -126,15 +126,11 @@ START_TEST(writing)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("layer options", 0)
 {
-    Suite *suite = suite_create("layer options");
-    TCase *cases = tcase_create("layer options");
-    tcase_add_checked_fixture(cases, setup, teardown);
-    tcase_add_test(cases, reading);
-    tcase_add_test(cases, matching);
-    tcase_add_test(cases, refused);
-    tcase_add_test(cases, writing);
-    suite_add_tcase(suite, cases);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, setup, teardown);
+    tcase_add_test(tests, reading);
+    tcase_add_test(tests, matching);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, writing);
 }

@@ -219,16 +219,11 @@ START_TEST(damaged_npy)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("npy", 60)
 {
-    Suite *suite = suite_create("npy");
-    TCase *tests = tcase_create("npy");
-    tcase_set_timeout(tests, 60);
     tcase_add_loop_test(tests, every_dtype_and_order, 0, dtype_count);
     tcase_add_test(tests, header_spellings);
     tcase_add_loop_test(tests, bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0]);
     tcase_add_test(tests, every_nan_is_one);
     tcase_add_test(tests, damaged_npy);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -225,10 +225,8 @@ START_TEST(empty_folders_are_refused)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("recording", 0)
 {
-    Suite *suite = suite_create("recording");
-    TCase *tests = tcase_create("recording");
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_test(tests, base64_of_the_rfc);
     tcase_add_test(tests, polygraphy_outputs);
@@ -238,6 +236,4 @@ int main(void)
     tcase_add_test(tests, folders_of_npy);
     tcase_add_loop_test(tests, damaged_json_is_refused, 0, sizeof refused / sizeof *refused);
     tcase_add_test(tests, empty_folders_are_refused);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

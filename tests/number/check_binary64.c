@@ -304,16 +304,11 @@ START_TEST(pairs_keep_their_bound)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("functions in 53 bits", 3600)
 {
-    Suite *suite = suite_create("functions in 53 bits");
-    TCase *tcase = tcase_create("functions in 53 bits");
-    tcase_set_timeout(tcase, 3600);
-    tcase_add_loop_test(tcase, correctly_rounded, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tcase, exact_powers, 0, DISABLED);
-    tcase_add_loop_test(tcase, hard_cases, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tcase, to_odd, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tcase, pairs_keep_their_bound, 0, FUNCTIONS * DISABLED);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, correctly_rounded, 0, FUNCTIONS * DISABLED);
+    tcase_add_loop_test(tests, exact_powers, 0, DISABLED);
+    tcase_add_loop_test(tests, hard_cases, 0, FUNCTIONS * DISABLED);
+    tcase_add_loop_test(tests, to_odd, 0, FUNCTIONS * DISABLED);
+    tcase_add_loop_test(tests, pairs_keep_their_bound, 0, FUNCTIONS * DISABLED);
 }

@@ -358,19 +358,14 @@ START_TEST(formats_hold_formats)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("format", 300)
 {
-    Suite *suite = suite_create("format");
-    TCase *formats = tcase_create("formats");
-    tcase_set_timeout(formats, 300);
-    suite_add_tcase(suite, formats);
-    tcase_add_loop_test(formats, patterns_by_counting, 0, ENCODING_COUNT);
-    tcase_add_test(formats, known_patterns);
-    tcase_add_test(formats, powers_of_two);
-    tcase_add_test(formats, powers_of_two_from_floats);
-    tcase_add_test(formats, four_bits);
-    tcase_add_test(formats, for_storage_only);
-    tcase_add_test(formats, formats_by_name);
-    tcase_add_test(formats, formats_hold_formats);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, patterns_by_counting, 0, ENCODING_COUNT);
+    tcase_add_test(tests, known_patterns);
+    tcase_add_test(tests, powers_of_two);
+    tcase_add_test(tests, powers_of_two_from_floats);
+    tcase_add_test(tests, four_bits);
+    tcase_add_test(tests, for_storage_only);
+    tcase_add_test(tests, formats_by_name);
+    tcase_add_test(tests, formats_hold_formats);
 }

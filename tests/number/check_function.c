@@ -374,18 +374,13 @@ START_TEST(tables_are_filled_once_by_threads)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("functions", 3600)
 {
-    Suite *suite = suite_create("functions");
-    TCase *tcase = tcase_create("functions");
-    tcase_set_timeout(tcase, 3600);
-    tcase_add_loop_test(tcase, fp32_at_binades, 0, FUNCTIONS);
-    tcase_add_loop_test(tcase, fp32_correctly_rounded, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tcase, fp32_powers, 0, DISABLED);
-    tcase_add_loop_test(tcase, estimates_keep_their_bound, 0, FUNCTIONS + 1);
-    tcase_add_loop_test(tcase, small_formats_exhaustively, 0, SMALL_FORMATS);
-    tcase_add_test(tcase, strays_are_not_looked_up);
-    tcase_add_test(tcase, tables_are_filled_once_by_threads);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, fp32_at_binades, 0, FUNCTIONS);
+    tcase_add_loop_test(tests, fp32_correctly_rounded, 0, FUNCTIONS * DISABLED);
+    tcase_add_loop_test(tests, fp32_powers, 0, DISABLED);
+    tcase_add_loop_test(tests, estimates_keep_their_bound, 0, FUNCTIONS + 1);
+    tcase_add_loop_test(tests, small_formats_exhaustively, 0, SMALL_FORMATS);
+    tcase_add_test(tests, strays_are_not_looked_up);
+    tcase_add_test(tests, tables_are_filled_once_by_threads);
 }

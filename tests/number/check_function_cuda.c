@@ -379,17 +379,12 @@ START_TEST(operators_follow)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("function_cuda", 0)
 {
-    Suite *suite = suite_create("function_cuda");
-    TCase *tests = tcase_create("function_cuda");
-    tcase_set_timeout(tests, 0);
     tcase_add_loop_test(tests, results_are_the_recorded_ones, 0, FUNCTIONS * DISABLED);
     tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 6);
     tcase_add_loop_test(tests, errors_are_bounded, 0, FUNCTIONS * DISABLED);
     tcase_add_loop_test(tests, ends, 0, DISABLED);
     tcase_add_loop_test(tests, bits_do_not_depend_on_the_processor, 0, FUNCTIONS * DISABLED);
     tcase_add_test(tests, operators_follow);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

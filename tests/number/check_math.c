@@ -149,15 +149,11 @@ START_TEST(least_and_greatest)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("math", 0)
 {
-    Suite *suite = suite_create("math");
-    TCase *tests = tcase_create("math");
     tcase_add_loop_test(tests, one_argument, 0, sizeof functions / sizeof functions[0]);
     tcase_add_test(tests, two_arguments);
     tcase_add_test(tests, log_gamma);
     tcase_add_test(tests, exact_results);
     tcase_add_test(tests, least_and_greatest);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -514,19 +514,14 @@ START_TEST(descriptions)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("number", 300)
 {
-    Suite *suite = suite_create("number");
-    TCase *names = tcase_create("arithmetics");
-    tcase_set_timeout(names, 300);
-    suite_add_tcase(suite, names);
-    tcase_add_loop_test(names, names_round_trip, 0, sizeof bases / sizeof bases[0]);
-    tcase_add_test(names, canonical_names);
-    tcase_add_test(names, parts);
-    tcase_add_test(names, runtimes);
-    tcase_add_test(names, meanings);
-    tcase_add_test(names, descriptions);
-    tcase_add_test(names, changed_parts);
-    tcase_add_test(names, operands_of_tf32);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, names_round_trip, 0, sizeof bases / sizeof bases[0]);
+    tcase_add_test(tests, canonical_names);
+    tcase_add_test(tests, parts);
+    tcase_add_test(tests, runtimes);
+    tcase_add_test(tests, meanings);
+    tcase_add_test(tests, descriptions);
+    tcase_add_test(tests, changed_parts);
+    tcase_add_test(tests, operands_of_tf32);
 }

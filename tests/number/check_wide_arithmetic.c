@@ -270,12 +270,7 @@ START_TEST(equals_mpfr)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("wide arithmetic", 3600)
 {
-    Suite *suite = suite_create("wide arithmetic");
-    TCase *random = tcase_create("random");
-    tcase_set_timeout(random, 3600);
-    tcase_add_loop_test(random, equals_mpfr, 0, PRIMITIVES);
-    suite_add_tcase(suite, random);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, equals_mpfr, 0, PRIMITIVES);
 }

@@ -130,13 +130,8 @@ START_TEST(hostile_names)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("wrong names", 60)
 {
-    Suite *suite = suite_create("wrong names");
-    TCase *names = tcase_create("names");
-    tcase_set_timeout(names, 60);
-    tcase_add_test(names, wrong_names);
-    tcase_add_test(names, hostile_names);
-    suite_add_tcase(suite, names);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, wrong_names);
+    tcase_add_test(tests, hostile_names);
 }

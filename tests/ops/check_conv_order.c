@@ -95,11 +95,7 @@ START_TEST(recorded_pixels)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("conv order", 0)
 {
-    Suite *suite = suite_create("conv order");
-    TCase *tests = tcase_create("conv order");
     tcase_add_loop_test(tests, recorded_pixels, 0, sizeof cases / sizeof *cases);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

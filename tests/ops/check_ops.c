@@ -101,13 +101,8 @@ START_TEST(every_row_binds)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("ops", 60)
 {
-    Suite *suite = suite_create("ops");
-    TCase *table = tcase_create("table");
-    tcase_set_timeout(table, 60);
-    tcase_add_checked_fixture(table, make_arena, drop_arena);
-    tcase_add_test(table, every_row_binds);
-    suite_add_tcase(suite, table);
-    return test_run(suite, NULL);
+    tcase_add_checked_fixture(tests, make_arena, drop_arena);
+    tcase_add_test(tests, every_row_binds);
 }

@@ -489,11 +489,8 @@ START_TEST(range_refuses_nan)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("ops_numbers", 60)
 {
-    Suite *suite = suite_create("ops_numbers");
-    TCase *tests = tcase_create("numbers");
-    tcase_set_timeout(tests, 60);
     const int count = sizeof lanes / sizeof *lanes;
     tcase_add_loop_test(tests, conv_is_its_definition, 0, count);
     tcase_add_loop_test(tests, conv_transpose_is_its_definition, 0, count);
@@ -503,6 +500,4 @@ int main(void)
     tcase_add_test(tests, wrong_nodes_are_refused);
     tcase_add_test(tests, transpose_refuses_negative_perm);
     tcase_add_test(tests, range_refuses_nan);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

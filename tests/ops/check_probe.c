@@ -304,14 +304,10 @@ START_TEST(instructions_have_words)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("probe", 0)
 {
-    Suite *suite = suite_create("probe");
-    TCase *tests = tcase_create("inside");
     tcase_add_test(tests, every_instruction_is_seen);
     tcase_add_test(tests, absorbed_terms_are_counted);
     tcase_add_test(tests, partial_sums_are_formed_where_they_matter);
     tcase_add_test(tests, instructions_have_words);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

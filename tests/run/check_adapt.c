@@ -62,11 +62,7 @@ START_TEST(values_are_rounded_to_storage)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("adapt", 0)
 {
-    Suite *suite = suite_create("adapt");
-    TCase *tests = tcase_create("adapt");
     tcase_add_loop_test(tests, values_are_rounded_to_storage, 0, FORMATS);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -265,10 +265,8 @@ START_TEST(integers_are_multiplied_exactly)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("array", 0)
 {
-    Suite *suite = suite_create("array");
-    TCase *tests = tcase_create("array");
     tcase_add_loop_test(tests, arrays_are_rounded_as_mpfr_rounds, 0,
                         sizeof formats / sizeof *formats);
     tcase_add_test(tests, integers_are_rounded_once);
@@ -278,6 +276,4 @@ int main(void)
     tcase_add_loop_test(tests, products_are_those_of_a_model, 0,
                         sizeof arithmetics / sizeof *arithmetics);
     tcase_add_test(tests, integers_are_multiplied_exactly);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -405,14 +405,9 @@ START_TEST(rounds_give_what_they_should)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("control", 120)
 {
-    Suite *suite = suite_create("control");
-    TCase *tests = tcase_create("edges");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, no_rounds_give_empty_outputs);
     tcase_add_test(tests, rounds_give_what_they_should);
     tcase_add_test(tests, what_does_not_fit_is_refused);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -209,13 +209,9 @@ START_TEST(networks_go_on_where_lanes_part)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("departures", 0)
 {
-    Suite *suite = suite_create("departures");
-    TCase *tests = tcase_create("departures");
     tcase_add_loop_test(tests, small_graphs_go_on_where_lanes_part, 0, GRAPHS);
     tcase_add_test(tests, another_plans_departure_is_refused);
     tcase_add_loop_test(tests, networks_go_on_where_lanes_part, 0, network_count);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -108,11 +108,7 @@ START_TEST(moved_values_are_the_lanes_own)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("exact nodes", 0)
 {
-    Suite *suite = suite_create("exact nodes");
-    TCase *tests = tcase_create("exact nodes");
     tcase_add_loop_test(tests, moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

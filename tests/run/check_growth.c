@@ -146,14 +146,9 @@ START_TEST(a_list_of_problems_says_what_and_how_many)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("growth", 60)
 {
-    Suite *suite = suite_create("growth");
-    TCase *tests = tcase_create("growth");
-    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_loop_test(tests, cost_grows_in_proportion, 0, growth_model_count);
     tcase_add_test(tests, a_list_of_problems_says_what_and_how_many);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

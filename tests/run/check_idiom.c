@@ -251,15 +251,11 @@ START_TEST(networks_have_theirs)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("idiom", 0)
 {
-    Suite *suite = suite_create("idiom");
-    TCase *found = tcase_create("found");
-    tcase_add_loop_test(found, idioms_are_found, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(found, attention_has_its_parts);
-    tcase_add_test(found, hostile_chains_end);
-    tcase_add_loop_test(found, networks_have_theirs, 0,
+    tcase_add_loop_test(tests, idioms_are_found, 0, sizeof cases / sizeof *cases);
+    tcase_add_test(tests, attention_has_its_parts);
+    tcase_add_test(tests, hostile_chains_end);
+    tcase_add_loop_test(tests, networks_have_theirs, 0,
                         sizeof network_cases / sizeof *network_cases);
-    suite_add_tcase(suite, found);
-    return test_run(suite, NULL);
 }

@@ -267,16 +267,12 @@ START_TEST(what_iterations_compute_is_given_back)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("iterations", 0)
 {
-    Suite *suite = suite_create("iterations");
-    TCase *tests = tcase_create("iterations");
     tcase_add_test(tests, another_branch_is_said);
     tcase_add_test(tests, other_rounds_are_said);
     tcase_add_test(tests, overflow_is_born_inside);
     tcase_add_test(tests, what_iterations_compute_is_given_back);
     tcase_add_loop_test(tests, certificates_cover_what_is_inside, 0, 2);
     tcase_add_loop_test(tests, joined_figures_are_those_of_one_tensor, 0, 2);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

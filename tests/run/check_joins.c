@@ -128,12 +128,8 @@ START_TEST(joined_nodes_take_less_memory)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("joins", 0)
 {
-    Suite *suite = suite_create("joins");
-    TCase *tests = tcase_create("joins");
     tcase_add_loop_test(tests, joined_nodes_have_equal_bits, 0, sizeof cases / sizeof *cases);
     tcase_add_loop_test(tests, joined_nodes_take_less_memory, 0, sizeof cases / sizeof *cases);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -200,13 +200,8 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("nested", 120)
 {
-    Suite *suite = suite_create("nested");
-    TCase *tests = tcase_create("nested");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, control_flow_nests);
     tcase_add_loop_test(tests, omitted_parameters_are_absent_in_bodies, 0, 2);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

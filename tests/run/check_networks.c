@@ -386,14 +386,9 @@ START_TEST(the_reference_agrees_with_fp64)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("networks", test_long() ? 1200 : 120)
 {
-    Suite *suite = suite_create("networks");
-    TCase *tests = tcase_create("networks");
-    tcase_set_timeout(tests, test_long() ? 1200 : 120);
     tcase_add_loop_test(tests, every_network_audits, 0, ROW_COUNT);
     tcase_add_loop_test(tests, every_recording_agrees, 0, MIXED);
     tcase_add_loop_test(tests, the_reference_agrees_with_fp64, GENERATED, MIXED);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -144,11 +144,7 @@ START_TEST(rounds_where_the_provider_does)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("ort-cpu", 0)
 {
-    Suite *suite = suite_create("ort-cpu");
-    TCase *tests = tcase_create("ort-cpu");
     tcase_add_loop_test(tests, rounds_where_the_provider_does, 0, sizeof cases / sizeof *cases);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

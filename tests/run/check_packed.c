@@ -385,11 +385,8 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("packed", 120)
 {
-    Suite *suite = suite_create("packed");
-    TCase *tests = tcase_create("packed");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, counts_are_found_again);
     tcase_add_test(tests, tensors_come_first);
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
@@ -397,6 +394,4 @@ int main(void)
     tcase_add_test(tests, blocks_left_do_not_change_what_runs_need);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

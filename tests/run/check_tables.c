@@ -167,15 +167,10 @@ START_TEST(blocks_of_columns_are_the_whole_product)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("tables", 120)
 {
-    Suite *suite = suite_create("tables");
-    TCase *tests = tcase_create("tables");
-    tcase_set_timeout(tests, 120);
     tcase_add_test(tests, chosen_rows_are_those_of_the_lowered_table);
     tcase_add_test(tests, a_table_is_not_copied);
     tcase_add_test(tests, computed_scales_keep_their_digits);
     tcase_add_test(tests, blocks_of_columns_are_the_whole_product);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

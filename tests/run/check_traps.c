@@ -299,10 +299,8 @@ START_TEST(empty_names_are_omitted_values)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("traps", 0)
 {
-    Suite *suite = suite_create("traps");
-    TCase *tests = tcase_create("traps");
     tcase_add_test(tests, nodes_out_of_order);
     tcase_add_test(tests, domains_spelled_out_and_unused);
     tcase_add_test(tests, initializers_listed_as_inputs);
@@ -313,6 +311,4 @@ int main(void)
     tcase_add_test(tests, axes_as_attribute_or_input);
     tcase_add_test(tests, dimensions_of_minus_one);
     tcase_add_test(tests, empty_names_are_omitted_values);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -269,17 +269,12 @@ START_TEST(without_room_nothing_is_held)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("trial", 300)
 {
-    Suite *suite = suite_create("trial");
-    TCase *tests = tcase_create("trial");
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 300);
     tcase_add_loop_test(tests, trials_are_plain_runs, 0, network_count);
     tcase_add_test(tests, bodies_too);
     tcase_add_test(tests, constants_stay_the_lane_s);
     tcase_add_test(tests, only_what_a_change_reaches_is_computed);
     tcase_add_test(tests, decisions_can_be_the_reference_s);
     tcase_add_test(tests, without_room_nothing_is_held);
-    return test_run(suite, NULL);
 }

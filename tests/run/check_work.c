@@ -204,13 +204,9 @@ START_TEST(schedules_are_of_contractions)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("work", 0)
 {
     const int count = (int)(sizeof nodes / sizeof *nodes);
-    Suite *suite = suite_create("work");
-    TCase *tests = tcase_create("work");
     tcase_add_loop_test(tests, weights_have_types, 0, count);
     tcase_add_loop_test(tests, schedules_are_of_contractions, 0, count);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

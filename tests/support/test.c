@@ -32,6 +32,17 @@ int test_run(Suite *first, ...)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+int test_main(const char *name, int seconds, void (*add)(TCase *tests))
+{
+    Suite *suite = suite_create(name);
+    TCase *tests = tcase_create(name);
+    if (seconds)
+        tcase_set_timeout(tests, seconds);
+    add(tests);
+    suite_add_tcase(suite, tests);
+    return test_run(suite, NULL);
+}
+
 bool test_long(void)
 {
     const char *value = getenv("ULPSCOPE_TEST_LONG");

@@ -9,6 +9,16 @@
 
 /* Runs the suites (NULL-terminated) and returns main's exit code. */
 int test_run(Suite *first, ...) __attribute__((sentinel));
+/* The main of a program of one suite, whose tests its block adds to `tests`; seconds: how long each
+ * may take, 0: Check's default. */
+#define TEST_MAIN(name, seconds)                    \
+    static void add_tests(TCase *tests);            \
+    int main(void)                                  \
+    {                                               \
+        return test_main(name, seconds, add_tests); \
+    }                                               \
+    static void add_tests(TCase *tests)
+int test_main(const char *name, int seconds, void (*add)(TCase *tests));
 /* make check-long sets ULPSCOPE_TEST_LONG=1: add the exhaustive cases. */
 bool test_long(void);
 /* How many of a loop's independent cases there are: few; many in make check-long. Programs that run

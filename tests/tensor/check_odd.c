@@ -105,12 +105,7 @@ START_TEST(wide_elements_become_doubles)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("rounding to odd", 600)
 {
-    Suite *suite = suite_create("rounding to odd");
-    TCase *wide = tcase_create("wide");
-    tcase_set_timeout(wide, 600);
-    tcase_add_loop_test(wide, wide_elements_become_doubles, 0, 5);
-    suite_add_tcase(suite, wide);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, wide_elements_become_doubles, 0, 5);
 }

@@ -479,11 +479,8 @@ START_TEST(packed_integers_are_their_codes)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("tensor", 60)
 {
-    Suite *suite = suite_create("tensor");
-    TCase *tests = tcase_create("tensor");
-    tcase_set_timeout(tests, 60);
     tcase_add_test(tests, hostile_shapes_are_refused);
     tcase_add_test(tests, shapes_broadcast_as_numpy);
     tcase_add_test(tests, views_end_where_the_tensor_ends);
@@ -497,6 +494,4 @@ int main(void)
     tcase_add_test(tests, constants_that_fit_stay);
     tcase_add_test(tests, stored_floats_are_their_codes);
     tcase_add_test(tests, packed_integers_are_their_codes);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

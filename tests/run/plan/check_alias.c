@@ -140,13 +140,9 @@ START_TEST(names_cost_nothing)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("alias", 0)
 {
-    Suite *suite = suite_create("alias");
-    TCase *tests = tcase_create("alias");
     tcase_add_test(tests, figures_are_those_of_copies);
     tcase_add_test(tests, shares_are_those_of_copies);
     tcase_add_test(tests, names_cost_nothing);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

@@ -200,14 +200,10 @@ START_TEST(told_constants)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("fold_norm", 0)
 {
-    Suite *suite = suite_create("fold_norm");
-    TCase *tests = tcase_create("fold_norm");
     tcase_add_loop_test(tests, folded, 0, 5);
     tcase_add_test(tests, not_constant);
     tcase_add_test(tests, follows_a_perturbation);
     tcase_add_test(tests, told_constants);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

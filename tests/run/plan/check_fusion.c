@@ -490,25 +490,20 @@ START_TEST(files_of_groups)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("fusion", 120)
 {
-    Suite *suite = suite_create("fusion");
-    TCase *kernels = tcase_create("kernels");
-    tcase_set_timeout(kernels, 120);
-    tcase_add_loop_test(kernels, a_tree_is_rounded_once, 0, 12);
-    tcase_add_test(kernels, the_inner_format_rounds_every_step);
-    tcase_add_test(kernels, a_library_reads_what_is_stored);
-    tcase_add_test(kernels, rows_are_one_kernel);
-    tcase_add_test(kernels, the_epilogue_is_part_of_the_kernel);
-    tcase_add_test(kernels, padded_factors);
-    tcase_add_loop_test(kernels, groups_are_rounded_where_they_end, 0, 4);
-    tcase_add_test(kernels, a_kept_node_reads_what_a_group_stores);
-    tcase_add_test(kernels, casts_are_steps_of_a_kernel);
-    tcase_add_test(kernels, what_a_library_reads_is_cast_before);
-    tcase_add_test(kernels, a_group_with_a_product_is_its_library);
-    tcase_add_test(kernels, found_kernels_given_as_groups);
-    tcase_add_loop_test(kernels, wrong_groups_are_refused, 0, 8);
-    tcase_add_loop_test(kernels, files_of_groups, 0, 10);
-    suite_add_tcase(suite, kernels);
-    return test_run(suite, NULL);
+    tcase_add_loop_test(tests, a_tree_is_rounded_once, 0, 12);
+    tcase_add_test(tests, the_inner_format_rounds_every_step);
+    tcase_add_test(tests, a_library_reads_what_is_stored);
+    tcase_add_test(tests, rows_are_one_kernel);
+    tcase_add_test(tests, the_epilogue_is_part_of_the_kernel);
+    tcase_add_test(tests, padded_factors);
+    tcase_add_loop_test(tests, groups_are_rounded_where_they_end, 0, 4);
+    tcase_add_test(tests, a_kept_node_reads_what_a_group_stores);
+    tcase_add_test(tests, casts_are_steps_of_a_kernel);
+    tcase_add_test(tests, what_a_library_reads_is_cast_before);
+    tcase_add_test(tests, a_group_with_a_product_is_its_library);
+    tcase_add_test(tests, found_kernels_given_as_groups);
+    tcase_add_loop_test(tests, wrong_groups_are_refused, 0, 8);
+    tcase_add_loop_test(tests, files_of_groups, 0, 10);
 }

@@ -148,14 +148,10 @@ START_TEST(what_has_no_meaning_is_refused)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("what is said of fusion", 0)
 {
-    Suite *suite = suite_create("what is said of fusion");
-    TCase *kernels = tcase_create("told");
-    tcase_add_test(kernels, groups_are_told);
-    tcase_add_loop_test(kernels, choices_are_told, 0, 7);
-    tcase_add_test(kernels, kernels_are_told);
-    tcase_add_loop_test(kernels, what_has_no_meaning_is_refused, 0, 6);
-    suite_add_tcase(suite, kernels);
-    return test_run(suite, NULL);
+    tcase_add_test(tests, groups_are_told);
+    tcase_add_loop_test(tests, choices_are_told, 0, 7);
+    tcase_add_test(tests, kernels_are_told);
+    tcase_add_loop_test(tests, what_has_no_meaning_is_refused, 0, 6);
 }

@@ -451,16 +451,11 @@ START_TEST(networks_run_in_both_views)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("qdq", test_long() ? 600 : 60)
 {
-    Suite *suite = suite_create("qdq");
-    TCase *tests = tcase_create("qdq");
-    tcase_set_timeout(tests, test_long() ? 600 : 60);
     tcase_add_loop_test(tests, integer_view_is_the_integers_own, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, nothing_to_fuse_changes_nothing, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, the_audit_shows_types_and_divergence, 0, SPEC_COUNT);
     tcase_add_loop_test(tests, networks_run_in_both_views, 0, 4);
     tcase_add_test(tests, mobilenet_agrees_with_its_recording);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }

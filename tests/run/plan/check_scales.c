@@ -78,12 +78,8 @@ START_TEST(moved_scales_have_no_error)
 }
 END_TEST
 
-int main(void)
+TEST_MAIN("scales", 0)
 {
-    Suite *suite = suite_create("scales");
-    TCase *tests = tcase_create("scales");
     tcase_add_loop_test(tests, scales_stay_as_declared, 0, sizeof rows / sizeof *rows);
     tcase_add_test(tests, moved_scales_have_no_error);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
 }
