@@ -7,6 +7,7 @@
 
 #include "analysis/audit/auditor.h"
 #include "analysis/measure/judge.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -164,7 +165,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(&audit->lanes[index]);
     struct ulp_text text = {0};
-    *out = (struct ulp_verdict){.grade = ULP_GRADE_NOT};
+    *out = (struct ulp_verdict){.grade = ULP_GRADE_NOT, .sqnr_db = INFINITY};
     if (audit->nonfinite_input_count && !allow_nonfinite_inputs) {
         ulp_text_show(&text, "input %s %s", audit->nonfinite_inputs[0].name,
                       ulp_judge_reason(ULP_CROSSED_INPUT));
@@ -174,13 +175,15 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
         out->grade = grade_lane(&audit->lanes[index]);
         out->task = worst->judged.task;
         out->output = worst->name;
+        const double db = ulp_decibels(&worst->entire, worst->judged.sqnr_db);
+        out->sqnr_db = isnan(db) ? (double)INFINITY : db;
         ulp_text_show(&text, "output %s", worst->name);
         if (worst->judged.task != ULP_TASK_NONE)
             ulp_text_add(&text, " (%s)", ulp_task_name(worst->judged.task));
         ulp_text_add(&text, ": %s", worst->judged.text);
-        if (out->grade != ULP_GRADE_NOT && isfinite(worst->judged.sqnr_db) &&
-            !worst->entire.nonfinite && !strstr(worst->judged.text, " dB"))
-            ulp_text_add(&text, ", at %.1f dB", worst->judged.sqnr_db);
+        if (out->grade != ULP_GRADE_NOT && isfinite(out->sqnr_db) &&
+            !strstr(worst->judged.text, " dB"))
+            ulp_text_add(&text, ", at %.1f dB", out->sqnr_db);
         if (out->grade != worst->judged.grade)
             ulp_text_add(&text, ", and yet a node overflows");
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/doctor/doctoring.h"
+#include "analysis/lint/lint.h"
 
 /* Findings about operators written out as several nodes are so far from any of these, others at
  * the node or beside it. */
@@ -95,7 +96,7 @@ static int find_distance(const struct ulp_doctoring *x, const struct ulp_doctor_
     /* what is written out is named by its last node, so that its parts lie before */
     const bool written_out = strncmp(finding->rule, "decomposed-", 11) == 0;
     const int allowed = written_out ? IDIOM : BESIDE, *of = written_out ? ahead : steps;
-    if (strcmp(finding->rule, "weight-subnormal") == 0) /* which does no harm */
+    if (ulp_lint_rows[ulp_lint_rule_find(finding->rule)].harmless)
         return IDIOM + 1;
     if ((cause->value && finding->value && strcmp(cause->value, finding->value) == 0) ||
         (cause->index >= 0 && reads(&x->doctor->audit->places[cause->index], finding->value)))

@@ -2,6 +2,8 @@
 #ifndef ULP_ANALYSIS_METRICS_H
 #define ULP_ANALYSIS_METRICS_H
 
+#include <math.h>
+
 #include <ulpscope/audit.h>
 
 #include "analysis/measure/histogram.h"
@@ -34,6 +36,12 @@ void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *f
 void ulp_range_count(const struct ulp_tensor *base, const struct ulp_format *format,
                      struct ulp_pool *pool, struct ulp_range *out, struct ulp_exponents *exponents);
 double ulp_range_headroom(double ref_max, const struct ulp_format *format);
+
+/* The decibels that stand for a result: -infinity where it is not finite. */
+static inline double ulp_decibels(const struct ulp_metrics *metrics, double sqnr_db)
+{
+    return metrics->nonfinite ? -(double)INFINITY : sqnr_db;
+}
 
 /* rms over the reference's; 0 where nothing differs or nothing is defined, infinity where the
  * reference is 0. */

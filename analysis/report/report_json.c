@@ -9,6 +9,7 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/auditor.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/report/report_json.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
@@ -152,11 +153,6 @@ static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *l
     return NULL;
 }
 
-static double find_decibels(const struct ulp_audit_output *output)
-{
-    return output->entire.nonfinite ? -(double)INFINITY : output->judged.sqnr_db;
-}
-
 static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
@@ -164,16 +160,19 @@ static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_
     const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
     const enum ulp_tile_level level = ulp_tile_graded(grade);
     const bool mended = remedy->tried && remedy->node_count;
+    const double db = worst ? ulp_decibels(&worst->entire, worst->judged.sqnr_db) : (double)NAN;
     json_t *tiles = json_array();
     if (worst)
         ulp_tile_grade(&tiles, grade, ulp_grade_name(grade), worst->judged.text);
     if (mended) {
         const struct ulp_audit_output *same = find_output(lane, remedy->output);
-        ulp_tile_decibels(&tiles, level, same ? find_decibels(same) : (double)NAN, remedy->sqnr_db);
+        ulp_tile_decibels(&tiles, level,
+                          same ? ulp_decibels(&same->entire, same->judged.sqnr_db) : (double)NAN,
+                          remedy->sqnr_db);
         ulp_tile_note(&tiles, -1, "of %s, with %zu node%s in FP32", remedy->output,
                       remedy->node_count, remedy->node_count == 1 ? "" : "s");
-    } else if (worst && find_decibels(worst) < (double)INFINITY) {
-        ulp_tile_decibels(&tiles, level, (double)NAN, find_decibels(worst));
+    } else if (db < (double)INFINITY) {
+        ulp_tile_decibels(&tiles, level, (double)NAN, db);
         ulp_tile_note(&tiles, -1, "of %s", worst->name);
     }
     if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0 &&

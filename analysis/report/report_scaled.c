@@ -131,7 +131,7 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_audit *aud
     if (count > TENSORS_SHOWN)
         ulp_text_add(out, "    %zu more in report.json\n", count - TENSORS_SHOWN);
     add_remedy(&remedy, audit, lane, items[0].tensor);
-    const char *reason = remedy.length ? strstr(remedy.data, " # ") : NULL;
+    const char *reason = remedy.length ? ulp_command_comment(remedy.data) : NULL;
     if (reason) {
         ulp_text_put(out, "  ", 2);
         ulp_text_put(out, remedy.data, (size_t)(reason - remedy.data)); /* to be copied */

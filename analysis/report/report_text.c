@@ -107,7 +107,7 @@ static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
     if (todo && *tried &&
         (strcmp(todo, tried) != 0 || ulp_page_columns(todo, verdict.todo.length) >
                                          ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT)) {
-        const char *gain = strstr(tried, " # ");
+        const char *gain = ulp_command_comment(tried);
         const int length = gain ? (int)(gain - hint.data) : (int)hint.length;
         ulp_text_add(page->out, "  %.*s\n", length, hint.data); /* on one line, to be copied */
         if (gain)

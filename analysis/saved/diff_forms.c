@@ -6,6 +6,7 @@
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/saved_compare.h"
 #include "analysis/writing/first_screen.h"
@@ -83,9 +84,7 @@ static void set_counts(json_t **object, const struct ulp_saved_changes *changes)
 static double find_decibels(const struct ulp_audit_output *output)
 {
     const struct ulp_metrics *entire = &output->entire;
-    return entire->nonfinite           ? -(double)INFINITY
-           : ulp_metrics_exact(entire) ? (double)INFINITY
-                                       : entire->sqnr_db;
+    return ulp_decibels(entire, ulp_metrics_exact(entire) ? (double)INFINITY : entire->sqnr_db);
 }
 
 static json_t *make_tiles(const struct ulp_changed_lane *lane)

@@ -5,6 +5,7 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/audit_shares.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -295,7 +296,7 @@ static bool take_measured(const struct advising *advising, struct choice *before
     for (size_t o = 0; o < outputs->output_count; o++) {
         const struct ulp_audit_output *output = &outputs->outputs[o];
         const struct ulp_metrics *metrics = &output->entire;
-        const double own = metrics->nonfinite ? -INFINITY : metrics->sqnr_db;
+        const double own = ulp_decibels(metrics, metrics->sqnr_db);
         if (!ulp_type_is_float(output->type) || metrics->diverged ||
             (!metrics->count && !metrics->nonfinite) || !(own < before->sqnr_db))
             continue;

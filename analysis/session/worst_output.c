@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "analysis/measure/metrics.h"
 #include "analysis/session/advise.h"
 
 /* The lane's output of that name; an input or a constant that the graph returns has none. */
@@ -30,7 +31,7 @@ enum ulp_status ulp_session_worst(const struct ulp_audit_lane *lane,
             lane->outputs.outputs[o].entire.diverged)
             continue;
         ULP_TRY(ulp_metrics_measure(value, other, &lane->arithmetic.storage, &metrics, error));
-        const double own = metrics.nonfinite || metrics.diverged ? -INFINITY : metrics.sqnr_db;
+        const double own = metrics.diverged ? -INFINITY : ulp_decibels(&metrics, metrics.sqnr_db);
         if (own < *db) {
             *db = own;
             *output = o;

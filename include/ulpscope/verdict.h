@@ -10,6 +10,7 @@ struct ulp_verdict {
     enum ulp_grade grade;
     enum ulp_task task; /* of that output */
     const char *output; /* the worst one; NULL: an input, or no output at all */
+    double sqnr_db;     /* its; -infinity: not finite, infinity: it has none */
     char *text;         /* why, in a sentence without a full stop */
 };
 /* Judge lane `lane` of the audit by its worst output. Free *out with ulp_verdict_free. */

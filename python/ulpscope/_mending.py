@@ -16,6 +16,18 @@ from ._results import Doctor, Fix, LintResult, Scales, Search
 from ._shared import output
 
 
+def judged(watch: Watch, target: str | None, arithmetic: str | None, reference: ArithmeticName, allow_nonfinite_inputs: bool, threads: int) -> dict[str, Any]:
+    """The members that options of doctor and fix have alike."""
+    return {
+        "target": target.encode() if target is not None else None,
+        "arithmetic": str(arithmetic).encode() if arithmetic is not None else None,
+        "reference": find_arithmetic(reference).struct,
+        "allow_nonfinite_inputs": allow_nonfinite_inputs,
+        "thread_count": threads,
+        "progress": ctypes.pointer(watch.observer),
+    }
+
+
 class Mending(Loaded):
     """Commands that say what to do."""
 
@@ -134,17 +146,12 @@ class Mending(Loaded):
         result = Owner(d.ulp_doctor(), "ulp_doctor_free")
         with Watch(make_progress(progress)) as watch:
             options = d.ulp_doctor_options(
-                target=target.encode() if target is not None else None,
-                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
-                reference=find_arithmetic(reference).struct,
+                **judged(watch, target, arithmetic, reference, allow_nonfinite_inputs, threads),
                 recordings=items,
                 recording_count=len(recorded),
                 task=find_task(task),
                 tolerance=tolerance,
                 no_plan=not plan,
-                allow_nonfinite_inputs=allow_nonfinite_inputs,
-                thread_count=threads,
-                progress=ctypes.pointer(watch.observer),
             )
             call("ulp_doctor_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))
         return Doctor.take(result)
@@ -180,17 +187,12 @@ class Mending(Loaded):
         result = Owner(d.ulp_fix(), "ulp_fix_free")
         with Watch(make_progress(progress)) as watch:
             options = d.ulp_fix_options(
+                **judged(watch, target, arithmetic, reference, allow_nonfinite_inputs, threads),
                 path=output(path),
-                target=target.encode() if target is not None else None,
-                arithmetic=str(arithmetic).encode() if arithmetic is not None else None,
-                reference=find_arithmetic(reference).struct,
                 allow_value_change=allow_value_change,
                 best=best,
                 confidence=confidence,
                 seconds=seconds,
-                allow_nonfinite_inputs=allow_nonfinite_inputs,
-                thread_count=threads,
-                progress=ctypes.pointer(watch.observer),
                 **given,
             )
             call("ulp_fix_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))

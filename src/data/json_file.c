@@ -123,8 +123,14 @@ enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, siz
     json_error_t where;
     *root = NULL;
     *charged = 0;
-    if (count && bytes[0] < ' ' && !isspace(bytes[0]))
-        return ulp_fail(error, ULP_ERROR_INPUT, "%s: a binary file, expected JSON", path);
+    size_t first = 0;
+    while (first < count && isspace(bytes[first]))
+        first++;
+    if (first == count || !strchr("{[", bytes[first]))
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: %s, expected JSON", path,
+                        first == count       ? "empty"
+                        : bytes[first] < ' ' ? "a binary file"
+                                             : "a text of another kind");
     *charged = budget ? estimate(bytes, count) : 0;
     if (!ulp_budget_charge(budget, *charged)) {
         const size_t wanted = *charged;

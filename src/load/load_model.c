@@ -8,6 +8,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/machine/file.h"
+#include "base/text/text.h"
 #include "load/load.h"
 
 static enum ulp_status check_versions(const struct ulp_model *model, const Ulp__ModelProto *proto,
@@ -120,6 +121,11 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     if (status == ULP_OK)
         status = ulp_unpack(&loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count,
                             "model", error);
+    if (status == ULP_ERROR_INPUT && (ulp_text_ends(path, ".engine") ||
+                                      ulp_text_ends(path, ".plan") || ulp_text_ends(path, ".trt")))
+        ulp_fail(error, status,
+                 "an engine of TensorRT is no ONNX model: give the model that it was built from, "
+                 "and --engine with what trtexec --exportLayerInfo=FILE wrote of it");
     if (status == ULP_OK)
         status = load_model(&loader, proto, error);
     ulp_unpack_free(&loader.unpacker, proto);

@@ -63,16 +63,4 @@ static inline void *ulp_element_at(const struct ulp_tensor *tensor, size_t i)
     return (char *)tensor->data + i * tensor->element_bytes;
 }
 
-/* A view of the elements from the i-th on, as a vector: its count is what bounds are checked
- * against. */
-static inline struct ulp_tensor ulp_elements_from(const struct ulp_tensor *tensor, size_t i)
-{
-    struct ulp_tensor view = ulp_tensor_view(tensor);
-    view.data = ulp_element_at(tensor, i);
-    view.count = i < tensor->count ? tensor->count - i : 0;
-    view.rank = 1;
-    view.dims[0] = (int64_t)view.count;
-    return view;
-}
-
 #endif

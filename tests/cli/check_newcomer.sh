@@ -55,7 +55,7 @@ done <<'END_ROWS'
 2|no target is called so (did you mean "trt8"|doctor model.onnx --for tensorrt
 2|expected 1 to 1024|audit model.onnx -t 0
 3|no file can be made in model.onnx/|audit model.onnx -o model.onnx
-3|model.engine: the model is not valid ONNX protobuf|audit model.engine
+3|model.engine: an engine of TensorRT is no ONNX model|audit model.engine
 3|graph.pb: the model is not valid ONNX protobuf|audit graph.pb
 2|one model at a time: 'model.onnx' is a second|audit model.onnx model.onnx
 3|notes.txt: line 1: no model: cannot be read|audit model.onnx -i notes.txt
@@ -66,7 +66,7 @@ done <<'END_ROWS'
 2|(did you mean "sqnr_db"?)|plan model.onnx -i inputs.npz -a fp16 --tolerance sqnr=40
 2|--shape is for random inputs; with --inputs the arrays have the dimensions|audit model.onnx -i inputs.npz --shape patches=2x3
 3|empty/report.json: cannot open|show empty
-3|notes.txt: line 1: |diff notes.txt notes.txt
+3|notes.txt: a text of another kind, expected JSON|diff notes.txt notes.txt
 2|has no format with scales, and the graph no QuantizeLinear|scales model.onnx -a fp16
 3|holds no layer of an engine: expected TensorRT's layer information|engine model.onnx notes.txt
 END_ROWS

@@ -115,19 +115,6 @@ static size_t weigh(enum ulp_grade grade)
     return weight;
 }
 
-/* Of the output that the verdict is of; infinite: it has none, negative: it is not finite. */
-static double find_decibels(const struct ulp_audit_lane *lane, const struct ulp_verdict *verdict)
-{
-    for (size_t o = 0; o < lane->outputs.output_count; o++) {
-        const struct ulp_audit_output *output = &lane->outputs.outputs[o];
-        if (output->name == verdict->output)
-            return output->entire.nonfinite           ? -(double)INFINITY
-                   : isfinite(output->judged.sqnr_db) ? output->judged.sqnr_db
-                                                      : (double)INFINITY;
-    }
-    return (double)INFINITY;
-}
-
 static void print_counts(const struct audit_options *options, const size_t *counts, size_t all)
 {
     size_t most = GRADES - 1;
@@ -190,7 +177,7 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
             break;
         judged++;
         const size_t weight = weigh(verdicts[l].grade);
-        const double decibels = find_decibels(&audit->lanes[l], &verdicts[l]);
+        const double decibels = verdicts[l].sqnr_db;
         counts[weight]++;
         if (!l || weight > heaviest || (weight == heaviest && decibels < least - 0.05)) {
             heaviest = weight;
@@ -204,7 +191,7 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
-        const double decibels = find_decibels(&audit->lanes[l], &verdicts[l]);
+        const double decibels = verdicts[l].sqnr_db;
         char text[16] = "-";
         if (isfinite(decibels))
             snprintf(text, sizeof text, "%.1f", decibels);

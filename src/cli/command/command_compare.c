@@ -250,13 +250,18 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                                struct ulp_error *error)
 {
     struct progress progress;
-    char *shape = NULL;
+    struct common_options said = options->common; /* also what a proposed command names as inputs */
+    char *shape = NULL, *recorded = (char *)(uintptr_t)options->recorded_inputs;
     struct ulp_compare_options compare_options = {.trials = options->trials,
                                                   .thread_count = options->common.threads,
                                                   .allow_nonfinite_inputs =
                                                       options->common.allow_nonfinite_inputs,
                                                   .task = options->task,
                                                   .begins = progress_part};
+    if (!said.input_count && recorded) {
+        said.inputs = &recorded;
+        said.input_count = 1;
+    }
     enum ulp_status status =
         ulp_arithmetic_find(options->reference, &compare_options.reference, error);
     if (status == ULP_OK)
@@ -267,7 +272,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     if (status == ULP_OK)
         status = load_model(options->common.model, options->common.budget, &c->model, error);
     if (status == ULP_OK)
-        status = set_shapes(c->model, &options->common, 0, &shape, error);
+        status = set_shapes(c->model, &said, 0, &shape, error);
     free(shape);
     if (status == ULP_OK)
         status = read_recordings(options, c, error);

@@ -93,8 +93,8 @@ struct transform {
 static enum ulp_status run_transform(struct ulp_call *call, const struct transform *t,
                                      const struct roots *roots, struct ulp_error *error)
 {
-    const struct ulp_tensor imaginary = t->is_complex ? ulp_elements_from(t->x, 1) : *t->x;
-    struct ulp_tensor second = ulp_elements_from(&call->out[0], 1);
+    const struct ulp_tensor imaginary = t->is_complex ? ulp_tensor_view_from(t->x, 1) : *t->x;
+    struct ulp_tensor second = ulp_tensor_view_from(&call->out[0], 1);
     char number[32], text[400];
     snprintf(number, sizeof number, "%lld", (long long)t->length);
     const char *re = t->inverse ? "row_sum(r * c - i * s) / length" : "row_sum(r * c + i * s)";

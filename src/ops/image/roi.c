@@ -65,8 +65,8 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     }
     const size_t count = (size_t)ulp_dim_mul(axis->bins, axis->points);
     struct ulp_arithmetic arithmetic;
-    const struct ulp_tensor start = ulp_elements_from(rois, 4 * r + first),
-                            end = ulp_elements_from(rois, 4 * r + first + 2);
+    const struct ulp_tensor start = ulp_tensor_view_from(rois, 4 * r + first),
+                            end = ulp_tensor_view_from(rois, 4 * r + first + 2);
     struct ulp_tensor place, bin, point;
     char numbers[5][40];
     enum ulp_status status = ULP_OK;
@@ -148,8 +148,9 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
                   each = ulp_dim_mul(y->points, x->points);
     const int64_t bins = y->bins * x->bins, count = ulp_dim_mul(bins, each);
     const struct ulp_tensor from =
-        ulp_elements_from(call->in[0], (size_t)(image * channels * plane));
-    struct ulp_tensor to = ulp_elements_from(&call->out[0], r * (size_t)(channels * bins)), values;
+        ulp_tensor_view_from(call->in[0], (size_t)(image * channels * plane));
+    struct ulp_tensor to = ulp_tensor_view_from(&call->out[0], r * (size_t)(channels * bins)),
+                      values;
     int64_t *offset[4], *y_at, *x_at;
     enum ulp_status status = ulp_call_temporary_in(call, &values, &inner.storage, 2,
                                                    (int64_t[]){channels, count}, error);

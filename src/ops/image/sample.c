@@ -59,7 +59,7 @@ static enum ulp_status grid_coordinates(struct ulp_call *call,
     const struct ulp_tensor *in = call->in[0];
     const bool align = ulp_call_int(call, "align_corners");
     const int rank = in->rank - 2;
-    const struct ulp_tensor grid = ulp_elements_from(call->in[1], (size_t)(rank - 1 - d));
+    const struct ulp_tensor grid = ulp_tensor_view_from(call->in[1], (size_t)(rank - 1 - d));
     char text[512], length[32], low[32], high[32];
     snprintf(length, sizeof length, "%lld", (long long)in->dims[2 + d]);
     snprintf(low, sizeof low, "%s", align ? "0" : "-0.5");
@@ -181,8 +181,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     const int64_t plane = source->dims[1];
     const size_t channels = (size_t)call->in[0]->dims[1];
     struct ulp_named_operand *operands;
-    const struct ulp_tensor from = ulp_elements_from(source, n * channels * (size_t)plane);
-    struct ulp_tensor to = ulp_elements_from(&call->out[0], n * channels * g->points), *weights;
+    const struct ulp_tensor from = ulp_tensor_view_from(source, n * channels * (size_t)plane);
+    struct ulp_tensor to = ulp_tensor_view_from(&call->out[0], n * channels * g->points), *weights;
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
@@ -208,7 +208,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
                 break;
             snprintf(name, 48, "w%d_%zu", d, t);
             const struct ulp_taps *taps = &g->axes[d];
-            weights[k] = ulp_elements_from(&taps->weights, ulp_taps_place(taps, n * g->points, t));
+            weights[k] =
+                ulp_tensor_view_from(&taps->weights, ulp_taps_place(taps, n * g->points, t));
             operands[g->combinations + (size_t)k] = (struct ulp_named_operand){
                 name, {.tensor = &weights[k], .position_stride = taps->point_step}};
         }
@@ -350,7 +351,7 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
     for (int c = 0; c < 4; c++) {
         int column = c == 3 ? rank : c; /* the last is the translation */
         bool exists = column < rank || c == 3;
-        columns[c] = ulp_elements_from(theta, exists ? (size_t)column : 0);
+        columns[c] = ulp_tensor_view_from(theta, exists ? (size_t)column : 0);
         operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c],
                                                                         .row_offset = theta_row,
                                                                         .position_stride = rank + 1}

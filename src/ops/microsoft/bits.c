@@ -158,11 +158,12 @@ static enum ulp_status dequantize(struct ulp_call *call, struct dequantizing *d,
                              blocks = {.row_stride = p->blocks, .position_offset = d->block_of};
     struct ulp_named_operand operands[] = {{"q", lines}, {"scale", blocks}, {"zero", blocks}};
     struct ulp_named_operand result = {"y", lines};
-    struct ulp_tensor scales = ulp_elements_from(call->in[2], (size_t)(first * p->blocks)), zeros;
+    struct ulp_tensor scales = ulp_tensor_view_from(call->in[2], (size_t)(first * p->blocks)),
+                      zeros;
     operands[0].operand.tensor = &d->values;
     operands[1].operand.tensor = &scales;
     if (d->zero) {
-        zeros = ulp_elements_from(d->zero, (size_t)(first * p->blocks));
+        zeros = ulp_tensor_view_from(d->zero, (size_t)(first * p->blocks));
         operands[2].operand.tensor = &zeros;
     } else {
         operands[2].operand = (struct ulp_operand){.constant = ulp_bits_middle[p->bits]};

@@ -251,7 +251,7 @@ static enum ulp_status unpack(struct ulp_call *call, const struct experts *e,
                              scaled = {.row_stride = blocks, .position_offset = block_of};
     struct ulp_named_operand operands[] = {{"q", lines}, {"scale", scaled}, {"zero", scaled}};
     struct ulp_named_operand result = {"y", lines};
-    scales = ulp_elements_from(layer->scales, (size_t)(x * places));
+    scales = ulp_tensor_view_from(layer->scales, (size_t)(x * places));
     operands[0].operand.tensor = values;
     operands[1].operand.tensor = &scales;
     operands[2].operand.tensor = zeros;
@@ -301,7 +301,7 @@ static struct ulp_operand along(const struct ulp_tensor *tensor, struct ulp_tens
 {
     if (!tensor)
         return (struct ulp_operand){.constant = "-0"};
-    *view = ulp_elements_from(tensor, (size_t)first);
+    *view = ulp_tensor_view_from(tensor, (size_t)first);
     return (struct ulp_operand){.tensor = view, .position_stride = step};
 }
 

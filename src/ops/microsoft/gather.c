@@ -158,7 +158,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
         scale_row[r] = scale_offset(&t, 0, t.gather + 1, from);
         data_row[r] = (values ? r : from) * inner;
         if (values) {
-            struct ulp_tensor row = ulp_elements_from(values, (size_t)(r * inner));
+            struct ulp_tensor row = ulp_tensor_view_from(values, (size_t)(r * inner));
             ulp_unpack_bits(data, from, 1, inner, inner / t.packed, t.bits, &row);
         }
     }

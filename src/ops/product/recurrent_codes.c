@@ -15,7 +15,7 @@ static enum ulp_status read_part(const struct ulp_tensor *all, size_t directions
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s has %zu elements: expected one, or %zu, for each of %zu directions",
                         name, all->count, lines, directions);
-    *part = ulp_elements_from(all, direction * each);
+    *part = ulp_tensor_view_from(all, direction * each);
     part->count = each;
     part->dims[0] = (int64_t)each;
     return ULP_OK;
