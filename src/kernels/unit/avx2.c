@@ -58,14 +58,17 @@ OP ints op_overflow(ints sum, ints x, ints y)
 {
     return op_and(op_xor(sum, x), op_xor(sum, y));
 }
-/* The sum truncated to 24 bits. Clearing the half bit (and some below it) makes rounding to nearest
- * truncate; the leading bit, when it is bit 24 or above, is what finds the half bit. */
+/* The sum truncated to 24 bits: by the mode in which tiles run. */
 OP floats op_truncate_sum(ints x)
 {
-    const ints magnitude = _mm256_abs_epi32(x);
-    const floats y =
-        _mm256_cvtepi32_ps(_mm256_andnot_si256(_mm256_srli_epi32(magnitude, 24), magnitude));
-    return op_floats(op_or(op_bits(y), op_and(x, op_set(INT32_MIN))));
+    return _mm256_cvtepi32_ps(x);
+}
+/* Returns the mode before. */
+OP unsigned op_set_rounding(unsigned mode)
+{
+    const unsigned before = _MM_GET_ROUNDING_MODE();
+    _MM_SET_ROUNDING_MODE(mode);
+    return before;
 }
 /* Lanes that hold a term and have e outside of [low, high]. */
 OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)

@@ -64,6 +64,11 @@ OP floats op_truncate_sum(ints x)
 {
     return _mm512_cvt_roundepi32_ps(x, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
 }
+/* Instructions say how they round. */
+OP unsigned op_set_rounding(unsigned mode)
+{
+    return mode;
+}
 /* Lanes that hold a term and have e outside of [low, high]. */
 OP unsigned op_outside(ints e, const struct ulp_unit_limits *limits)
 {

@@ -24,7 +24,8 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit)
         .fraction_bits = unit->fraction_bits,
         .lowest = unit->floor > scalable ? unit->floor : scalable,
         .low = unit->floor > scalable ? ULP_UNIT_NO_TERM : scalable,
-        .high = 126,
+        .high =
+            109, /* converted sums are below 2^(109 - 13 + 31): finite however they are rounded */
         .c_field = unit->output == ULP_UNIT_RNE_FP16 ? 127 - 14 : 1,
         .narrow = stays_inside(unit),
     };

@@ -5,13 +5,15 @@
  * 2^(F - e) converted to an integer with truncation, and the terms are added as int32. Why that is
  * exact:
  * - a * b has at most 22 bits: exact in FP32 unless it leaves FP32's range. |a * b| < 2^(e + 2), so
- *   it cannot overflow while e <= 126. Below 2^-126 it may be wrong, but then
+ *   it cannot overflow while e <= 109. Below 2^-126 it may be wrong, but then
  *   |a * b| * 2^(F - e) < 1 and the term is 0 either way, provided e >= F - 125.
  * - Scaling by 2^(F - e) is exact or leaves a magnitude below 1.
  * - A term is below 2^(F + 2) <= 2^27, and 16 of them stay below 2^31; every other addition is
  *   checked for overflow.
- * Lanes outside of these conditions are summed one by one by the oracle. Lanes that meet NaN
- * or Inf are decided all at once by masks: see unit/special_template.h. */
+ * Nothing depends on the rounding mode but the conversion of sums: where an instruction set has
+ * none that truncates, tiles run in the mode that does. Lanes outside of these conditions are
+ * summed one by one by the oracle. Lanes that meet NaN or Inf are decided all at once by masks: see
+ * unit/special_template.h. */
 #ifndef ULP_KERNELS_UNIT_FAST_H
 #define ULP_KERNELS_UNIT_FAST_H
 

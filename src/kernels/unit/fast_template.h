@@ -163,7 +163,9 @@ INLINE void end_block(struct chain *chain, const struct ulp_unit_tile *tile,
         op_store(before + W, chain->high);
         op_store(after, d_low);
         op_store(after + W, d_high);
+        const unsigned mode = op_set_rounding(_MM_ROUND_NEAREST);
         sum_lanes_by_oracle(tile, row, block, place, column, slow, before, after);
+        op_set_rounding(mode);
         d_low = op_load(after);
         d_high = op_load(after + W);
         chain->lost = read_both(d_low, d_high, column);
@@ -352,15 +354,28 @@ INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length)
         run_planes(tile, length, false);
 }
 
-TARGET static void run_tile(const struct ulp_unit_tile *tile)
+/* A function, so that nothing in it is computed before or after. */
+TARGET static __attribute__((noinline)) void run_blocks(const struct ulp_unit_tile *tile)
 {
     switch (tile->layout->unit.block) {
     case 4: run_length(tile, 4); break;
     case 8: run_length(tile, 8); break;
     case 16: run_length(tile, 16); break;
     case 32: run_length(tile, 32); break;
-    default: ulp_unit_c.run(tile); break;
+    default: break;
     }
+}
+
+TARGET static void run_tile(const struct ulp_unit_tile *tile)
+{
+    const int block = tile->layout->unit.block;
+    if (block != 4 && block != 8 && block != 16 && block != 32) {
+        ulp_unit_c.run(tile);
+        return;
+    }
+    const unsigned mode = op_set_rounding(_MM_ROUND_TOWARD_ZERO);
+    run_blocks(tile);
+    op_set_rounding(mode);
 }
 
 TARGET static struct ulp_unit_kinds decode(float *value, int16_t *exponent, const float *x,

@@ -48,9 +48,13 @@ struct strip {
     bool packed; /* the columns are a panel's */
     bool half;   /* sums are FP16 */
     bool narrow; /* of the limits */
+    bool joined; /* 32 terms may leave int32: they are added by 16, and these sums checked */
     struct strip_limits limits;
-    ints least, most; /* of the fields of the block that starts */
-    ints overflow;    /* sign bit: a sum of the block that ends left int32 */
+    size_t next;            /* the block that starts when this one ends, */
+    shorts top[STRIP_ROWS]; /* and its products' largest exponents */
+    ints least, most;       /* of its fields */
+    ints overflow;          /* sign bit: a joined sum of the block that ends left int32 */
+    ints largest;           /* of the magnitudes of the others, unsigned */
 };
 
 /* W columns of the strip. */
@@ -77,6 +81,7 @@ INLINE struct strip make_strip(const struct ulp_unit_tile *tile,
                           .packed = packed,
                           .half = half,
                           .narrow = !half && limits->narrow,
+                          .joined = length > 16 && limits->fraction_bits > 13,
                           .limits = fields,
                           .least = fields.high,
                           .most = fields.high};
@@ -89,12 +94,6 @@ INLINE size_t find_slot(const struct strip *strip, size_t block, size_t s)
     return strip->packed ? slot * ULP_UNIT_COLUMNS : (size_t)strip->tile->slot_offset[slot];
 }
 
-/* Are sums of this many terms and c checked? Fewer stay inside int32. */
-INLINE bool is_checked(const struct strip *strip)
-{
-    return strip->length >= 16;
-}
-
 /* Slots of a block that are looked at, a multiple of 4: planes have no more than are in use. */
 INLINE size_t count_slots(const struct strip *strip, size_t block)
 {
@@ -102,31 +101,27 @@ INLINE size_t count_slots(const struct strip *strip, size_t block)
                          : ((size_t)strip->tile->layout->block_used[block] + 3) / 4 * 4;
 }
 
-/* top = the largest exponents of it and of the products of `count` slots from s on. */
-INLINE void raise_tops(const struct strip *strip, size_t block, size_t first, size_t count,
-                       shorts *top)
+/* The largest exponents of the next block's products, raised by those of `count` slots. */
+INLINE void raise_tops(struct strip *strip, size_t first, size_t count)
 {
-    const int32_t *const a = strip->a_exponent + block * strip->length;
+    const int32_t *const a = strip->a_exponent + strip->next * strip->length;
 #pragma GCC unroll 32
     for (size_t s = first; s < first + count; s++) {
-        shorts e = op_shorts_load(strip->b_exponent + find_slot(strip, block, s));
+        shorts e = op_shorts_load(strip->b_exponent + find_slot(strip, strip->next, s));
         PIN(e);
 #pragma GCC unroll 8
         for (size_t r = 0; r < STRIP_ROWS; r++)
-            top[r] =
-                op_shorts_max(top[r], op_shorts_add(op_shorts_set(a[r * strip->a_stride + s]), e));
+            strip->top[r] =
+                op_shorts_max(strip->top[r],
+                              op_shorts_add(op_shorts_set(a[r * strip->a_stride + s]), e));
     }
 }
 
-/* The largest exponents of a block's products. */
-INLINE void find_tops(const struct strip *strip, size_t block, shorts *top)
+INLINE void begin_tops(struct strip *strip, size_t next)
 {
+    strip->next = next;
     for (size_t r = 0; r < STRIP_ROWS; r++)
-        top[r] = op_shorts_set(ULP_UNIT_NO_TERMS);
-    if (strip->packed)
-        raise_tops(strip, block, 0, strip->length, top);
-    for (size_t s = 0; !strip->packed && s < count_slots(strip, block); s += 4)
-        raise_tops(strip, block, s, 4, top);
+        strip->top[r] = op_shorts_set(ULP_UNIT_NO_TERMS);
 }
 
 /* The field of a chain's sum, which is FP16 or else FP32. Zero has none; subnormals of FP32 are
@@ -139,13 +134,12 @@ INLINE ints find_field(const struct strip *strip, floats c)
 }
 
 /* Scales of a block, and c's terms. watched: the fields count for find_edges. */
-INLINE void start_half(struct strip *strip, struct strip_half *half, const shorts *top, bool high,
-                       bool watched)
+INLINE void start_half(struct strip *strip, struct strip_half *half, bool high, bool watched)
 {
 #pragma GCC unroll 8
     for (size_t r = 0; r < STRIP_ROWS; r++) {
         const shorts clamped =
-            op_shorts_min(op_shorts_max(top[r], strip->limits.least), strip->limits.most);
+            op_shorts_min(op_shorts_max(strip->top[r], strip->limits.least), strip->limits.most);
         const ints e = high ? op_widen_high(clamped) : op_widen_low(clamped);
         const ints field =
             op_max(op_shift_left_23(op_add(e, op_set(127))), find_field(strip, half->c[r]));
@@ -156,7 +150,7 @@ INLINE void start_half(struct strip *strip, struct strip_half *half, const short
         }
         half->up[r] = op_floats(op_sub(strip->limits.up, field));
         half->term[r] = op_truncate(op_mul(half->c[r], half->up[r]));
-        half->sum[r] = is_checked(strip) ? op_set(0) : half->term[r];
+        half->sum[r] = strip->joined ? op_set(0) : half->term[r];
     }
 }
 
@@ -171,15 +165,18 @@ INLINE void join_terms(struct strip *strip, struct strip_half *half)
     }
 }
 
-/* The terms of `count` slots from `first` on, a constant after inlining, at most 16. */
-INLINE void add_terms_of(const struct strip *strip, struct strip_half *half, size_t block,
-                         size_t first, const size_t count, size_t column)
+/* The terms of `count` slots from `first` on, a constant after inlining, at most 16; tops: beside
+ * the next block's exponents there, which load more than they compute. */
+INLINE void add_terms_of(struct strip *strip, struct strip_half *half, size_t block, size_t first,
+                         const size_t count, size_t column, const bool tops)
 {
     const float *a = strip->a + block * strip->length;
     /* no keeping of one half's broadcasts for the other, in memory */
     __asm__ volatile("" : "+r"(a));
 #pragma GCC unroll 16
     for (size_t s = first; s < first + count; s++) {
+        if (tops)
+            raise_tops(strip, s, 1);
         floats y = op_load(strip->b + find_slot(strip, block, s) + column);
         PIN(y);
 #pragma GCC unroll 8
@@ -191,29 +188,39 @@ INLINE void add_terms_of(const struct strip *strip, struct strip_half *half, siz
     }
 }
 
-/* The block's terms onto c's. */
-INLINE void add_half(struct strip *strip, struct strip_half *half, size_t block, size_t column)
+/* The block's terms onto c's; tops: those of block `next` are found. */
+INLINE void add_half(struct strip *strip, struct strip_half *half, size_t block, size_t column,
+                     const bool tops)
 {
-    const size_t part = strip->length < 16 ? strip->length : 16, count = count_slots(strip, block);
+    const size_t part = strip->length < 16 ? strip->length : 16, count = count_slots(strip, block),
+                 next_count = tops ? count_slots(strip, strip->next) : 0;
 #pragma GCC unroll 2
     for (size_t first = 0; first < strip->length; first += part) {
-        if (first)
+        if (first && strip->joined)
             for (size_t r = 0; r < STRIP_ROWS; r++)
                 half->sum[r] = op_set(0);
         if (strip->packed)
-            add_terms_of(strip, half, block, first, part, column);
-        for (size_t s = first; !strip->packed && s < first + part && s < count; s += 4)
-            add_terms_of(strip, half, block, s, 4, column);
-        if (is_checked(strip))
+            add_terms_of(strip, half, block, first, part, column, tops);
+        size_t s = strip->packed ? first + part : first;
+        for (; s < first + part && s < count && (!tops || s < next_count); s += 4)
+            add_terms_of(strip, half, block, s, 4, column, tops);
+        for (; s < first + part && s < count; s += 4)
+            add_terms_of(strip, half, block, s, 4, column, false);
+        for (; s < first + part && s < next_count; s += 4)
+            raise_tops(strip, s, 4);
+        if (strip->joined)
             join_terms(strip, half);
     }
 }
 
-/* c = the block's sums, converted. */
-INLINE void finish_half(const struct strip *strip, struct strip_half *half)
+/* c = the block's sums, converted. With c, 16 terms below 2^27 are below 2^31 + 2^26: a sum that
+ * left int32 has a magnitude above 2^31 - 2^26 there. */
+INLINE void finish_half(struct strip *strip, struct strip_half *half)
 {
 #pragma GCC unroll 8
     for (size_t r = 0; r < STRIP_ROWS; r++) {
+        if (strip->length == 16)
+            strip->largest = op_largest(strip->largest, half->sum[r]);
         const floats down = op_floats(op_sub(half->field[r], strip->limits.down));
         const floats x = op_truncate_sum(half->sum[r]);
         if (strip->half) {
@@ -273,7 +280,6 @@ INLINE size_t run_strip(const struct ulp_unit_tile *tile, const struct ulp_unit_
 {
     struct strip strip = make_strip(tile, limits, row, place, column, length, packed, half);
     struct strip_half low, high;
-    shorts top[STRIP_ROWS];
     float *c[STRIP_ROWS];
     for (size_t r = 0; r < STRIP_ROWS; r++) {
         c[r] = tile->c + ((row + r) * tile->place_count + place) * ULP_UNIT_COLUMNS + column;
@@ -281,26 +287,29 @@ INLINE size_t run_strip(const struct ulp_unit_tile *tile, const struct ulp_unit_
         high.c[r] = tile->fresh ? op_floats(op_set(0)) : op_load(c[r] + W);
     }
     size_t block = tile->block_first;
-    find_tops(&strip, block, top);
-    start_half(&strip, &low, top, false, true);
-    start_half(&strip, &high, top, true, true);
+    begin_tops(&strip, block);
+    for (size_t s = 0; s < count_slots(&strip, block); s += 4)
+        raise_tops(&strip, s, 4);
+    start_half(&strip, &low, false, true);
+    start_half(&strip, &high, true, true);
     store_halves(c, &low, &high);
     if (op_signs(find_edges(&strip)) && is_block_outside(tile, limits, row, place, column, block))
         return block;
     for (;;) {
         const bool more = block + 1 < tile->block_last, watched = !strip.narrow;
-        strip.overflow = op_set(0);
+        strip.overflow = strip.largest = op_set(0);
         strip.least = strip.most = strip.limits.high;
-        add_half(&strip, &low, block, 0);
-        if (more)
-            find_tops(&strip, block + 1, top);
+        begin_tops(&strip, more ? block + 1 : block);
+        add_half(&strip, &low, block, 0, true);
         finish_half(&strip, &low);
         if (more)
-            start_half(&strip, &low, top, false, watched);
-        add_half(&strip, &high, block, W);
+            start_half(&strip, &low, false, watched);
+        add_half(&strip, &high, block, W, false);
         finish_half(&strip, &high);
         if (more)
-            start_half(&strip, &high, top, true, watched);
+            start_half(&strip, &high, true, watched);
+        strip.overflow =
+            op_or(strip.overflow, op_or(strip.largest, op_add(strip.largest, op_set(1 << 26))));
         if (op_signs(strip.overflow))
             return block; /* c is as it was before the block */
         store_halves(c, &low, &high);

@@ -20,6 +20,11 @@ OP ints op_min(ints x, ints y)
 {
     return EACH(min_epi32)(x, y);
 }
+/* The larger of an unsigned x and y's magnitude. */
+OP ints op_largest(ints x, ints y)
+{
+    return EACH(max_epu32)(x, EACH(abs_epi32)(y));
+}
 OP ints op_and(ints x, ints y)
 {
     return WHOLE(and)(x, y);
