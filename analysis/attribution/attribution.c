@@ -106,41 +106,73 @@ static double measure_target(const struct ulp_attributed *lane,
     return sum;
 }
 
-/* The cotangents of what the course explains, and its scale and `any`. */
-static enum ulp_status seed_targets(struct ulp_course *course, const struct ulp_reverse *sweep,
-                                    struct ulp_error *error)
+/* What the course explains: its first target, and how many there are. */
+static const struct ulp_attributed_value *find_targets(const struct ulp_course *course,
+                                                       size_t *count)
 {
     const struct ulp_attributor *attributor = course->attributor;
+    *count = attributor->each ? 1 : attributor->target_count;
+    return attributor->targets + (attributor->each ? course->group : 0);
+}
+
+/* How large the error is that the course explains. */
+static void measure_course(struct ulp_course *course)
+{
     const struct ulp_attributed *lane = course->lane;
-    const size_t target_count = attributor->each ? 1 : attributor->target_count;
-    const struct ulp_attributed_value *targets =
-        attributor->targets + (attributor->each ? course->group : 0);
-    double whole = 0;
-    size_t count = 0;
-    for (size_t t = 0; t < target_count; t++) {
+    size_t count;
+    const struct ulp_attributed_value *targets = find_targets(course, &count);
+    for (size_t t = 0; t < count; t++) {
         const double size = measure_target(lane, &targets[t]);
-        whole += targets[t].sign * size;
-        count += size != 0;
+        course->whole += targets[t].sign * size;
+        course->erring += size != 0;
+        if (lane->errors[targets[t].slot] && (size != 0 || course->attributor->difference))
+            course->scale += (targets[t].one ? fabs(size) : sqrt(size)) /
+                             lane->norms[targets[t].slot] / (double)count;
     }
-    course->any = attributor->difference ? whole != 0 : count > 0;
-    course->scale = 0;
+    course->any = course->attributor->difference ? course->whole != 0 : course->erring > 0;
+    course->scale = course->any ? course->scale : 0;
+}
+
+/* Errors of less than this part of the worst one are explained where every one is. */
+#define NEAR_WORST 0.5
+
+/* Which courses are swept, and the worst of them. */
+static size_t choose_courses(struct ulp_course *courses, size_t count)
+{
+    size_t worst = 0;
+    for (size_t g = 0; g < count; g++) {
+        measure_course(&courses[g]);
+        if (courses[g].scale > courses[worst].scale)
+            worst = g;
+    }
+    for (size_t g = 0; g < count && !courses->attributor->every; g++)
+        courses[g].any &= !(courses[g].scale < NEAR_WORST * courses[worst].scale);
+    return worst;
+}
+
+/* The cotangents of what the course explains. */
+static enum ulp_status seed_targets(const struct ulp_course *course,
+                                    const struct ulp_reverse *sweep, struct ulp_error *error)
+{
+    const struct ulp_attributed *lane = course->lane;
+    const bool difference = course->attributor->difference;
+    size_t count;
+    const struct ulp_attributed_value *targets = find_targets(course, &count);
     enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < target_count && course->any && status == ULP_OK; t++) {
+    for (size_t t = 0; t < count && course->any && status == ULP_OK; t++) {
         const struct ulp_attributed_value *target = &targets[t];
         const double size = measure_target(lane, target), *e = lane->errors[target->slot];
         const size_t elements = lane->values[target->slot].count;
         double *seeds;
-        if (!e || (size == 0 && !attributor->difference))
+        if (!e || (size == 0 && !difference))
             continue;
         status = ulp_reverse_cotangents(sweep, target->slot, elements, &seeds, error);
         if (status != ULP_OK)
             break;
         if (target->one)
-            seeds[target->index] += target->sign / (attributor->difference ? whole : size);
+            seeds[target->index] += target->sign / (difference ? course->whole : size);
         for (size_t i = 0; !target->one && i < elements; i++)
-            seeds[i] += e[i] / (size * (double)count);
-        course->scale += (target->one ? fabs(size) : sqrt(size)) / lane->norms[target->slot] /
-                         (double)target_count;
+            seeds[i] += e[i] / (size * (double)course->erring);
     }
     return status;
 }
@@ -386,7 +418,6 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     const size_t groups = ulp_attribution_groups(attributor),
                  together = count_together(attributor, lane, COURSE_BYTES);
     struct ulp_arena *arena;
-    size_t worst = 0;
     enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
     if (status != ULP_OK)
         return status;
@@ -395,11 +426,9 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
         status = ulp_out_of_memory(error);
     for (size_t g = 0; g < groups && status == ULP_OK; g++)
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
+    const size_t worst = status == ULP_OK ? choose_courses(courses, groups) : 0;
     for (size_t g = 0; g < groups && status == ULP_OK; g += together)
         status = sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error);
-    for (size_t g = 0; g < groups && status == ULP_OK; g++)
-        if (courses[g].scale > courses[worst].scale)
-            worst = g;
     if (status == ULP_OK && !lane->reason)
         status =
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error);

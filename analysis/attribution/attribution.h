@@ -81,6 +81,8 @@ struct ulp_course {
     size_t group;
     bool any;                         /* there is an error to explain */
     double scale, inputs;             /* the error, relative; what the model's inputs make of it */
+    double whole;                     /* the error of a difference */
+    size_t erring;                    /* targets that have an error */
     double *share, *gain, *condition; /* condition: a sum of squares */
     double *decision, *missing;
     double (*causes)[ULP_SHARE_CAUSES];
@@ -115,6 +117,7 @@ struct ulp_attributor {
     size_t target_count;
     bool difference; /* the targets are the terms of one number */
     bool each;       /* each target is a group, explained by itself; else all are one */
+    bool every;      /* also the groups whose error is much smaller than the worst one's */
     bool *wanted;    /* by slot: its error is kept */
     bool *amounts;   /* by slot: integers that are amounts (run/pass/amounts.h), kept as floats */
     struct ulp_attributed *lanes;
@@ -227,10 +230,11 @@ enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
 enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const char *folder,
                                      struct ulp_error *error);
 /* Every sweep also takes the shares that matter apart by their causes (ulp_audit_node.causes), for
- * which each lane runs once more by itself, and explains each of several outputs in a sweep of its
- * own (ulp_attribution.outputs). Without this call only the rounding of results is apart from the
- * rest, and shares of several outputs are the means of theirs. Before the first sample. */
-void ulp_attributor_causes(struct ulp_attributor *attributor);
+ * which each lane runs once more by itself, and explains of several outputs the worst, or (every)
+ * each, in a sweep of its own (ulp_attribution.outputs). Without this call only the rounding of
+ * results is apart from the rest, and shares of several outputs are the means of theirs. Before the
+ * first sample. */
+void ulp_attributor_causes(struct ulp_attributor *attributor, bool every);
 /* The next sweep also tries, in each lane, the `count` nodes of the largest shares and as many
  * random ones, each in runs of its own (struct ulp_verified). */
 void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);

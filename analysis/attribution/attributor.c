@@ -121,9 +121,10 @@ void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count)
     attributor->verify_count = count;
 }
 
-void ulp_attributor_causes(struct ulp_attributor *attributor)
+void ulp_attributor_causes(struct ulp_attributor *attributor, bool every)
 {
     attributor->causes = true;
+    attributor->every = every;
     attributor->each =
         !attributor->output && !attributor->difference && attributor->target_count > 1;
 }

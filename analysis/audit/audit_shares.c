@@ -5,19 +5,23 @@
 
 const char ulp_attribution_nonfinite[] = "a value is not finite";
 
+/* NULL, and what cannot be compared, is no worse than anything. */
+static bool is_worse(const struct ulp_audit_output *output, const struct ulp_audit_output *than)
+{
+    if (!output || !ulp_type_is_float(output->type) || output->entire.diverged ||
+        (!output->entire.count && !output->entire.nonfinite))
+        return false;
+    return !than || output->entire.nonfinite > than->entire.nonfinite ||
+           (output->entire.nonfinite == than->entire.nonfinite &&
+            output->entire.sqnr_db < than->entire.sqnr_db);
+}
+
 const struct ulp_audit_output *ulp_audit_worst(const struct ulp_audit_node *node)
 {
     const struct ulp_audit_output *worst = NULL;
-    for (size_t o = 0; o < node->output_count; o++) {
-        const struct ulp_audit_output *output = &node->outputs[o];
-        if (!ulp_type_is_float(output->type) || output->entire.diverged ||
-            (!output->entire.count && !output->entire.nonfinite))
-            continue;
-        if (!worst || output->entire.nonfinite > worst->entire.nonfinite ||
-            (output->entire.nonfinite == worst->entire.nonfinite &&
-             output->entire.sqnr_db < worst->entire.sqnr_db))
-            worst = output;
-    }
+    for (size_t o = 0; o < node->output_count; o++)
+        if (is_worse(&node->outputs[o], worst))
+            worst = &node->outputs[o];
     return worst;
 }
 
@@ -132,12 +136,18 @@ void ulp_shares_take(struct ulp_audit_lane *lane, const struct ulp_output_shares
 void ulp_shares_name(struct ulp_audit_lane *lane)
 {
     struct ulp_attribution *attribution = &lane->attribution;
-    const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
     const struct ulp_output_shares *named = NULL;
+    const struct ulp_audit_output *worst = NULL;
     for (size_t o = 0; o < attribution->output_count; o++) {
         const struct ulp_output_shares *shares = &attribution->outputs[o];
-        if (shares->sample_count && (!named || (worst && strcmp(shares->output, worst->name) == 0)))
-            named = shares;
+        const struct ulp_audit_output *output = NULL;
+        for (size_t i = 0; i < lane->outputs.output_count && shares->sample_count; i++)
+            if (strcmp(lane->outputs.outputs[i].name, shares->output) == 0)
+                output = &lane->outputs.outputs[i];
+        if (!shares->sample_count || (named && !is_worse(output, worst)))
+            continue;
+        named = shares;
+        worst = output;
     }
     if (!named)
         return;

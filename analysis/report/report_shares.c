@@ -201,9 +201,10 @@ static void add_output(const struct ulp_page *page, const struct ulp_audit_lane 
 static void add_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
-    size_t listed = 0;
+    size_t listed = 0, left = 0;
     for (size_t o = 0; o < attribution->output_count; o++) {
         const struct ulp_output_shares *shares = &attribution->outputs[o];
+        left += !shares->sample_count;
         if (!shares->sample_count || strcmp(shares->output, attribution->output) == 0)
             continue;
         if (!listed++)
@@ -214,6 +215,11 @@ static void add_outputs(const struct ulp_page *page, const struct ulp_audit_lane
     }
     if (listed > OUTPUTS_SHOWN)
         ulp_text_add(page->out, "    %zu more outputs in report.json\n", listed - OUTPUTS_SHOWN);
+    if (left)
+        ulp_text_add(page->out,
+                     "    %zu output%s less than half of its relative error: --attribute explains "
+                     "%s, too\n",
+                     left, left == 1 ? " has" : "s have", left == 1 ? "it" : "them");
 }
 
 void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane)

@@ -85,7 +85,7 @@ static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
     if (options->spill)
         ULP_TRY(ulp_attributor_spill(one->attributor, options->spill, error));
     if (!one->session->plain_shares)
-        ulp_attributor_causes(one->attributor);
+        ulp_attributor_causes(one->attributor, options->every_output);
     ulp_attributor_verify(one->attributor, one->index == 0 ? options->verify : 0);
     return ULP_OK;
 }

@@ -87,11 +87,12 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
                   (unsigned long long)session->samples->items[0].fingerprint);
     for (size_t l = 0; l < plans->lane_count; l++)
         add_lane(key, plans, l);
-    ulp_text_show(key, "shares %s, of output %s, %zu verified\n%s%s\n",
+    ulp_text_show(key, "shares %s, of output %s%s, %zu verified\n%s%s\n",
                   !options->shares ? "nowhere"
                   : options->spill ? "everywhere"
                                    : "where they fit",
-                  options->output ? options->output : "all", options->verify,
+                  options->output ? options->output : "all",
+                  options->every_output ? ", the good ones, too" : "", options->verify,
                   options->certify ? "certified" : "not certified",
                   options->quick ? ", quick" : "");
     if (status == ULP_OK && options->original)

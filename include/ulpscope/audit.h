@@ -224,8 +224,8 @@ struct ulp_audit_node {
 
 /* Which nodes the error of the outputs comes from. With e = P - R at the outputs, d the error that
  * a node introduces and J the derivative of the outputs by it at (P + R) / 2, the node's share is
- * <e, J d> / <e, e>. All shares, decisions and `inputs` add up to 1 except for the residual. With
- * several outputs each is explained by itself; those of the nodes are of the worst one
+ * <e, J d> / <e, e>. All shares, decisions and `inputs` add up to 1 except for the residual. Of
+ * several outputs the worst ones are explained, each by itself; the nodes' shares are of the worst
  * (ulp_audit_worst). */
 struct ulp_attribution {
     bool given;
@@ -233,7 +233,8 @@ struct ulp_attribution {
     /* what the nodes' shares explain: as it was asked for, or of several outputs the worst; NULL:
      * the only output, or the mean of all where they are not taken apart by causes */
     char *output;
-    /* of each of several float outputs; sample_count 0: its error is not known, or it has none */
+    /* of each of several float outputs; sample_count 0: its error is not known, it has none, or it
+     * is much smaller than the worst one's (ulp_audit_options.every_output) */
     size_t output_count;
     struct ulp_output_shares {
         char *output;
@@ -616,6 +617,9 @@ struct ulp_audit_options {
     void (*finished)(void *context, size_t sample); /* its figures are there, or in the folder */
     /* NaN and infinities in inputs are meant: else an audit with any says that it is not judged */
     bool allow_nonfinite_inputs;
+    /* shares of every output are found; else of each sample's worst one and of those whose error,
+     * relative to their values, is half as large and more */
+    bool every_output;
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the plan of its

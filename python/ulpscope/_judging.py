@@ -30,6 +30,7 @@ class Judging(Loaded):
         keep: Keep | None = None,
         plan: Search | None = None,
         attribute: bool = True,
+        every_output: bool = False,
         certify: bool = False,
         quick: bool = False,
         timings: bool = False,
@@ -39,7 +40,8 @@ class Judging(Loaded):
         progress: ProgressOption = None,
     ) -> Audit:
         """Every node in every arithmetic against the reference (mpfr:128 unless given): what it introduces, what it carries, its
-        share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Samples may
+        share in the error of the outputs (attribute), and how many digits of the reference are correct (certify). Shares are of the
+        worst output and of those with half of its relative error and more, or of every_output. Samples may
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
         quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings).
@@ -65,6 +67,7 @@ class Judging(Loaded):
             options = d.ulp_audit_options(
                 plan=ctypes.pointer(planning),
                 shares=attribute,
+                every_output=every_output,
                 certify=certify,
                 quick=quick,
                 thread_count=threads,

@@ -61,7 +61,7 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     if (status == ULP_OK && spills)
         status = ulp_attributor_spill(attributor, ".", error);
     if (status == ULP_OK)
-        ulp_attributor_causes(attributor);
+        ulp_attributor_causes(attributor, true);
     if (status == ULP_OK && kept_max < attributor->kept_max)
         attributor->kept_max = kept_max;
     for (size_t s = 0; s < samples && status == ULP_OK; s++) {

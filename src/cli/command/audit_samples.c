@@ -188,6 +188,7 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .plan = &planning,
         .shares = options->attribute != ATTRIBUTE_NO,
         .spill = spill_folder(options),
+        .every_output = options->attribute == ATTRIBUTE_YES,
         .output = options->output,
         .verify = options->verify,
         .group = options->group,
