@@ -1,4 +1,5 @@
 /* On the way forward: what each lane's nodes introduce, and where derivatives are to be taken. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -20,6 +21,19 @@ struct difference {
     _Atomic bool unequal; /* only one of them is finite */
 };
 
+/* Where not all are finite. */
+static void subtract_strip(struct difference *job, double *difference, double *a, const double *b,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const bool finite = isfinite(a[i]) && isfinite(b[i]);
+        if (!finite && !(a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
+            job->unequal = true;
+        difference[i] = finite ? difference[i] : 0;
+        a[i] = finite ? a[i] / 2 + b[i] / 2 : isfinite(a[i]) ? a[i] : b[i];
+    }
+}
+
 static enum ulp_status subtract_range(void *context, size_t begin, size_t end, int worker,
                                       struct ulp_error *error)
 {
@@ -28,22 +42,19 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
     (void)worker;
     (void)error;
     for (size_t first = begin, count; first < end; first += count) {
+        size_t others = 0;
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
         ulp_difference_read(difference, a, b, job->a, job->b, first, count);
-        for (size_t i = 0; i < count; i++) {
-            const bool finite = isfinite(a[i]) && isfinite(b[i]);
-            const double d = finite ? difference[i] : 0;
-            if (!finite && !(a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
-                job->unequal = true;
-            if (job->out)
-                job->out[first + i] = (float)d;
-            if (job->exact)
-                job->exact[first + i] = d;
-            if (job->middle)
-                job->middle[first + i] = (float)(finite           ? a[i] / 2 + b[i] / 2
-                                                 : isfinite(a[i]) ? a[i]
-                                                                  : b[i]);
-        }
+        for (size_t i = 0; i < count; i++)
+            others += !(fabs(a[i]) <= DBL_MAX) | !(fabs(b[i]) <= DBL_MAX);
+        if (others)
+            subtract_strip(job, difference, a, b, count);
+        for (size_t i = 0; job->out && i < count; i++)
+            job->out[first + i] = (float)difference[i];
+        if (job->exact)
+            memcpy(job->exact + first, difference, count * sizeof *difference);
+        for (size_t i = 0; job->middle && i < count; i++)
+            job->middle[first + i] = (float)(others ? a[i] : a[i] / 2 + b[i] / 2);
     }
     return ULP_OK;
 }

@@ -168,7 +168,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         in[i] = c->in[i];
         if (!c->in[i] || c->in[i]->element != ULP_ELEMENT_F64)
             continue;
-        ck_ulp_ok(ulp_trace_name(trace, &names[i], c->in[i], &error), error);
+        ck_ulp_ok(ulp_trace_name(trace, &names[i], c->in[i], 0, NULL, &error), error);
         in[i] = &names[i];
     }
     ck_ulp_ok(run(bound, c, in, lane, trace, outputs, &error), error);

@@ -80,6 +80,15 @@ struct ulp_trace_gate {
     size_t *order;
 };
 
+/* Named elements of a tensor, numbers from `start` on, which are read from it when someone asks. */
+struct ulp_trace_source {
+    struct ulp_trace_source *next;
+    struct ulp_tensor tensor;
+    size_t start;
+    double part; /* more by so much of `of`; 0: as they are */
+    const float *of;
+};
+
 /* What a trace does at the gates instead of recording (ops/trace/trace_enclose.h). */
 struct ulp_trace_gates {
     enum ulp_status (*tape)(struct ulp_trace *, const struct ulp_tape_call *, struct ulp_error *);
@@ -99,23 +108,28 @@ struct ulp_trace {
     struct ulp_arena *arena; /* of gates */
     struct ulp_trace_gate *last;
     struct ulp_trace_gate *pending, *last_pending; /* not yet computed, in order */
+    struct ulp_trace_source *sources;              /* not yet read, the last first */
     struct ulp_trace_mark *first_mark, **end_mark;
-    double *values, *cotangents;
+    double *values, *cotangents; /* values: of the first `capacity` numbers */
     size_t count, capacity;
+    double *names; /* of the first name_count numbers, which inputs of all calls are views of */
+    size_t name_count, names_wanted;
     struct ulp_trace_kept_adjoint *kept;
     bool passes_steps, shared; /* shared: several sweeps go back over the same gates */
 };
 
-/* trace_names.c: room for `count` more numbers; memory until the trace is cleared, zeroed, or
+/* trace_names.c: room for the values of all numbers; memory until the trace is cleared, zeroed, or
  * (room) for what is written whole. */
-enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error);
+enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, struct ulp_error *error);
 enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error);
 enum ulp_status ulp_trace_room(struct ulp_trace *trace, size_t count, size_t bytes, void *out,
                                struct ulp_error *error);
 /* The number that the first of `count` elements is a name of, where the next ones name those after
  * it; or ULP_NO_NUMBER. */
-size_t ulp_names_in_order(const double *names, size_t count);
+size_t ulp_names_in_order(const struct ulp_trace *trace, const double *names, size_t count);
+/* The numbers of inputs that wait to be read. */
+enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error *error);
 /* trace_settle.c. Compute the gates that are pending and give numbers before `end`: most
  * derivatives do not depend on them. */
 enum ulp_status ulp_trace_settle(struct ulp_trace *trace, size_t end, struct ulp_error *error);

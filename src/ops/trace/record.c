@@ -115,11 +115,12 @@ static void name_element(struct ulp_trace *trace, double *element, size_t number
         *element = ulp_name_of(number);
 }
 
-/* Rows of so many elements each follow one another. */
-static bool lie_in_order(const struct ulp_operand *output, size_t per_row)
+/* The rows, of so many elements each, follow one another. */
+static bool lie_in_order(const struct ulp_operand *output, size_t rows, size_t per_row)
 {
     return !output->row_offset && !output->position_offset &&
-           output->row_stride == (int64_t)per_row && (per_row == 1 || output->position_stride == 1);
+           (rows == 1 || output->row_stride == (int64_t)per_row) &&
+           (per_row == 1 || output->position_stride == 1);
 }
 
 /* by_row: the formula gives one value a row. One that it gives at every position may be written to
@@ -135,19 +136,19 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     result->real = true;
     result->per_row = one ? 1 : length;
     result->start = trace->count;
-    enum ulp_status status = ulp_trace_reserve(trace, rows * result->per_row, error);
-    if (status == ULP_OK && !gate->rows.window && lie_in_order(output, result->per_row)) {
-        memcpy(trace->values + trace->count, elements, rows * result->per_row * sizeof *elements);
+    trace->count += rows * result->per_row;
+    enum ulp_status status = ulp_trace_reserve(trace, error);
+    if (status == ULP_OK && !gate->rows.window && lie_in_order(output, rows, result->per_row)) {
+        memcpy(trace->values + result->start, elements, rows * result->per_row * sizeof *elements);
         for (size_t i = 0; i < rows * result->per_row; i++)
-            elements[i] = ulp_name_of(trace->count + i);
-        trace->count += rows * result->per_row;
+            elements[i] = ulp_name_of(result->start + i);
         return ULP_OK;
     }
     if (status == ULP_OK && gate->rows.window)
         status = ulp_trace_take(trace, length, sizeof *positions, &positions, error);
     if (status != ULP_OK)
         return status;
-    memset(trace->values + trace->count, 0, rows * result->per_row * sizeof *trace->values);
+    memset(trace->values + result->start, 0, rows * result->per_row * sizeof *trace->values);
     for (size_t r = 0; r < rows; r++) {
         const size_t count = one ? 1
                              : positions
@@ -159,14 +160,12 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
                          result->start + r * result->per_row + p, result->start);
         }
     }
-    trace->count += rows * result->per_row;
     return ULP_OK;
 }
 
 /* The results of a gate that is not computed yet: names alone. */
-static enum ulp_status promise_results(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
-                                       bool by_row, const struct ulp_operand *output,
-                                       struct ulp_trace_result *result, struct ulp_error *error)
+static void promise_results(struct ulp_trace *trace, const struct ulp_trace_gate *gate, bool by_row,
+                            const struct ulp_operand *output, struct ulp_trace_result *result)
 {
     const bool one = by_row && !ulp_gate_has_positions(output);
     double *elements = output->tensor->data;
@@ -174,11 +173,8 @@ static enum ulp_status promise_results(struct ulp_trace *trace, const struct ulp
                                         .start = trace->count,
                                         .per_row = one ? 1 : gate->rows.row_length};
     const size_t count = gate->rows.row_count * result->per_row;
-    ULP_TRY(ulp_trace_reserve(trace, count, error));
     for (size_t i = 0; i < count; i++)
-        elements[i] = ulp_name_of(trace->count + i);
-    trace->count += count;
-    return ULP_OK;
+        elements[i] = ulp_name_of(trace->count++);
 }
 
 /* Types of 8 bits and less are quantised values: steps, which follow no input (ulp_call_convert).
@@ -201,7 +197,8 @@ static bool can_wait(const struct ulp_trace_gate *gate, const struct ulp_tape_ca
         const struct ulp_operand *output = &call->outputs[o];
         const bool one = is_by_row(call->tape, o) && !ulp_gate_has_positions(output);
         if (output->tensor &&
-            (!is_named_float(output) || !lie_in_order(output, one ? 1 : gate->rows.row_length)))
+            (!is_named_float(output) ||
+             !lie_in_order(output, gate->rows.row_count, one ? 1 : gate->rows.row_length)))
             return false;
     }
     return !gate->rows.window;
@@ -225,10 +222,12 @@ static enum ulp_status name_outputs(struct ulp_trace *trace, struct ulp_trace_ga
 {
     enum ulp_status status = ULP_OK;
     for (int o = 0; o < call->tape->output_count && status == ULP_OK; o++)
-        if (is_named_float(&call->outputs[o]))
-            status = (waits ? promise_results : name_results)(trace, gate, is_by_row(call->tape, o),
-                                                              &call->outputs[o], &gate->results[o],
-                                                              error);
+        if (is_named_float(&call->outputs[o]) && waits)
+            promise_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
+                            &gate->results[o]);
+        else if (is_named_float(&call->outputs[o]))
+            status = name_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
+                                  &gate->results[o], error);
     gate->plans = call->plans;
     return status == ULP_OK && waits ? wait_for(trace, gate, call->arithmetic, error) : status;
 }
@@ -351,8 +350,6 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
         return status;
     if (!gate->parts[0].named && !gate->parts[1].named)
         return ulp_contract(arithmetic, p, pool, error);
-    if ((status = ulp_trace_reserve(trace, p->batch_count * p->m * p->n, error)) != ULP_OK)
-        return status;
     name_sums(trace, gate, problem);
     gate->before = trace->last;
     trace->last = gate;

@@ -28,7 +28,7 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
     const double *names = named->data;
     if (named->element != ULP_ELEMENT_F64)
         return;
-    const size_t first = ulp_names_in_order(names, named->count);
+    const size_t first = ulp_names_in_order(trace, names, named->count);
     for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
         trace->cotangents[first + i] += cotangents ? cotangents[i] : 1;
     for (size_t i = 0; first == ULP_NO_NUMBER && i < named->count; i++)
@@ -40,8 +40,9 @@ void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor
                           double weight, bool add, double *out)
 {
     const double *names = named->data;
-    const size_t first =
-        named->element == ULP_ELEMENT_F64 ? ulp_names_in_order(names, named->count) : ULP_NO_NUMBER;
+    const size_t first = named->element == ULP_ELEMENT_F64
+                             ? ulp_names_in_order(trace, names, named->count)
+                             : ULP_NO_NUMBER;
     if (first != ULP_NO_NUMBER && add) {
         for (size_t i = 0; i < named->count; i++)
             out[i] += weight * trace->cotangents[first + i];
@@ -67,6 +68,7 @@ struct span {
     struct ulp_tensor *views;             /* of operands, then of results */
     struct ulp_operand *inputs, *outputs; /* of the adjoint */
     double *owed, **owed_by;              /* of each operand that is named, dense; by operand */
+    size_t named;                         /* operands */
     int32_t *positions;
 };
 
@@ -246,59 +248,83 @@ static void begin_span(const struct ulp_trace_gate *gate, struct span *span, siz
     span->rows.row_count = ulp_size_min(step, gate->rows.row_count - first);
 }
 
+/* slopes: by operand, of those that are named. */
+static enum ulp_status fill_slopes(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
+                                   struct span *span, size_t step, double *const *slopes,
+                                   struct ulp_error *error)
+{
+    enum ulp_status status = ULP_OK;
+    for (size_t r = 0; r < gate->rows.row_count && status == ULP_OK; r += step) {
+        begin_span(gate, span, r, step);
+        for (int i = 0; i < gate->operand_count; i++)
+            span->owed_by[i] = slopes[i] ? slopes[i] + r * gate->rows.row_length : NULL;
+        status = run_adjoint(trace, gate, span, true, error);
+    }
+    return status;
+}
+
 static enum ulp_status find_slopes(struct ulp_trace *trace, struct ulp_trace_gate *gate,
                                    struct span *span, size_t step, struct ulp_error *error)
 {
-    const size_t rows = gate->rows.row_count, length = gate->rows.row_length;
+    const size_t count = gate->rows.row_count * gate->rows.row_length;
     double **slopes;
     enum ulp_status status =
         ulp_trace_take(trace, (size_t)gate->operand_count, sizeof *slopes, &slopes, error);
     for (int i = 0; i < gate->operand_count && status == ULP_OK; i++)
         if (gate->parts[i].named)
-            status = ulp_trace_take(trace, rows * length, sizeof **slopes, &slopes[i], error);
-    for (size_t r = 0; r < rows && status == ULP_OK; r += step) {
-        begin_span(gate, span, r, step);
-        for (int i = 0; i < gate->operand_count; i++)
-            span->owed_by[i] = gate->parts[i].named ? slopes[i] + r * length : NULL;
-        status = run_adjoint(trace, gate, span, true, error);
-    }
+            status = ulp_trace_take(trace, count, sizeof **slopes, &slopes[i], error);
+    if (status == ULP_OK)
+        status = fill_slopes(trace, gate, span, step, slopes, error);
     gate->slopes = status == ULP_OK ? slopes : NULL;
     return status;
 }
 
-static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_gate *gate,
-                                    struct ulp_error *error)
+/* What the adjoint reads, as numbers, and room to run it in spans of *step rows. */
+static enum ulp_status open_span(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                                 struct span *span, size_t *step, struct ulp_error *error)
 {
     const size_t operands = (size_t)gate->operand_count, outputs = (size_t)gate->output_count,
                  length = gate->rows.row_length;
-    struct span span = {.rows = gate->rows};
-    size_t named = 0, step = gate->rows.row_count;
-    bool owed = false;
-    void *memory;
-    for (size_t o = 0; o < outputs; o++)
-        owed = owed || (gate->results[o].real &&
-                        ulp_trace_is_owed(trace, gate->results[o].start,
-                                          gate->rows.row_count * gate->results[o].per_row));
-    if (!owed)
-        return ULP_OK;
+    size_t named = 0;
     for (size_t i = 0; i < operands; i++) {
         named += gate->parts[i].named;
         if (!gate->slopes && reads_operand(gate->adjoint, (int)i))
             ULP_TRY(ulp_part_resolve(trace, &gate->parts[i], error));
     }
-    if (!gate->rows.window && named * length * step > ULP_TUNE_REVERSE_ELEMENTS)
-        step = named * length < ULP_TUNE_REVERSE_ELEMENTS
-                   ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
-                   : 1;
-    span.views = ulp_arena_take(trace->arena, 2 * operands + outputs, sizeof *span.views);
-    span.inputs = ulp_arena_take(trace->arena, operands + outputs, sizeof *span.inputs);
-    span.outputs = ulp_arena_take(trace->arena, operands, sizeof *span.outputs);
-    span.owed_by = ulp_arena_take(trace->arena, operands + 1, sizeof *span.owed_by);
-    span.positions = ulp_arena_take(trace->arena, length, sizeof *span.positions);
-    if (!span.views || !span.inputs || !span.outputs || !span.owed_by || !span.positions)
-        return ulp_trace_fail(error);
-    enum ulp_status status = ulp_allocate(&memory, named * step * length, sizeof *span.owed,
-                                          trace->budget, "cotangents of a formula", error);
+    *span = (struct span){.rows = gate->rows};
+    *step = gate->rows.row_count;
+    if (!gate->rows.window && named * length * *step > ULP_TUNE_REVERSE_ELEMENTS)
+        *step = named * length < ULP_TUNE_REVERSE_ELEMENTS
+                    ? ULP_TUNE_REVERSE_ELEMENTS / (named * length)
+                    : 1;
+    span->views = ulp_arena_take(trace->arena, 2 * operands + outputs, sizeof *span->views);
+    span->inputs = ulp_arena_take(trace->arena, operands + outputs, sizeof *span->inputs);
+    span->outputs = ulp_arena_take(trace->arena, operands, sizeof *span->outputs);
+    span->owed_by = ulp_arena_take(trace->arena, operands + 1, sizeof *span->owed_by);
+    span->positions = ulp_arena_take(trace->arena, length, sizeof *span->positions);
+    span->named = named;
+    return span->views && span->inputs && span->outputs && span->owed_by && span->positions
+               ? ULP_OK
+               : ulp_trace_fail(error);
+}
+
+static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                                    struct ulp_error *error)
+{
+    struct span span;
+    size_t step;
+    bool owed = false;
+    void *memory;
+    for (int o = 0; o < gate->output_count; o++)
+        owed = owed || (gate->results[o].real &&
+                        ulp_trace_is_owed(trace, gate->results[o].start,
+                                          gate->rows.row_count * gate->results[o].per_row));
+    if (!owed)
+        return ULP_OK;
+    ULP_TRY(open_span(trace, gate, &span, &step, error));
+    enum ulp_status status =
+        ulp_allocate(&memory, span.named * step * gate->rows.row_length, sizeof *span.owed,
+                     trace->budget, "cotangents of a formula", error);
     span.owed = memory;
     if (status == ULP_OK && trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
         status = find_slopes(trace, gate, &span, step, error);
@@ -307,6 +333,52 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
         status = reverse_span(trace, gate, &span, error);
     }
     ulp_free(memory);
+    return status;
+}
+
+/* The input that the part is; `count`: none, or one that an operand before it is, too. */
+static size_t find_input(const struct ulp_trace_part *part, const struct ulp_tensor *inputs,
+                         size_t count, double *const *out)
+{
+    size_t i = 0;
+    while (i < count &&
+           !(inputs[i].data && ulp_number_of(*(const double *)inputs[i].data) == part->start))
+        i++;
+    return i < count && !out[i] ? i : count;
+}
+
+enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tensor *inputs,
+                                 size_t count, double **out, bool *found, struct ulp_error *error)
+{
+    struct ulp_trace_gate *gate = trace->last;
+    struct span span;
+    size_t step;
+    *found = false;
+    if (!gate || gate->before || !gate->adjoint)
+        return ULP_OK;
+    enum ulp_status status = open_span(trace, gate, &span, &step, error);
+    double **slopes = ulp_arena_take(trace->arena, (size_t)gate->operand_count, sizeof *slopes);
+    if (status == ULP_OK && !slopes)
+        status = ulp_trace_fail(error);
+    *found = true;
+    for (int i = 0; i < gate->operand_count && status == ULP_OK && *found; i++) {
+        if (!gate->parts[i].named)
+            continue;
+        const size_t input = find_input(&gate->parts[i], inputs, count, out);
+        *found = input < count;
+        void *memory = NULL;
+        if (*found)
+            status = ulp_allocate(&memory, inputs[input].count, sizeof **out, trace->budget,
+                                  "derivatives", error);
+        if (memory)
+            slopes[i] = out[input] = memory;
+    }
+    if (status == ULP_OK && *found)
+        status = fill_slopes(trace, gate, &span, step, slopes, error);
+    for (size_t i = 0; i < count && !*found; i++) {
+        ulp_free(out[i]);
+        out[i] = NULL;
+    }
     return status;
 }
 

@@ -22,12 +22,12 @@ void ulp_trace_free(struct ulp_trace *trace);
 /* Forget all numbers and gates; adjoints of formulas stay for the next call. */
 void ulp_trace_clear(struct ulp_trace *trace);
 
-/* Describe, allocate and fill *out: names for the elements of a float tensor, in FP64. */
+/* *out: names for the elements of a float tensor, in FP64, or (part != 0) for these and so much
+ * more of the elements of `of`. They are read when a derivative needs them, until the trace is
+ * cleared; free *out after that, or before. */
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
-                               const struct ulp_tensor *values, struct ulp_error *error);
-/* Each of the numbers that were just named, more by so much of another. */
-void ulp_trace_shift(struct ulp_trace *trace, const struct ulp_tensor *named, double part,
-                     const float *of);
+                               const struct ulp_tensor *values, double part, const float *of,
+                               struct ulp_error *error);
 /* Names back to numbers, in place. */
 enum ulp_status ulp_trace_unname(struct ulp_trace *trace, struct ulp_tensor *tensor,
                                  struct ulp_error *error);
@@ -65,6 +65,11 @@ enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *err
  * them have no data), so that what a seed of ones gives an input are its derivatives. */
 bool ulp_trace_is_elementwise(const struct ulp_trace *trace, const struct ulp_tensor *inputs,
                               size_t count, const struct ulp_tensor *output);
+/* The derivatives of such an output by each input, into out[], which are allocated, where one
+ * formula reads each input once; else found is false. out[]: NULL, as what no formula reads stays.
+ */
+enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tensor *inputs,
+                                 size_t count, double **out, bool *found, struct ulp_error *error);
 /* Of what the trace was told to remember under a key (a node inside a body, each time it ran): the
  * first, and then those after it, in the order they were remembered. NULL: no more. */
 struct ulp_trace_mark {

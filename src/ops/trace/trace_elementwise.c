@@ -55,6 +55,6 @@ bool ulp_trace_is_elementwise(const struct ulp_trace *trace, const struct ulp_te
     for (const struct ulp_trace_gate *gate = trace->last; gate; gate = gate->before)
         if (!is_elementwise(gate, inputs, count, output->count))
             return false;
-    const size_t start = ulp_names_in_order(output->data, output->count);
+    const size_t start = ulp_names_in_order(trace, output->data, output->count);
     return start != ULP_NO_NUMBER && is_known(trace->last, inputs, count, start, output->count);
 }

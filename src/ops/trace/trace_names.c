@@ -15,6 +15,26 @@ enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budg
     return ulp_arithmetic_find("fp64", &(*out)->arithmetic, error);
 }
 
+/* What inputs are views of grows between two calls, when none is. Without memory they are named one
+ * by one. */
+static void grow_names(struct ulp_trace *trace)
+{
+    struct ulp_error ignored;
+    void *memory;
+    if (trace->names_wanted <= trace->name_count)
+        return;
+    ulp_free(trace->names);
+    trace->names = NULL;
+    trace->name_count = 0;
+    if (ulp_allocate(&memory, trace->names_wanted, sizeof *trace->names, trace->budget, "names",
+                     &ignored) != ULP_OK)
+        return;
+    trace->names = memory;
+    trace->name_count = trace->names_wanted;
+    for (size_t i = 0; i < trace->name_count; i++)
+        trace->names[i] = ulp_name_of(i);
+}
+
 void ulp_trace_clear(struct ulp_trace *trace)
 {
     ulp_arena_free(trace->arena);
@@ -22,17 +42,21 @@ void ulp_trace_clear(struct ulp_trace *trace)
     ulp_free(trace->cotangents);
     trace->arena = NULL;
     trace->last = trace->pending = trace->last_pending = NULL;
+    trace->sources = NULL;
     trace->first_mark = NULL;
     trace->end_mark = NULL;
     trace->values = trace->cotangents = NULL;
     trace->count = trace->capacity = 0;
+    grow_names(trace);
 }
 
 void ulp_trace_free(struct ulp_trace *trace)
 {
     if (!trace)
         return;
+    trace->names_wanted = 0;
     ulp_trace_clear(trace);
+    ulp_free(trace->names);
     if (trace->instead)
         trace->instead->free(trace);
     for (struct ulp_trace_kept_adjoint *kept = trace->kept, *next; kept; kept = next) {
@@ -43,20 +67,16 @@ void ulp_trace_free(struct ulp_trace *trace)
     ulp_free(trace);
 }
 
-/* Room for `count` more numbers. */
-enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, size_t count, struct ulp_error *error)
+enum ulp_status ulp_trace_reserve(struct ulp_trace *trace, struct ulp_error *error)
 {
-    size_t wanted;
     void *grown;
-    if (!ulp_size_add(trace->count, count, &wanted))
-        return ulp_trace_fail(error);
-    if (wanted <= trace->capacity)
+    if (trace->count <= trace->capacity)
         return ULP_OK;
-    wanted = wanted > 2 * trace->capacity ? wanted : 2 * trace->capacity;
+    const size_t wanted = trace->count > 2 * trace->capacity ? trace->count : 2 * trace->capacity;
     ULP_TRY(ulp_allocate(&grown, wanted, sizeof *trace->values, trace->budget, "numbers of a trace",
                          error));
-    if (trace->count)
-        memcpy(grown, trace->values, trace->count * sizeof *trace->values);
+    if (trace->capacity)
+        memcpy(grown, trace->values, trace->capacity * sizeof *trace->values);
     ulp_free(trace->values);
     trace->values = grown;
     trace->capacity = wanted;
@@ -87,8 +107,11 @@ enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t byt
 /* Elements compared before it is looked whether all were in order. */
 #define COMPARED 512
 
-size_t ulp_names_in_order(const double *names, size_t count)
+size_t ulp_names_in_order(const struct ulp_trace *trace, const double *names, size_t count)
 {
+    const uintptr_t at = (uintptr_t)names, own = (uintptr_t)trace->names;
+    if (count && own && at >= own && at - own < trace->name_count * sizeof *names)
+        return (at - own) / sizeof *names; /* a view of an input, which ends where it does */
     const size_t first = count ? ulp_number_of(names[0]) : ULP_NO_NUMBER;
     for (size_t begin = 0, end; first != ULP_NO_NUMBER && begin < count; begin = end) {
         uint64_t others = 0;
@@ -102,31 +125,54 @@ size_t ulp_names_in_order(const double *names, size_t count)
 }
 
 enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
-                               const struct ulp_tensor *values, struct ulp_error *error)
+                               const struct ulp_tensor *values, double part, const float *of,
+                               struct ulp_error *error)
 {
+    struct ulp_trace_source *source;
+    size_t end;
+    enum ulp_status status = ULP_OK;
     ULP_TRY(ulp_tensor_describe(out, values->type, ULP_ELEMENT_F64, 0, values->rank, values->dims,
                                 error));
-    ULP_TRY(ulp_trace_reserve(trace, values->count, error));
-    out->data = trace->values + trace->count;
-    enum ulp_status status =
-        ulp_tensor_convert(out, values, NULL, ULP_ROUND_NEAREST_EVEN, 0, trace->pool, error);
-    out->data = NULL;
-    if (status == ULP_OK)
+    if (!ulp_size_add(trace->count, out->count, &end))
+        return ulp_trace_fail(error);
+    ULP_TRY(ulp_trace_room(trace, 1, sizeof *source, &source, error));
+    *source = (struct ulp_trace_source){.next = trace->sources,
+                                        .tensor = ulp_tensor_view(values),
+                                        .start = trace->count,
+                                        .part = part,
+                                        .of = of};
+    trace->names_wanted = end > trace->names_wanted ? end : trace->names_wanted;
+    if (end <= trace->name_count) {
+        out->data = trace->names + trace->count;
+    } else {
         status = ulp_tensor_allocate(out, trace->budget, error);
-    double *names = out->data;
-    for (size_t i = 0; status == ULP_OK && i < out->count; i++)
-        names[i] = ulp_name_of(trace->count + i);
-    if (status == ULP_OK)
-        trace->count += out->count;
+        double *names = out->data;
+        for (size_t i = 0; status == ULP_OK && i < out->count; i++)
+            names[i] = ulp_name_of(trace->count + i);
+    }
+    if (status == ULP_OK) {
+        trace->sources = source;
+        trace->count = end;
+    }
     return status;
 }
 
-void ulp_trace_shift(struct ulp_trace *trace, const struct ulp_tensor *named, double part,
-                     const float *of)
+enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error *error)
 {
-    double *values = trace->values + trace->count - named->count;
-    for (size_t i = 0; i < named->count; i++)
-        values[i] += part * (double)of[i];
+    enum ulp_status status = ULP_OK;
+    for (; trace->sources && status == ULP_OK; trace->sources = trace->sources->next) {
+        const struct ulp_trace_source *source = trace->sources;
+        double *values = trace->values + source->start;
+        struct ulp_tensor numbers = ulp_view_numbers(values, source->tensor.count);
+        numbers.type = source->tensor.type;
+        numbers.rank = source->tensor.rank;
+        memcpy(numbers.dims, source->tensor.dims, sizeof numbers.dims);
+        status = ulp_tensor_convert(&numbers, &source->tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0,
+                                    trace->pool, error);
+        for (size_t i = 0; source->part != 0 && i < numbers.count; i++)
+            values[i] += source->part * (double)source->of[i];
+    }
+    return status;
 }
 
 enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int position,
@@ -195,7 +241,7 @@ enum ulp_status ulp_part_take(struct ulp_trace *trace, struct ulp_trace_part *ou
     out->tensor.count = (size_t)(high - low + 1);
     const void *from = (const char *)tensor->data + (size_t)low * tensor->element_bytes;
     const bool wide = tensor->element == ULP_ELEMENT_F64;
-    out->start = wide ? ulp_names_in_order(from, out->tensor.count) : ULP_NO_NUMBER;
+    out->start = wide ? ulp_names_in_order(trace, from, out->tensor.count) : ULP_NO_NUMBER;
     out->named = out->start != ULP_NO_NUMBER;
     if (out->named) {
         out->tensor.data = NULL;

@@ -62,7 +62,6 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
     ULP_TRY(ulp_trace_take(trace, 1, sizeof *out, &out, error));
     ULP_TRY(ulp_trace_take(trace, count, sizeof *places, &places, error));
     ULP_TRY(ulp_trace_take(trace, count, sizeof *gate->order, &gate->order, error));
-    ULP_TRY(ulp_trace_reserve(trace, count, error));
     ULP_TRY(ulp_part_take(trace, &gate->parts[0], *in, 0, (int64_t)count - 1, error));
     ULP_TRY(ulp_part_resolve(trace, &gate->parts[0], error));
     *out = ulp_tensor_view(*in);
@@ -72,10 +71,12 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
         places[i] = (struct place){values[i], i};
     qsort(places, count, sizeof *places, compare_places);
     gate->start = trace->count;
+    trace->count += count;
+    ULP_TRY(ulp_trace_reserve(trace, error));
     for (size_t i = 0; i < count; i++) {
         gate->order[i] = places[i].index;
-        trace->values[trace->count] = places[i].value;
-        ((double *)out->data)[places[i].index] = ulp_name_of(trace->count++);
+        trace->values[gate->start + i] = places[i].value;
+        ((double *)out->data)[places[i].index] = ulp_name_of(gate->start + i);
     }
     gate->before = trace->last;
     trace->last = gate;

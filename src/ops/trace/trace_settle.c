@@ -78,7 +78,9 @@ static enum ulp_status settle_contraction(struct ulp_trace *trace, struct ulp_tr
 
 enum ulp_status ulp_trace_settle(struct ulp_trace *trace, size_t end, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
+    enum ulp_status status = ulp_trace_reserve(trace, error);
+    if (status == ULP_OK)
+        status = ulp_trace_read_sources(trace, error);
     while (trace->pending && find_first_number(trace->pending) < end && status == ULP_OK) {
         struct ulp_trace_gate *gate = trace->pending;
         trace->pending = gate->later; /* what it reads was made before */

@@ -68,11 +68,8 @@ static enum ulp_status name_value(struct course *course, int slot, double at,
 {
     const struct ulp_reverse *sweep = course->sweep;
     const float *errors = at != 0 ? sweep->errors[slot] : NULL;
-    const enum ulp_status status =
-        ulp_trace_name(course->trace, named, &sweep->values[slot], error);
-    if (status == ULP_OK && errors)
-        ulp_trace_shift(course->trace, named, at, errors);
-    return status;
+    return ulp_trace_name(course->trace, named, &sweep->values[slot], errors ? at : 0, errors,
+                          error);
 }
 
 static enum ulp_status find_inputs(struct course *course, const struct ulp_step *step, double at,
@@ -197,8 +194,13 @@ static enum ulp_status add_slopes(struct course *course, const struct ulp_step *
                                   const struct ulp_tensor *named, const struct ulp_tensor *output,
                                   double weight, double **slopes, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_trace_begin_reverse(course->trace, false, error);
-    if (status != ULP_OK)
+    bool found = false;
+    enum ulp_status status = ULP_OK;
+    if (weight == 1)
+        status = ulp_trace_slopes(course->trace, named, step->input_count, slopes, &found, error);
+    if (status == ULP_OK && !found)
+        status = ulp_trace_begin_reverse(course->trace, false, error);
+    if (status != ULP_OK || found)
         return status;
     ulp_trace_seed(course->trace, output, NULL);
     status = ulp_trace_reverse(course->trace, error);
