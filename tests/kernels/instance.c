@@ -62,6 +62,26 @@ static void fill(struct ulp_tensor *tensor, const struct ulp_arithmetic *arithme
         put(tensor, i, random_value(stream, &arithmetic->storage, values));
 }
 
+/* Lines are places of rows that are up to 40 long, k planes of them. */
+static size_t lay_out_image(struct instance *instance, struct ulp_factor *factor,
+                            struct stream *stream, const struct setup *setup, int first_table,
+                            size_t lines)
+{
+    const size_t width = 1 + stream_draw_below(stream, 40), step = setup->layout == IMAGE ? 1 : 2,
+                 pitch = width * step + 1, rows = (lines + width - 1) / width,
+                 last = (rows - 1) * pitch + (lines - 1) % width * step,
+                 largest = rows > 1 ? (rows - 2) * pitch + (width - 1) * step : 0,
+                 plane = (last > largest ? last : largest) + 1;
+    int64_t *line = table(instance, first_table + 1, lines, 0, 0);
+    for (size_t i = 0; i < lines; i++)
+        line[i] = (int64_t)(i / width * pitch + i % width * step);
+    factor->line_offset = line;
+    factor->batch_offset =
+        table(instance, first_table, setup->batch_count, 0, (int64_t)(plane * setup->k));
+    factor->k_offset = table(instance, first_table + 2, setup->k, 0, (int64_t)plane);
+    return setup->batch_count * plane * setup->k + (setup->k == 0);
+}
+
 /* Tables of one side: lines and k of matrices, random places, or a window that slides over a row
  * (as a convolution). */
 static size_t lay_out(struct instance *instance, struct ulp_factor *factor, struct stream *stream,
@@ -74,6 +94,8 @@ static size_t lay_out(struct instance *instance, struct ulp_factor *factor, stru
         factor->k_offset = random_table(instance, stream, first_table + 2, k, count);
         return 3 * count;
     }
+    if (first_table && (setup->layout == IMAGE || setup->layout == STRIDED_IMAGE))
+        return lay_out_image(instance, factor, stream, setup, first_table, lines);
     bool columns = setup->layout == COLUMNS;
     size_t line_step = columns ? 1 : k, k_step = columns ? lines : 1;
     if (first_table == 0 && (setup->layout == WINDOW || setup->layout == STRIDED_WINDOW))

@@ -10,7 +10,8 @@
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
 /* How elements lie and what they are. */
-enum layout { ROWS, COLUMNS, GATHERED, WINDOW, STRIDED_WINDOW, LAYOUT_COUNT };
+/* IMAGE: b's lines are places of an image's rows, neighbours or every second one; a is as ROWS. */
+enum layout { ROWS, COLUMNS, GATHERED, WINDOW, STRIDED_WINDOW, IMAGE, STRIDED_IMAGE, LAYOUT_COUNT };
 enum values { NEAR_ONE, PATTERNS, SMALL_INTEGERS, WITH_SPECIALS, VALUES_COUNT };
 
 struct setup {

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "kernels/chain/direct.h"
 #include "kernels/chain/form.h"
 #include "kernels/chain/unpacked.h"
 #include "kernels/operand/packed.h"
@@ -66,26 +67,6 @@ static const char *pack_side(const struct ulp_chains_job *job,
     ulp_chains_pack_lines(job, out, rows, block->batch, line,
                           rows ? block->row_count : block->column_count, first, last);
     return out;
-}
-
-static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
-{
-    const struct ulp_chains_job *job = context;
-    size_t width = ULP_TUNE_SHARED_PANELS * ulp_chains_shared_tile(job);
-    size_t line_count = job->share_rows ? job->row_count : job->column_count,
-           pieces = ulp_size_divide_up(line_count, width);
-    (void)worker, (void)error;
-    for (size_t item = first; item < last; item++) {
-        size_t line = item % pieces * width, k = item / pieces * job->k_block,
-               end = ulp_size_min(k + job->k_block, job->k_count);
-        ulp_chains_pack_lines(job,
-                              job->shared +
-                                  (k * job->shared_lines + line * (end - k)) * job->element_bytes,
-                              job->share_rows, job->batch, line,
-                              ulp_size_min(width, line_count - line), k, end);
-    }
-    return ULP_OK;
 }
 
 static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratch *scratch,
@@ -162,15 +143,10 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
     if (packs)
         status = ulp_allocate(&memory, job->shared_lines * job->k_count, job->element_bytes,
                               ulp_pool_scratch(job->pool), "packed lines", error);
-    size_t panels = ulp_size_divide_up(job->shared_lines, ulp_chains_shared_tile(job));
-    size_t pieces = ulp_size_divide_up(panels, ULP_TUNE_SHARED_PANELS) *
-                    ulp_size_divide_up(job->k_count, job->k_block);
-    size_t grain =
-        ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count / (double)pieces);
     job->shared = memory;
     for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch++) {
         if (packs)
-            status = ulp_parallel_for(job->pool, pieces, grain, pack_shared, job, error);
+            status = ulp_chains_pack_shared(job, error);
         if (status == ULP_OK)
             status = ulp_parallel_for(job->pool, job->thread_count * ulp_chains_share_length(job),
                                       1, work_on_blocks, job, error);
@@ -211,15 +187,17 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_columns = job.tile->columns;
-    ulp_chains_choose_sides(&job, arithmetic, problem);
-    job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
-    job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
-    job.nan_shows = shows_nan(chains);
-    job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     enum ulp_status status =
         ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
     if (status != ULP_OK)
         return status;
+    const bool direct = ulp_direct_serves(&job, arithmetic, problem);
+    ulp_chains_set_sides(&job, arithmetic, problem,
+                         direct || ulp_chains_prefers_swap(&job, problem));
+    job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
+    job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
+    job.nan_shows = shows_nan(chains);
+    job.column_run = ulp_output_is_run(job.out_column, job.column_count);
     struct ulp_unpacked_problem unpacked = {
         .rule = &chains->rule,
         .rows = &job.rows,
@@ -241,6 +219,13 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         return ulp_unpacked_run(&unpacked, job.tile, pool, error);
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
+    if (direct) {
+        /* beside padding a sum that is NaN needs a second look, which blocks have */
+        bool nan;
+        status = ulp_direct_run(&job, &nan, error);
+        if (status != ULP_OK || !nan)
+            return status;
+    }
     double nanoseconds =
         (double)problem->batch_count * ulp_chains_estimate(&job, job.row_count, job.column_count);
     ulp_chains_choose_blocks(&job, problem->batch_count,

@@ -31,17 +31,17 @@ static double estimate_work(const struct ulp_chains_job *job, const struct ulp_c
 
 /* Which side becomes the columns? Stochastic rounding counts its numbers along outputs, which are
  * neighbours in b's lines; in a's only where b has one. */
-static bool prefers_swap(const struct ulp_chains_job *job, const struct ulp_contraction *problem)
+bool ulp_chains_prefers_swap(const struct ulp_chains_job *job,
+                             const struct ulp_contraction *problem)
 {
     return (job->chains->rule.rounding != ULP_ROUND_STOCHASTIC || problem->n == 1) &&
            estimate_work(job, problem, problem->m, problem->out_row_offset) <
                estimate_work(job, problem, problem->n, problem->out_column_offset);
 }
 
-void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
-                             const struct ulp_contraction *problem)
+void ulp_chains_set_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+                          const struct ulp_contraction *problem, bool swap)
 {
-    bool swap = prefers_swap(job, problem);
     job->rows = ulp_pack_make(arithmetic, problem, swap);
     job->columns = ulp_pack_make(arithmetic, problem, !swap);
     job->row_count = swap ? problem->n : problem->m;
@@ -147,4 +147,35 @@ void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool row
     if (rest)
         ulp_pack_panels(out + full * range.k_count * job->element_bytes, job->element, &job->rows,
                         range, ulp_tile_rows(job->tile, rest));
+}
+
+static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
+{
+    const struct ulp_chains_job *job = context;
+    size_t width = ULP_TUNE_SHARED_PANELS * ulp_chains_shared_tile(job);
+    size_t line_count = job->share_rows ? job->row_count : job->column_count,
+           pieces = ulp_size_divide_up(line_count, width);
+    (void)worker, (void)error;
+    for (size_t item = first; item < last; item++) {
+        size_t line = item % pieces * width, k = item / pieces * job->k_block,
+               end = ulp_size_min(k + job->k_block, job->k_count);
+        ulp_chains_pack_lines(job,
+                              job->shared +
+                                  (k * job->shared_lines + line * (end - k)) * job->element_bytes,
+                              job->share_rows, job->batch, line,
+                              ulp_size_min(width, line_count - line), k, end);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_chains_pack_shared(struct ulp_chains_job *job, struct ulp_error *error)
+{
+    const size_t panels = ulp_size_divide_up(job->shared_lines, ulp_chains_shared_tile(job)),
+                 pieces = ulp_size_divide_up(panels, ULP_TUNE_SHARED_PANELS) *
+                          ulp_size_divide_up(job->k_count, job->k_block);
+    return ulp_parallel_for(job->pool, pieces,
+                            ulp_grain(0.3 * (double)job->shared_lines * (double)job->k_count /
+                                      (double)pieces),
+                            pack_shared, job, error);
 }

@@ -30,6 +30,7 @@ struct ulp_chains_job {
     bool column_run; /* out_column counts up by one everywhere */
     struct ulp_output output;
     struct ulp_pool *pool;
+    bool is_direct; /* rows are read where they lie (direct.h): they have no panels */
     /* panels of rows [0] and columns [1] from earlier calls (form.h); NULL: none */
     struct ulp_chains_form *forms[2];
     /* the side all blocks need whole, packed once; NULL: a form has it, or shared_lines is 0 and
@@ -41,9 +42,12 @@ struct ulp_chains_job {
     size_t shared_lines, batch;
 };
 
-/* rows, columns and where their outputs lie; the job's tile and chains are set. */
-void ulp_chains_choose_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+/* Are b's lines rather the rows? The job's tile and chains are set. */
+bool ulp_chains_prefers_swap(const struct ulp_chains_job *job,
                              const struct ulp_contraction *problem);
+/* rows, columns and where their outputs lie; swap: b's lines are the rows. */
+void ulp_chains_set_sides(struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
+                          const struct ulp_contraction *problem, bool swap);
 /* Nanoseconds of a block that size, roughly: only how work is cut depends on it. */
 double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, size_t column_count);
 /* Blocks, and what of them is shared; the sides are chosen. */
@@ -52,6 +56,9 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
 /* Panels of lines [line, line + count) of the rows or the columns, k in [first, last). */
 void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool rows, size_t batch,
                            size_t line, size_t count, size_t first, size_t last);
+
+/* Packs job->shared, on all threads: the shared side's lines, of batch job->batch. */
+enum ulp_status ulp_chains_pack_shared(struct ulp_chains_job *job, struct ulp_error *error);
 
 /* Lines of one tile of the shared side. */
 static inline size_t ulp_chains_shared_tile(const struct ulp_chains_job *job)

@@ -10,10 +10,17 @@
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
+ *   READS          defined, with ROWS_MAX 14: also functions that read their rows where they lie
  * Instantiated by tile_x86.c and tile_neon.c. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
+
+/* The next panel comes from memory that no processor guesses in time: weights that are used once.
+ */
+#define FETCH_NEXT                    \
+    for (int v = 0; v < VECTORS; v++) \
+        __builtin_prefetch(columns + (k_count * VECTORS + v) * LANES, 0, 2);
 
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
     const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const ELEMENT *columns,
@@ -28,6 +35,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
         for (int v = 0; v < VECTORS; v++)
             s[i][v] = *(const VECTOR *)(sums + (i * VECTORS + v) * LANES);
     for (size_t k = 0; k < k_count; k++, rows += row_count, columns += VECTORS * LANES) {
+        FETCH_NEXT
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < VECTORS; v++)
@@ -113,6 +121,62 @@ ROW_OF(row4_even, 4, 2)
 #undef ROW_OF
 #endif
 
+#ifdef READS
+
+ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, read)(
+    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *data, const int64_t *k_offset,
+    const ELEMENT *columns, size_t k_count, const int step, const int vector_count,
+    const int row_count)
+{
+    (void)rule;
+    SETUP
+    VECTOR s[ROWS_MAX][VECTORS] = {{{0}}};
+    for (size_t k = 0; k < k_count; k++, columns += VECTORS * LANES) {
+        const ELEMENT *row = data + k_offset[k];
+        FETCH_NEXT
+        VECTOR b[VECTORS];
+#pragma GCC unroll 4
+        for (int v = 0; v < vector_count; v++)
+            b[v] = *(const VECTOR *)(columns + v * LANES);
+#pragma GCC unroll 16
+        for (int i = 0; i < row_count; i++) {
+            VECTOR a = row[i * step] - (VECTOR){0};
+#pragma GCC unroll 4
+            for (int v = 0; v < vector_count; v++)
+                s[i][v] = STEP(s[i][v], a, b[v]);
+        }
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < row_count; i++)
+#pragma GCC unroll 4
+        for (int v = 0; v < vector_count; v++)
+            *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
+}
+
+#define READ_OF(step, vectors, rows)                                                               \
+    ATTRIBUTE static void JOIN(TILE,                                                               \
+                               read_##step##vectors##_##rows)(const struct ulp_step_rule *rule,    \
+                                                              void *sums, const void *data,        \
+                                                              const int64_t *k_offset,             \
+                                                              const void *columns, size_t k_count) \
+    {                                                                                              \
+        JOIN(TILE, read)(rule, sums, data, k_offset, columns, k_count, step, vectors, rows);       \
+    }
+#define READS_OF(rows) \
+    READ_OF(1, 1, rows) READ_OF(1, 2, rows) READ_OF(2, 1, rows) READ_OF(2, 2, rows)
+READS_OF(1)
+READS_OF(2)
+READS_OF(4)
+READS_OF(8)
+READS_OF(10)
+READS_OF(12)
+READS_OF(14)
+
+#undef READS_OF
+#undef READ_OF
+#endif
+
+#undef FETCH_NEXT
 #undef JOIN
 #undef JOIN_
 #undef TILE
@@ -125,3 +189,4 @@ ROW_OF(row4_even, 4, 2)
 #undef SETUP
 #undef STEP
 #undef EVEN
+#undef READS

@@ -13,6 +13,7 @@
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #define OUTPUT_X86
+#include "kernels/operand/turn_x86.h"
 #endif
 
 enum ulp_status ulp_output_make(struct ulp_output *out, const struct ulp_arithmetic *arithmetic,
@@ -113,6 +114,46 @@ bool ulp_output_has_nan(const float *x, size_t n)
         return find_nan_avx2(x, n);
 #endif
     return find_nan(x, n);
+}
+
+#ifdef OUTPUT_X86
+__attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl"))) static void store_turned_avx512(
+    float *out, const float *sums, const struct ulp_output_block *block)
+{
+    const __mmask16 stored = (__mmask16)((1u << block->rows) - (1u << block->skip));
+    for (size_t j = 0; j < block->columns; j += 16, out += 16 * block->pitch) {
+        const size_t columns = block->columns - j < 16 ? block->columns - j : 16;
+        __m512i r[16];
+#pragma GCC unroll 16
+        for (size_t i = 0; i < 16; i++)
+            r[i] = i < block->rows ? _mm512_loadu_si512(sums + i * block->width + j)
+                                   : _mm512_setzero_si512();
+        ulp_turn_avx512(r);
+#pragma GCC unroll 16
+        for (size_t i = 0; i < 16; i++) {
+            const __m512 x = (__m512)r[i];
+            if (i < columns)
+                _mm512_mask_storeu_ps(out + (int64_t)i * block->pitch, stored,
+                                      _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                                                         _mm512_set1_ps(NAN)));
+        }
+    }
+}
+#endif
+
+void ulp_output_turned(const struct ulp_output *output, int64_t first, const float *sums,
+                       const struct ulp_output_block *block)
+{
+    float *out = (float *)output->tensor->data + first;
+#ifdef OUTPUT_X86
+    if (ulp_cpu_features() & ULP_CPU_AVX512 && block->width % 16 == 0) {
+        store_turned_avx512(out, sums, block);
+        return;
+    }
+#endif
+    for (size_t j = 0; j < block->columns; j++, out += block->pitch)
+        for (size_t i = block->skip; i < block->rows; i++)
+            out[i] = without_payload(sums[i * block->width + j]);
 }
 
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "base/tuning.h"
+#include "kernels/operand/turn_x86.h"
 
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
 #define LANES 16
@@ -178,40 +179,6 @@ AVX512 static void pack_gathered(ulp_move32 *out, const ulp_move32 *data,
     }
 }
 
-/* Rows and columns of r exchanged: pairs of 32 bits, then of 64, then of 128-bit quarters by two
- * steps. */
-AVX512 static inline __attribute__((always_inline)) void transpose(__m512i r[LANES])
-{
-    __m512i t[LANES];
-#pragma GCC unroll 8
-    for (int i = 0; i < LANES; i += 2) {
-        t[i] = _mm512_unpacklo_epi32(r[i], r[i + 1]);
-        t[i + 1] = _mm512_unpackhi_epi32(r[i], r[i + 1]);
-    }
-#pragma GCC unroll 4
-    for (int i = 0; i < LANES; i += 4) {
-        r[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
-        r[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
-        r[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
-        r[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
-    }
-    /* Quarter q of r[4 g + c] is now column 4 q + c of rows 4 g .. 4 g + 3. */
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) {
-        t[c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0x44);
-        t[4 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0x44);
-        t[8 + c] = _mm512_shuffle_i32x4(r[c], r[4 + c], 0xEE);
-        t[12 + c] = _mm512_shuffle_i32x4(r[8 + c], r[12 + c], 0xEE);
-    }
-#pragma GCC unroll 4
-    for (int c = 0; c < 4; c++) {
-        r[c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0x88);
-        r[4 + c] = _mm512_shuffle_i32x4(t[c], t[4 + c], 0xDD);
-        r[8 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0x88);
-        r[12 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0xDD);
-    }
-}
-
 /* data points at k = 0; k is contiguous. */
 AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data,
                                    const struct ulp_lanes *all, const struct vector_lanes *lanes,
@@ -226,7 +193,7 @@ AVX512 static void pack_transposed(ulp_move32 *out, const ulp_move32 *data,
             r[i] = i < lanes->count
                        ? _mm512_maskz_loadu_epi32(read, data + all->offset[lanes->first + i] + k)
                        : _mm512_setzero_si512();
-        transpose(r);
+        ulp_turn_avx512(r);
 #pragma GCC unroll 16
         for (size_t i = 0; i < LANES; i++)
             if (i < length)
