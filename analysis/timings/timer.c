@@ -126,7 +126,10 @@ struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp
     if (!timer)
         return (struct ulp_observer){0};
     timer->plan = plan;
-    return (struct ulp_observer){.context = timer, .node_done = add_node, .values_unused = true};
+    return (struct ulp_observer){.context = timer,
+                                 .node_done = add_node,
+                                 .values_unused = true,
+                                 .modes_unused = true};
 }
 
 /* In the library's environment, apart from the observer, which is called in the host's. */

@@ -329,6 +329,9 @@ struct ulp_observer {
     /* node_done looks at no values. Where that is so of all observers, events have none
      * (output_count and input_count are 0), and a run of one lane may compute nodes together */
     bool values_unused;
+    /* node_done neither needs nor changes floating-point modes, MPFR's defaults and the locale: it
+     * is called without the caller's, which saves 0.1 us a node */
+    bool modes_unused;
 };
 
 struct ulp_departure;

@@ -1,4 +1,5 @@
 /* Checking that arrays have the names, types and shapes that the model takes. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory/alloc.h"
@@ -52,38 +53,50 @@ static enum ulp_status check_range(const char *name, const struct ulp_tensor *gi
     return ULP_OK;
 }
 
+/* The array is not what the model declares. */
+static enum ulp_status refuse_given(const struct ulp_value_info *info,
+                                    const struct ulp_tensor *given, const char *advice,
+                                    struct ulp_error *error)
+{
+    char declared[400], found[200];
+    return ulp_fail(error, ULP_ERROR_INPUT, "input '%s': the model declares %s, the array is %s%s",
+                    info->name, declared_text(info, declared, sizeof declared),
+                    ulp_tensor_describe_text(given, found, sizeof found), advice);
+}
+
+static enum ulp_status refuse_missing(const struct ulp_value_info *info,
+                                      const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    char declared[400];
+    struct ulp_text names = {0};
+    for (size_t i = 0; i < inputs->count; i++)
+        ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
+    enum ulp_status status =
+        ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
+                 info->name, declared_text(info, declared, sizeof declared),
+                 names.length ? names.data : "none");
+    ulp_text_free(&names);
+    return status;
+}
+
 static enum ulp_status check_input(const struct ulp_value_info *info,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info->name);
-    char declared[400], found[200];
-    declared_text(info, declared, sizeof declared);
-    if (!given) {
-        struct ulp_text names = {0};
-        for (size_t i = 0; i < inputs->count; i++)
-            ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
-        enum ulp_status status =
-            ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
-                     info->name, declared, names.length ? names.data : "none");
-        ulp_text_free(&names);
-        return status;
-    }
-    ulp_tensor_describe_text(given, found, sizeof found);
+    if (!given)
+        return refuse_missing(info, inputs, error);
     const bool bytes = is_bytes_of(given, info->type);
     if (info->type != ULP_TYPE_UNDEFINED && given->type != info->type && !bytes &&
         !(ulp_type_is_float(given->type) && ulp_type_is_float(info->type)))
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input '%s': the model declares %s, the array is %s; convert it first",
-                        info->name, declared, found);
+        return refuse_given(info, given, "; convert it first", error);
     if (info->rank >= 0 && given->rank != info->rank)
-        return ulp_fail(error, ULP_ERROR_INPUT,
-                        "input '%s': the model declares %s, the array is %s", info->name, declared,
-                        found);
+        return refuse_given(info, given, "", error);
     for (int d = 0; d < info->rank; d++)
-        if (info->dims[d] >= 0 && given->dims[d] != info->dims[d])
-            return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input '%s': the model declares %s, the array is %s (dimension %d)",
-                            info->name, declared, found, d);
+        if (info->dims[d] >= 0 && given->dims[d] != info->dims[d]) {
+            char which[40];
+            snprintf(which, sizeof which, " (dimension %d)", d);
+            return refuse_given(info, given, which, error);
+        }
     return bytes ? check_range(info->name, given, info->type, error) : ULP_OK;
 }
 

@@ -97,6 +97,7 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                                   .probe = lane->probe,
                                   .join = lane->join,
                                   .host = &out->host,
+                                  .scratch = lane->scratch,
                                   .lowering = find_as_model(lane, step)};
     for (size_t i = 0; !form && i < step->own_input_count && i < 32; i++)
         if (step->inputs[i] >= 0 && lane->block->slots[step->inputs[i]].constant)
@@ -107,18 +108,26 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
         lane->probe->node = step->number;
     }
     memset(outputs, 0, step->output_count * sizeof *outputs);
+    out->lane = lane;
     enum ulp_status status = ULP_OK;
     if (arithmetic->as_declared &&
         (status = find_declared(step, arithmetic, inputs, &out->declared, error)) == ULP_OK)
         out->call.arithmetic = &out->declared;
-    return status == ULP_OK ? ulp_arena_create(&out->call.scratch, lane->budget, error) : status;
+    if (status == ULP_OK && !lane->scratch)
+        return ulp_arena_create(&out->call.scratch, lane->budget, error);
+    if (lane->scratch)
+        out->before = ulp_arena_mark(lane->scratch);
+    return status;
 }
 
 void ulp_step_close(struct ulp_step_call *call)
 {
     if (call->call.probe)
         call->call.probe->node = call->outer;
-    ulp_arena_free(call->call.scratch);
+    if (call->lane->scratch)
+        ulp_arena_release(call->call.scratch, call->before);
+    else
+        ulp_arena_free(call->call.scratch);
     call->call.scratch = NULL;
 }
 

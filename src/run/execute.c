@@ -68,12 +68,39 @@ static void go_to_departure(struct ulp_walk *walk, const struct ulp_frame *frame
         walk->cost_done += frame->block->steps[s].cost;
 }
 
-static bool is_unseen(const struct ulp_walk *walk)
+/* What the observers want. */
+static void ask_observers(struct ulp_walk *walk)
 {
-    for (size_t i = 0; i < walk->observer_count; i++)
-        if (walk->observers[i].node_done && !walk->observers[i].values_unused)
-            return false;
-    return true;
+    walk->unseen = true;
+    for (size_t i = 0; i < walk->observer_count; i++) {
+        const struct ulp_observer *observer = &walk->observers[i];
+        walk->listened = walk->listened || observer->node_done;
+        walk->pauses = walk->pauses || (observer->node_done && !observer->modes_unused);
+        walk->unseen = walk->unseen && (!observer->node_done || observer->values_unused);
+    }
+}
+
+/* May results be left to further runs, and is there room for all of them? */
+static bool may_leave(const struct ulp_walk *walk)
+{
+    const struct ulp_run_options *options = walk->options;
+    const struct ulp_plan *plan = walk->plan;
+    const size_t limit = ulp_budget_limit(&walk->budget);
+    return walk->left && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
+           !options->departure && plan->left_bytes > 0 &&
+           plan->left_bytes <= (double)ulp_kept_limit(&walk->budget) &&
+           (!limit || ulp_plan_peak(plan, false, NULL) + plan->left_bytes <= (double)limit);
+}
+
+/* Are there, in every lane, all results that earlier runs could leave? */
+static bool find_left(struct ulp_walk *walk, const struct ulp_frame *frame)
+{
+    size_t found = 0;
+    while (found < walk->plan->lane_count && ulp_lane_find_left(&frame->lanes[found]))
+        found++;
+    for (size_t l = 0; l < found && found < walk->plan->lane_count; l++)
+        ulp_lane_clear(&frame->lanes[l]);
+    return found == walk->plan->lane_count;
 }
 
 /* May steps be run as one: does nobody look at values, and do all have their bits so? */
@@ -85,15 +112,30 @@ static bool may_join(const struct ulp_walk *walk)
            mix->count == 1 && !mix->fusion && ulp_join_serves(mix->items);
 }
 
+static enum ulp_status take_memory(struct ulp_walk *walk, struct ulp_tensor **fitted,
+                                   struct ulp_error *error)
+{
+    struct ulp_arena *memory = walk->memory;
+    const size_t lanes = walk->plan->lane_count;
+    walk->executions = ulp_arena_take(memory, walk->plan->node_count + 1, sizeof *walk->executions);
+    walk->arithmetics = ulp_arena_take(memory, lanes, sizeof *walk->arithmetics);
+    walk->shown = ulp_arena_take(memory, lanes, sizeof *walk->shown);
+    walk->seconds = ulp_arena_take(memory, lanes, sizeof *walk->seconds);
+    *fitted = ulp_arena_take(memory, walk->plan->main->input_count + 1, sizeof **fitted);
+    return walk->executions && walk->arithmetics && walk->shown && walk->seconds && *fitted
+               ? ULP_OK
+               : ulp_out_of_memory(error);
+}
+
 static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs,
                                 struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     const struct ulp_plan *plan = walk->plan;
     struct ulp_frame frame = {0};
     const size_t input_count = plan->main->input_count;
-    walk->unseen = is_unseen(walk);
+    ask_observers(walk);
     walk->joins = may_join(walk);
-    void *executions = NULL, *arithmetics = NULL, *shown = NULL, *memory = NULL;
+    struct ulp_tensor *fitted = NULL;
     enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
@@ -101,26 +143,17 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
             ulp_budget_hand_over(ulp_kept_memory(walk->left, false), &walk->budget);
             ulp_budget_hand_over(ulp_kept_memory(walk->left, true), ulp_pool_scratch(walk->pool));
         }
-        status = ulp_allocate_zero(&executions, plan->node_count + 1, sizeof *walk->executions,
-                                   &walk->budget, "executions of nodes", error);
+        status = ulp_arena_create(&walk->memory, &walk->budget, error);
     }
-    walk->executions = executions;
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&arithmetics, plan->lane_count, sizeof *walk->arithmetics,
-                                   &walk->budget, "arithmetics", error);
-    walk->arithmetics = arithmetics;
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&shown, plan->lane_count, sizeof *walk->shown, &walk->budget,
-                                   "arithmetics", error);
-    walk->shown = shown;
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&memory, input_count, sizeof(struct ulp_tensor), &walk->budget,
-                                   "inputs", error);
-    struct ulp_tensor *fitted = memory;
+        status = take_memory(walk, &fitted, error);
     if (status == ULP_OK && !walk->left)
         status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
+    walk->leaves = status == ULP_OK && may_leave(walk);
+    walk->settled = walk->leaves && find_left(walk, &frame);
+    walk->clock = ulp_seconds_now();
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);
     ulp_stream_begin(walk);
@@ -138,7 +171,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         ulp_departure_release(walk->options->departure);
     for (size_t i = 0; fitted && i < input_count; i++)
         ulp_tensor_free(&fitted[i]);
-    ulp_free(fitted);
     return status;
 }
 
@@ -177,9 +209,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         status = ulp_plan_check_memory(plan, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
-    ulp_free(walk.arithmetics);
-    ulp_free(walk.shown);
-    ulp_free(walk.executions);
+    ulp_arena_free(walk.memory);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
     if (!walk.left)
         ulp_packed_free(walk.packed);

@@ -38,12 +38,15 @@ static void drop_value(struct ulp_lane *lane, size_t first, size_t slot)
     const size_t value = first + slot;
     struct ulp_tensor *tensor = &lane->values[value];
     const struct ulp_tensor *constant = lane->block->slots[slot].constant;
-    const bool is_own = tensor->type != ULP_TYPE_UNDEFINED;
+    const bool is_own = tensor->type != ULP_TYPE_UNDEFINED,
+               left = lane->left && (constant || (first == 0 && lane->block->slots[slot].left));
+    if (!is_own && !left && !lane->kept[value])
+        return;
     if (lane->kept[value])
         ulp_packed_drop(lane->packed, is_own ? tensor : constant);
-    else if (lane->left && constant)
+    else if (left && (is_own || constant))
         ulp_packed_pass(lane->packed, is_own ? tensor : constant);
-    if (lane->left && constant && is_own && !tensor->owned)
+    if (left && is_own && !tensor->owned)
         ulp_kept_release(lane->left, lane->left_place + value);
     lane->kept[value] = false;
     ulp_tensor_free(tensor);
@@ -98,6 +101,7 @@ void ulp_lane_free(struct ulp_lane *lane)
     drop_bodies(lane);
     ulp_free(lane->values);
     ulp_free(lane->kept);
+    ulp_arena_free(lane->scratch);
     *lane = (struct ulp_lane){0};
 }
 
@@ -310,6 +314,37 @@ static bool is_left(struct ulp_lane *lane, size_t at)
            ulp_kept_leave(lane->left, lane->left_place + at, value);
 }
 
+struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step)
+{
+    size_t bytes = 0;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && lane->block->slots[step->outputs[o]].left)
+            bytes += (size_t)ulp_slot_bytes(&lane->block->slots[step->outputs[o]],
+                                            ulp_lane_arithmetic(lane, step));
+    struct ulp_budget *room = lane->left && bytes ? ulp_kept_room(lane->left, bytes) : NULL;
+    return room ? room : lane->budget;
+}
+
+void ulp_lane_leave(struct ulp_lane *lane, int slot)
+{
+    const struct ulp_tensor *value = &lane->values[slot];
+    if (value->owned && value->count)
+        is_left(lane, (size_t)slot);
+}
+
+bool ulp_lane_find_left(struct ulp_lane *lane)
+{
+    const struct ulp_block *block = lane->block;
+    bool found = true;
+    for (size_t v = 0; v < block->slot_count && found; v++)
+        found = !block->slots[v].left ||
+                ulp_kept_find(lane->left, lane->left_place + v, &lane->values[v]);
+    for (size_t v = 0; v < block->slot_count && !found; v++)
+        if (block->slots[v].left)
+            drop_value(lane, 0, v);
+    return found;
+}
+
 /* Which run of the lane's values has constants for the reader. */
 static size_t find_run(const struct ulp_lane *lane, struct ulp_reader reader)
 {
@@ -448,7 +483,8 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
                                struct ulp_error *error)
 {
     const int slot = ulp_step_slot(step, i, ulp_lane_arithmetic(lane, step));
-    if (slot >= 0 && ulp_is_captured(step, i))
+    if (slot >= 0 && (ulp_is_captured(step, i) ||
+                      (ulp_lane_is_uniform(lane) && !lane->block->slots[slot].constant)))
         return read_held(lane, slot, out, error);
     if (slot < 0 || !(ulp_takes_table(lane, step, i) || ulp_takes_blocks(lane, step, i)))
         return ulp_lane_value(lane, slot, find_reader(lane, step, i), converted, out, error);

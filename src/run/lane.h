@@ -22,6 +22,7 @@ struct ulp_lane {
      * which lowers it in blocks; SIZE_MAX: none is. */
     size_t lowered_bytes_max;
     struct ulp_budget *budget;
+    struct ulp_arena *scratch; /* of one call after the other; NULL: each call has its own */
     struct ulp_pool *pool;
     struct ulp_trace *trace; /* of its calls (ops/trace/trace.h); NULL: none */
     struct ulp_probe *probe; /* of its calls (ops/probe.h); NULL: none */
@@ -47,6 +48,13 @@ void ulp_lane_free(struct ulp_lane *lane);
 void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
+
+/* What results of the step that are left to further runs (slot.left) are charged to: the lane's
+ * own budget where there is no room. And, once it is a value, the slot is left. */
+struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step);
+void ulp_lane_leave(struct ulp_lane *lane, int slot);
+/* Values that earlier runs left; false: not all of them are there, and the lane has none. */
+bool ulp_lane_find_left(struct ulp_lane *lane);
 
 /* Does every node of the lane have one arithmetic? */
 static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)
@@ -192,6 +200,8 @@ struct ulp_step_call {
     struct ulp_arithmetic declared;
     const struct ulp_tensor *integers[12];
     size_t outer; /* the node that the lane's probe was in before */
+    const struct ulp_lane *lane;
+    struct ulp_arena_mark before; /* in the lane's scratch */
 };
 enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *step,
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,

@@ -120,12 +120,18 @@ static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame
     return frame->block->slots[step->inputs[0]].constant;
 }
 
-static bool listens(const struct ulp_walk *walk)
+/* The observers, in their own environment where one of them wants it. */
+static enum ulp_status tell(const struct ulp_walk *walk, const struct ulp_event *event,
+                            struct ulp_error *error)
 {
-    for (size_t i = 0; i < walk->observer_count; i++)
+    enum ulp_status status = ULP_OK;
+    struct ulp_environment *paused = walk->pauses ? ulp_environment_pause() : NULL;
+    for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
         if (walk->observers[i].node_done)
-            return true;
-    return false;
+            status = walk->observers[i].node_done(walk->observers[i].context, event, error);
+    if (walk->pauses)
+        ulp_environment_resume(paused);
+    return status;
 }
 
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
@@ -135,14 +141,18 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
 {
     const size_t lanes = walk->plan->lane_count, shown = walk->unseen ? 0 : step->output_count;
     size_t outputs = 0;
-    if (!listens(walk))
+    if (!walk->listened)
         return ULP_OK;
-    const char **output_names = ulp_arena_take(arena, shown + 1, sizeof *output_names);
-    int *positions = ulp_arena_take(arena, shown + 1, sizeof *positions);
-    struct ulp_lane_value *values = ulp_arena_take(arena, lanes * shown + 1, sizeof *values);
-    struct ulp_lane_seconds *lane_seconds = ulp_arena_take(arena, lanes, sizeof *lane_seconds);
-    if (!output_names || !positions || !values || !lane_seconds)
-        return ulp_out_of_memory(error);
+    const char **output_names = NULL;
+    int *positions = NULL;
+    struct ulp_lane_value *values = NULL;
+    if (shown) {
+        output_names = ulp_arena_take(arena, shown, sizeof *output_names);
+        positions = ulp_arena_take(arena, shown, sizeof *positions);
+        values = ulp_arena_take(arena, lanes * shown, sizeof *values);
+        if (!output_names || !positions || !values)
+            return ulp_out_of_memory(error);
+    }
     for (size_t o = 0; o < shown; o++)
         if (step->outputs[o] >= 0) {
             output_names[outputs] = frame->block->slots[step->outputs[o]].name;
@@ -156,7 +166,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         if (walk->shown[l] != holds)
             walk->arithmetics[l] = *holds;
         walk->shown[l] = holds;
-        lane_seconds[l] = evaluations[l].seconds;
+        walk->seconds[l] = evaluations[l].seconds;
     }
     enum ulp_status status =
         walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error);
@@ -181,14 +191,9 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .input_names = inputs->names,
         .inputs = inputs->values,
         .seconds = seconds,
-        .lane_seconds = lane_seconds,
+        .lane_seconds = walk->seconds,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
     };
-    struct ulp_environment *paused = ulp_environment_pause();
-    for (size_t i = 0; i < walk->observer_count && status == ULP_OK; i++)
-        if (walk->observers[i].node_done)
-            status = walk->observers[i].node_done(walk->observers[i].context, &event, error);
-    ulp_environment_resume(paused);
-    return status;
+    return status == ULP_OK ? tell(walk, &event, error) : status;
 }

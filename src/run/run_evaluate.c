@@ -224,12 +224,14 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
 {
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     struct ulp_inputs own = {0};
-    const struct ulp_tensor **foreign =
-        ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
-    struct ulp_tensor *temporaries =
-        ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
-    if (!foreign || !temporaries)
-        return ulp_out_of_memory(error);
+    const struct ulp_tensor **foreign = NULL;
+    struct ulp_tensor *temporaries = NULL;
+    if (ulp_walk_compares(walk) && lane != reference) {
+        foreign = ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
+        temporaries = ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
+        if (!foreign || !temporaries)
+            return ulp_out_of_memory(error);
+    }
     if (walk->options->isolated && lane != reference)
         return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,
                                  error);

@@ -1,5 +1,6 @@
 /* Multiplying a plan's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
+#include "run/kept.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -47,5 +48,6 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++)
         status = ulp_plan_fold_norms(plan, plan->blocks[b], error);
+    ulp_kept_forget(plan->kept);
     return status;
 }

@@ -38,6 +38,8 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
             continue;
         status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
                                  walk->pool, error);
+        if (status == ULP_OK)
+            status = ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error);
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
         out->lanes[l].packed = walk->packed;
@@ -75,10 +77,13 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
                                       struct ulp_event_inputs *inputs, struct ulp_arena *arena,
                                       struct ulp_error *error)
 {
-    struct ulp_inputs reference;
-    enum ulp_status status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);
+    struct ulp_inputs reference = {0};
+    enum ulp_status status = ULP_OK;
+    if (ulp_walk_compares(walk)) {
+        status = ulp_inputs_create(&reference, &frame->lanes[0], step, arena, error);
+        if (status == ULP_OK)
+            status = ulp_lane_inputs(&frame->lanes[0], step, &reference, error);
+    }
     if (status == ULP_OK && step->bound.blocks)
         status =
             ulp_walk_bodies(walk, frame, step, reference.at, evaluations, inputs, arena, error);
@@ -90,8 +95,11 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
+        if (walk->leaves && !frame->outer && step->left)
+            frame->lanes[l].budget = ulp_lane_room(&frame->lanes[l], step);
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
+        frame->lanes[l].budget = &walk->budget;
         if (status != ULP_OK)
             ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }
@@ -101,9 +109,16 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     return status;
 }
 
+/* Are the step's results there, or not asked for, since earlier runs computed them? */
+static bool is_settled(const struct ulp_walk *walk, const struct ulp_frame *frame,
+                       const struct ulp_step *step)
+{
+    return walk->settled && !frame->outer && step->left;
+}
+
 /* The lane's results become its values; what else was computed goes. */
-static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
-                         struct ulp_evaluation *evaluation, bool keeps)
+static void keep_results(const struct ulp_walk *walk, struct ulp_lane *lane,
+                         const struct ulp_step *step, struct ulp_evaluation *evaluation, bool keeps)
 {
     struct ulp_tensor *const results[] = {evaluation->entire, evaluation->single, evaluation->here,
                                           evaluation->entire_left, evaluation->single_left};
@@ -113,6 +128,8 @@ static void keep_results(struct ulp_lane *lane, const struct ulp_step *step,
         if (step->outputs[o] >= 0) {
             lane->values[step->outputs[o]] = evaluation->entire[o];
             evaluation->entire[o] = (struct ulp_tensor){0};
+            if (walk->leaves && lane->left && lane->block->slots[step->outputs[o]].left)
+                ulp_lane_leave(lane, step->outputs[o]);
         }
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         for (size_t o = 0; o < step->output_count && results[i]; o++)
@@ -161,39 +178,52 @@ static bool leaves_departure(const struct ulp_run_options *options)
     return options->departure && !options->follow;
 }
 
+/* The step in every lane, and the observers told of it. The clock is read when lanes have computed,
+ * and again when observers have looked at values; else telling them is the next node's. */
+static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *frame,
+                                    const struct ulp_step *step, struct ulp_evaluation *evaluations,
+                                    struct ulp_arena *arena, struct ulp_error *error)
+{
+    const double started = walk->clock, shown_before = walk->seconds_shown;
+    double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
+    struct ulp_event_inputs inputs = {0};
+    enum ulp_status status = ULP_OK;
+    walk->cost_limit = done;
+    if (!(walk->unseen && step->folded) && !is_settled(walk, frame, step))
+        status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
+    if (status == ULP_OK)
+        status = ulp_reserve_check(walk->reserve_draws, error);
+    walk->cost_limit = limit;
+    walk->cost_done = done;
+    if (step->bound.blocks || (!walk->unseen && step->folded))
+        walk->clock = ulp_seconds_now();
+    if (status != ULP_OK || !walk->listened)
+        return status;
+    const double told = walk->clock,
+                 seconds = told - started - (walk->seconds_shown - shown_before);
+    walk->seconds_shown += seconds;
+    status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
+    if (!walk->unseen)
+        walk->clock = ulp_seconds_now();
+    walk->seconds_shown += walk->clock - told;
+    return status;
+}
+
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
 {
     size_t lanes = walk->plan->lane_count;
-    const double started = walk->clock = ulp_seconds_now(), shown_before = walk->seconds_shown;
-    double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
-    struct ulp_event_inputs inputs = {0};
     struct ulp_join *join = frame->lanes[0].join;
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     if (!evaluations)
         return ulp_out_of_memory(error);
-    walk->cost_limit = done;
-    enum ulp_status status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
-    if (status == ULP_OK)
-        status = ulp_reserve_check(walk->reserve_draws, error);
-    walk->cost_limit = limit;
-    walk->cost_done = done;
-    if (step->bound.blocks)
-        walk->clock = ulp_seconds_now();
-    if (status == ULP_OK) {
-        const double told = walk->clock,
-                     seconds = told - started - (walk->seconds_shown - shown_before);
-        walk->seconds_shown += seconds;
-        status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
-        walk->clock = ulp_seconds_now();
-        walk->seconds_shown += walk->clock - told;
-    }
+    enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
     if (status == ULP_OK && walk->departed && !frame->outer && leaves_departure(walk->options))
         ulp_departure_leave(walk->options->departure, frame, step);
     for (size_t l = 0; l < lanes; l++)
         if (!frame->absent[l]) {
-            keep_results(&frame->lanes[l], step, &evaluations[l],
+            keep_results(walk, &frame->lanes[l], step, &evaluations[l],
                          status == ULP_OK && (l == 0 || !walk->options->isolated));
             if (l == 0 && status == ULP_OK && walk->options->given && !frame->outer)
                 status = take_given(walk, &frame->lanes[l], step, error);
@@ -236,6 +266,8 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
 {
     struct ulp_arena *arena = NULL;
     enum ulp_status status = ULP_OK;
+    if (frame->outer)
+        walk->clock = ulp_seconds_now();
     for (size_t s = frame->outer ? 0 : walk->first_step;
          s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];

@@ -13,6 +13,8 @@ struct ulp_walk {
     /* what each lane computes the node in that observers are told of */
     struct ulp_arithmetic *arithmetics;
     const struct ulp_arithmetic **shown; /* what those are copies of; NULL: of none yet */
+    struct ulp_lane_seconds *seconds;    /* by lane, of the node that they are told of */
+    struct ulp_arena *memory;            /* of these */
     struct ulp_budget root;              /* when the model has no budget */
     struct ulp_budget budget;
     struct ulp_pool *pool;
@@ -21,7 +23,11 @@ struct ulp_walk {
     size_t reserve_draws;  /* before the walk */
     size_t first_step;     /* of the main graph: those before it have been run */
     bool departed;         /* a lane has left the reference's decisions */
+    bool listened;         /* an observer is told of nodes */
+    bool pauses;           /* ... in the caller's environment */
     bool unseen;           /* no observer looks at values */
+    bool leaves;           /* results that follow from constants alone are left to further runs */
+    bool settled;          /* ... and were, by earlier ones: none is computed */
     bool joins;            /* nor does anybody else: nodes may be run as one */
     size_t *executions;    /* how often each node has been shown, by number */
     bool streams;          /* weights go through memory (stream.c): */
@@ -65,8 +71,15 @@ struct ulp_evaluation {
 enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct ulp_step *step,
                                       struct ulp_arena *arena, struct ulp_error *error);
 
+/* Do lanes compute a step on the reference's inputs, too? */
+static inline bool ulp_walk_compares(const struct ulp_walk *walk)
+{
+    return walk->options->audit || walk->options->isolated;
+}
+
 /* run_evaluate.c. Entire, single and here of one lane, in which the step is one node. The
- * reference's inputs and results are known (of the reference itself these are not used). */
+ * reference's inputs are known where lanes are compared, and its results (of the reference itself
+ * these are not used). */
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
                              const struct ulp_step *step, size_t lane,
                              const struct ulp_tensor *const *reference_inputs,

@@ -154,6 +154,26 @@ void ulp_arena_clear(struct ulp_arena *arena)
     FORBID(kept->data, kept->size);
 }
 
+struct ulp_arena_mark ulp_arena_mark(const struct ulp_arena *arena)
+{
+    return (struct ulp_arena_mark){arena->first, arena->first ? arena->first->used : 0};
+}
+
+void ulp_arena_release(struct ulp_arena *arena, struct ulp_arena_mark mark)
+{
+    if (!mark.used) {
+        ulp_arena_clear(arena);
+        return;
+    }
+    for (struct arena_block *block = arena->first; block != mark.block; block = arena->first) {
+        arena->first = block->next;
+        ALLOW(block->data, block->size);
+        ulp_free(block);
+    }
+    arena->first->used = mark.used;
+    FORBID(arena->first->data + mark.used, arena->first->size - mark.used);
+}
+
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena)
 {
     return arena->budget;

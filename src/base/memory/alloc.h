@@ -69,6 +69,13 @@ enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budg
 void ulp_arena_free(struct ulp_arena *arena);
 /* What was taken is gone; its first block stays. */
 void ulp_arena_clear(struct ulp_arena *arena);
+/* Where it is; and what was taken since is gone. */
+struct ulp_arena_mark {
+    const void *block;
+    size_t used;
+};
+struct ulp_arena_mark ulp_arena_mark(const struct ulp_arena *arena);
+void ulp_arena_release(struct ulp_arena *arena, struct ulp_arena_mark mark);
 /* What its blocks are charged to, or NULL. */
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena);
 /* NULL on failure (out of memory or overflow of count * element_bytes). */

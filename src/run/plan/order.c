@@ -149,6 +149,33 @@ static void find_settled(struct ulp_block *block)
     }
 }
 
+static bool are_sizes_known(const struct ulp_block *block, const struct ulp_step *step)
+{
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0 && !block->slots[step->outputs[o]].shape.count)
+            return false;
+    return true;
+}
+
+/* Results that a run can leave to further ones, which then run none of these steps. */
+static void find_left(struct ulp_block *block)
+{
+    for (size_t s = 0; s < block->step_count; s++) {
+        struct ulp_step *step = &block->steps[s];
+        step->left = step->settled && !step->alias && are_sizes_known(block, step);
+        for (size_t i = 0; i < step->input_count && !step->left; i++)
+            if (step->inputs[i] >= 0)
+                block->slots[step->inputs[i]].left = true;
+    }
+    for (size_t o = 0; o < block->output_count; o++)
+        if (block->outputs[o] >= 0)
+            block->slots[block->outputs[o]].left = true;
+    for (size_t v = 0; v < block->slot_count; v++) {
+        const struct ulp_step *from = ulp_block_producer(block, (int)v);
+        block->slots[v].left = block->slots[v].left && from && from->left;
+    }
+}
+
 static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *block,
                                      struct ulp_error *error)
 {
@@ -267,6 +294,7 @@ enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
     if (status != ULP_OK)
         return status;
     find_settled(block);
+    find_left(block);
     for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);

@@ -31,6 +31,7 @@ struct ulp_plan_slot {
     int outer;
     /* slot of this block it stands for since an If became its branch; -1: none */
     int same_as;
+    bool left;   /* a left step's, and read by others than left steps */
     bool given;  /* an input of the model */
     bool data;   /* it has a use that is no parameter (ulp_is_parameter) */
     bool amount; /* an integer that is only computed with until it is a float (integer_amounts.c) */
@@ -66,7 +67,8 @@ struct ulp_step {
     /* its result is its input 0, a constant, under another name or shape, for readers that take
      * either: a view of it in lanes whose nodes have one arithmetic */
     bool alias;
-    bool settled;   /* its results follow from constants alone: the same in every run of a lane */
+    bool settled; /* its results follow from constants alone: the same in every run of a lane */
+    bool left;    /* settled, no alias and of known sizes: not run again while its slots are left */
     bool quantizes; /* its integer outputs are amounts, by its operator or by their use */
     /* a value, not work: Constant, or ConstantOfShape of a known shape */
     bool constant;
@@ -265,6 +267,7 @@ struct ulp_plan {
         const char *node;
     } peak;
     size_t peak_limit;    /* the memory limit that it was found under */
+    double left_bytes;    /* of all slots that are left, in all lanes */
     bool wants_integers;  /* some lane or node has qdq=integer */
     bool joins_attention; /* lanes have written-attention=kernel */
     /* attentions that are written out: how many became one step, how many did not, and of the
@@ -343,6 +346,21 @@ static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct 
                                         size_t i)
 {
     return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
+}
+
+/* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
+ * not known yet. */
+static inline double ulp_slot_bytes(const struct ulp_plan_slot *slot,
+                                    const struct ulp_arithmetic *arithmetic)
+{
+    if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
+        return 0;
+    bool is_float = ulp_type_is_float(slot->shape.type);
+    enum ulp_element element = is_float && !arithmetic->as_declared
+                                   ? ulp_storage_element(&arithmetic->storage)
+                                   : slot->shape.element;
+    return (double)slot->shape.count *
+           (double)ulp_element_bytes(element, arithmetic->storage.precision);
 }
 
 /* Values of a lane over a block: slots, one run of them for each arithmetic, and one for constants

@@ -9,7 +9,7 @@ static const struct ulp_plan_slot *find_result(const struct ulp_block *block,
 {
     const struct ulp_plan_slot *slot =
         step->output_count == 1 && step->outputs[0] >= 0 ? &block->slots[step->outputs[0]] : NULL;
-    return slot && !slot->constant && !step->alias && !step->constant && slot->shape.count &&
+    return slot && !slot->constant && !step->settled && !step->constant && slot->shape.count &&
                    ulp_type_is_float(slot->shape.type) &&
                    ulp_type_rows[slot->shape.type].file_bits > 8
                ? slot

@@ -5,20 +5,6 @@
 #include "base/error.h"
 #include "run/lane.h"
 
-/* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
- * not known yet. */
-static double slot_bytes(const struct ulp_plan_slot *slot, const struct ulp_arithmetic *arithmetic)
-{
-    if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
-        return 0;
-    bool is_float = ulp_type_is_float(slot->shape.type);
-    enum ulp_element element = is_float && !arithmetic->as_declared
-                                   ? ulp_storage_element(&arithmetic->storage)
-                                   : slot->shape.element;
-    return (double)slot->shape.count *
-           (double)ulp_element_bytes(element, arithmetic->storage.precision);
-}
-
 /* In all lanes; an input of the model takes none where it is held as given. */
 static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_block *block, int slot)
 {
@@ -26,7 +12,7 @@ static double lanes_bytes(const struct ulp_plan *plan, const struct ulp_block *b
     double bytes = 0;
     for (size_t l = 0; l < plan->lane_count; l++)
         if (holder != ULP_NO_NODE || !plan->mixes[l].of_node)
-            bytes += slot_bytes(
+            bytes += ulp_slot_bytes(
                 &block->slots[slot],
                 &plan->mixes[l]
                      .items[holder == ULP_NO_NODE ? 0 : ulp_mix_index(&plan->mixes[l], holder)]);
@@ -74,10 +60,10 @@ static double audit_bytes(const struct ulp_plan *plan, const struct ulp_block *b
     double bytes = 0;
     for (size_t o = 0; o < step->output_count; o++)
         for (size_t l = 1; step->outputs[o] >= 0 && l < plan->lane_count; l++)
-            bytes += slot_bytes(&block->slots[step->outputs[o]],
-                                ulp_mix_arithmetic(&plan->mixes[l], step->number)) +
-                     slot_bytes(&block->slots[step->outputs[o]],
-                                ulp_mix_arithmetic(&plan->mixes[0], step->number));
+            bytes += ulp_slot_bytes(&block->slots[step->outputs[o]],
+                                    ulp_mix_arithmetic(&plan->mixes[l], step->number)) +
+                     ulp_slot_bytes(&block->slots[step->outputs[o]],
+                                    ulp_mix_arithmetic(&plan->mixes[0], step->number));
     return bytes;
 }
 
@@ -128,6 +114,10 @@ static struct ulp_peak find_values_peak(const struct ulp_plan *plan, bool audit)
 void ulp_plan_find_peak(struct ulp_plan *plan)
 {
     plan->peak = find_values_peak(plan, false);
+    plan->left_bytes = 0;
+    for (size_t v = 0; v < plan->main->slot_count; v++)
+        if (plan->main->slots[v].left)
+            plan->left_bytes += lanes_bytes(plan, plan->main, (int)v);
     plan->peak_limit = ulp_budget_limit(&plan->budget);
 }
 
