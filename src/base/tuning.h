@@ -70,7 +70,7 @@
 /* Rows that reduce side by side: fewer are computed one by one. */
 #define ULP_TUNE_TILE_ROWS_MIN 8
 /* Kept values of one instruction of a tile: some of them fit in the second-level cache. */
-#define ULP_TUNE_TILE_ELEMENTS 16384
+#define ULP_TUNE_TILE_ELEMENTS 32768
 /* Rows of a tile: of neighbouring rows as many as a strip holds, this at least; of rows apart from
  * one another at least the second and at most the third, whose cache lines stay in the first-level
  * cache while their positions are walked. */
@@ -92,6 +92,9 @@
 #define ULP_TUNE_NC 512
 /* What it costs to write an output that does not lie in runs, in products. */
 #define ULP_TUNE_SCATTERED_OUTPUT_PRODUCTS 48
+/* Outputs from here on are asked for before a tile is stored: smaller ones are in the second-level
+ * cache. */
+#define ULP_TUNE_OUTPUT_FETCHED_BYTES ((size_t)128 << 10)
 /* A product's blocks, for each thread at least; and its pieces when one side is packed once for
  * all threads, so that one that is held up leaves some to the others. */
 #define ULP_TUNE_BLOCKS_PER_THREAD 4

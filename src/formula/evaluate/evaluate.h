@@ -275,5 +275,7 @@ bool ulp_turn(void *out, int64_t out_stride, const void *in, int64_t in_stride, 
 /* out[c rows + r] = in[c in_stride]. */
 bool ulp_repeat(void *out, const void *in, int64_t in_stride, size_t rows, size_t columns,
                 size_t element_bytes);
+/* The bytes `count` times. */
+void ulp_repeat_rows(void *out, const void *in, size_t bytes, size_t count);
 
 #endif

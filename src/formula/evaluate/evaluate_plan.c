@@ -363,8 +363,8 @@ static void choose_tiles(struct ulp_tape_plan *plan)
                  most = adjacent ? ULP_STRIP : ULP_TUNE_TILE_ROWS_APART_MAX;
     const size_t keeping = ULP_TUNE_TILE_ELEMENTS / row_length;
     size_t count = keeping < least || plan->phase_count == 1 ? most
-                   : keeping < most                          ? keeping
-                                                             : most;
+                   : keeping < most ? keeping - keeping % ULP_TUNE_TILE_ROWS_APART
+                                    : most;
     const size_t share = (row_count + worker_count - 1) / worker_count;
     if (count > ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts)
         count = ULP_TUNE_TILE_ELEMENTS / (size_t)plan->order.parts;

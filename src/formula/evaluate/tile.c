@@ -266,8 +266,7 @@ static void spread_rows(const struct ulp_tape_worker *worker, const struct ulp_t
     if (step->spread && worker->row_count == 1)
         plan->table->spread(&plan->rule, strip, one, 0, worker->span_count);
     else if (step->spread)
-        for (size_t t = 0; t < worker->span_count; t++)
-            memcpy(strip + t * bytes, one, bytes);
+        ulp_repeat_rows(strip, one, bytes, worker->span_count);
 }
 
 /* The values of n rows: the tile's, or without reductions more. */

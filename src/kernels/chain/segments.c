@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory/alloc.h"
+#include "base/tuning.h"
 #include "number/round/round.h"
 
 /* Sums of slices and of promoted chains are FP32, or the accumulator's when that is wider. */
@@ -172,6 +173,8 @@ void ulp_chains_fetch_output(const struct ulp_chains_job *job, size_t batch, siz
     const int64_t base = job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0;
     const int64_t *out_row = job->out_row + row, *out_column = job->out_column + column;
     const size_t column_count = ulp_size_min(job->tile_columns, job->column_count - column);
+    if (job->problem->out->count * job->problem->out->element_bytes < ULP_TUNE_OUTPUT_FETCHED_BYTES)
+        return;
     if (job->column_run)
         for (size_t i = 0; i < row_count; i++)
             ulp_output_fetch(&job->output, base + out_row[i] + out_column[0], column_count);
