@@ -14,6 +14,7 @@
 #include "run/kept.h"
 #include "run/plan/plan.h"
 #include "tests/support/networks.h"
+#include "tests/support/onnx_text.h"
 #include "tests/support/proto.h"
 
 static void hash_tensor(unsigned long long *hash, const struct ulp_tensor *tensor)
@@ -385,12 +386,43 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
 }
 END_TEST
 
+/* Infinite weights meet padding, which excludes these products: further runs, whose weights are
+ * packed already, have the first one's bits. */
+START_TEST(padding_meets_what_was_left)
+{
+    static const char *const texts[] = {
+        "(float[2,3,9] x) => (float y) <float[4,3,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
+        "{ y = Conv<pads=[1,1]>(x, w) }",
+        "(float[2,3,9] x) => (float y) <float[3,4,3] w = {1, 1e39, 2, 0.5, -3, 1e39, 0.25...}>"
+        "{ y = ConvTranspose<pads=[1,1]>(x, w) }"};
+    static const char *const lanes[] = {"fp32", "fp64", "bf16", "tf32", "fp32,order=pairwise"};
+    struct ulp_model *model = onnx_text_load(17, texts[_i]);
+    struct ulp_tensor_set inputs, first, again;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &inputs, &error), error);
+    for (size_t l = 0; l < sizeof lanes / sizeof *lanes; l++) {
+        struct ulp_plan *plan = plan_all(model, &inputs, &lanes[l], 1);
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &first, NULL, &error), error);
+        for (int r = 0; r < 3; r++) {
+            ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &again, NULL, &error), error);
+            ck_assert(test_same_bits(&first.items[0].tensor, &again.items[0].tensor));
+            ulp_tensor_set_free(&again);
+        }
+        ulp_tensor_set_free(&first);
+        ulp_plan_free(plan);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 TEST_MAIN("packed", 120)
 {
     tcase_add_test(tests, counts_are_found_again);
     tcase_add_test(tests, tensors_come_first);
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
     tcase_add_test(tests, runs_leave_weights);
+    tcase_add_loop_test(tests, padding_meets_what_was_left, 0, 2);
     tcase_add_test(tests, blocks_left_do_not_change_what_runs_need);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */

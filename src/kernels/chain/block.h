@@ -35,7 +35,7 @@ struct ulp_chains_block {
 /* repair.c. Recompute the outputs of a finished block in which padding was multiplied by NaN or
  * infinity, without the products that padding excludes (pack.h). */
 enum ulp_status ulp_chains_repair(const struct ulp_chains_job *job,
-                                  const struct ulp_chains_scratch *scratch,
+                                  const struct ulp_chains_scratch *worker,
                                   const struct ulp_chains_block *block, struct ulp_error *error);
 
 /* share.c. Block number `item` of the job's batches. */
