@@ -14,10 +14,12 @@
 
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
-/* A choice is worth its run if it is foretold so much more of the error than a smaller one, and is
- * named if its run gains so many decibels, or so many more than a smaller one's. */
+/* A choice is named if its run gains so many decibels, or so many more than a smaller one's. It is
+ * worth its run if it is foretold so much more of the error than a smaller one, and what it leaves,
+ * which is at least the rest (Cauchy), may be the part that so many decibels leave. */
 #define WORTH_A_RUN 0.02
 #define WORTH_NAMING_DB 1
+#define WORTH_NAMING_REST 0.8913 /* 10^(-WORTH_NAMING_DB / 20) */
 /* From this part of the error on the rounding of inputs is what to look at. */
 #define INPUTS_MATTER 0.5
 
@@ -319,7 +321,8 @@ static size_t list_choices(const struct advising *advising, struct choice *choic
     }
     for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count; count++) {
         const struct choice choice = choose(advising, count);
-        if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN)
+        if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN ||
+            1 - choice.foretold > WORTH_NAMING_REST * (1 - foretold))
             continue;
         foretold = choice.foretold;
         choices[listed++] = choice;
