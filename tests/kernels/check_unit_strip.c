@@ -188,11 +188,12 @@ static void compare(struct unit_tile *it, const char *event, int e, const struct
     unit_tile_compare(it, what);
 }
 
-/* Exponents at and around the limits: of the unit's floor, of the path, and of FP16's sums. */
+/* Exponents at and around the limits: of the unit's floor, of the path, of FP16's sums, and of
+ * FP32's, which become infinite in whatever mode tiles round. */
 static void compare_exponents(struct unit_tile *it, size_t repeats, uint64_t *state)
 {
     const struct ulp_unit_limits limits = ulp_unit_limits(&it->layout.unit);
-    const int edges[] = {limits.lowest, limits.high, it->layout.unit.floor, 15};
+    const int edges[] = {limits.lowest, limits.high, it->layout.unit.floor, 15, 126};
     for (size_t i = 0; i < sizeof edges / sizeof edges[0]; i++)
         for (int e = edges[i] - 2; e <= edges[i] + 2; e++)
             for (size_t repeat = 0; repeat < repeats && e > -300; repeat++) {
