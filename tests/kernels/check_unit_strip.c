@@ -133,6 +133,18 @@ static void put_subnormal(struct unit_tile *it, const struct place *at, uint64_t
     *b_at(it, at, 1) = 0x1p-20f;
 }
 
+/* c is smaller than any product, alone or before a product, and has bits that a product loses. */
+static void put_small(struct unit_tile *it, const struct place *at, uint64_t *state)
+{
+    static const float small[] = {0x1p-24f,        0x1.fffffep-29f, 0x1p-53f,  0x1.8p-54f,
+                                  0x1.000002p-60f, 0x1p-99f,        0x1p-101f, 0x1p-149f};
+    const float sign = draw(state) % 2 ? 1 : -1, c = small[draw(state) % 8];
+    clear_row(it, at);
+    *before_at(it, at) = is_half(it) ? 0x1p-24f : sign * c;
+    *a_at(it, at, 0) = draw(state) % 2 ? 0 : (float)ldexp(1, it->arithmetic.factor.emin);
+    *b_at(it, at, 0) = (float)ldexp(1, it->arithmetic.factor.emin);
+}
+
 static const struct {
     const char *name;
     void (*put)(struct unit_tile *it, const struct place *at, uint64_t *state);
@@ -145,6 +157,7 @@ static const struct {
     {"c cancelled", put_cancelling},
     {"an infinite sum", put_infinite_sum},
     {"a subnormal c", put_subnormal},
+    {"a small c", put_small},
 };
 #define EVENT_COUNT (sizeof events / sizeof events[0])
 
