@@ -189,14 +189,28 @@ ATTRIBUTE INLINE VECTOR JOIN(FUSED, add)(enum ulp_reduction kind, VECTOR u, VECT
     return u + w;
 }
 
+/* vector_count vectors of windows from number `first` on, each waiting only for itself; no window
+ * behind number n - 1 is read. */
 ATTRIBUTE INLINE void JOIN(FUSED, reduction)(enum ulp_reduction kind, REAL *out, const REAL *in,
                                              const int64_t *offset, size_t offset_count,
-                                             size_t stride)
+                                             size_t stride, size_t first, size_t n,
+                                             const int vector_count)
 {
-    VECTOR u = JOIN(FUSED, gather)(in + offset[0], stride);
+    VECTOR u[4];
+    size_t at[4];
+#pragma GCC unroll 4
+    for (int v = 0; v < vector_count; v++) {
+        at[v] = first + (size_t)v * LANES < n - LANES ? first + (size_t)v * LANES : n - LANES;
+        u[v] = JOIN(FUSED, gather)(in + offset[0] + at[v] * stride, stride);
+    }
     for (size_t t = 1; t < offset_count; t++)
-        u = JOIN(FUSED, add)(kind, u, JOIN(FUSED, gather)(in + offset[t], stride));
-    *(PLACED *)out = u;
+#pragma GCC unroll 4
+        for (int v = 0; v < vector_count; v++)
+            u[v] = JOIN(FUSED, add)(kind, u[v],
+                                    JOIN(FUSED, gather)(in + offset[t] + at[v] * stride, stride));
+#pragma GCC unroll 4
+    for (int v = 0; v < vector_count; v++)
+        *(PLACED *)(out + at[v]) = u[v];
 }
 
 /* The last vector may begin inside the one before: its windows are then reduced twice. Fewer
@@ -207,17 +221,23 @@ ATTRIBUTE static void JOIN(FUSED, windows)(enum ulp_reduction kind, void *out, c
 {
     const REAL *from = in;
     REAL *to = out;
-    for (size_t done = 0; n >= LANES && done < n; done += LANES) {
-        const size_t i = n - done < LANES ? n - LANES : done;
-        JOIN(FUSED, reduction)(kind, to + i, from + i * stride, offset, offset_count, stride);
+    for (size_t done = 0, count; n >= LANES && done < n; done += count * LANES) {
+        count = n - done > 3 * LANES ? 4 : 1;
+        if (count == 4)
+            JOIN(FUSED, reduction)(kind, to, from, offset, offset_count, stride, done, n, 4);
+        else
+            JOIN(FUSED, reduction)(kind, to, from, offset, offset_count, stride, done, n, 1);
     }
     if (n == 0 || n >= LANES)
         return;
     VECTOR u = {0};
     for (size_t t = 0; t < offset_count; t++) {
         VECTOR w = {0};
-        for (size_t i = 0; i < n; i++)
-            w[i] = from[offset[t] + (int64_t)(i * stride)];
+        if (n == 1 || stride == 1) /* as most at a border */
+            w = LOAD_PART(from + offset[t], n);
+        else
+            for (size_t i = 0; i < n; i++)
+                w[i] = from[offset[t] + (int64_t)(i * stride)];
         u = t ? JOIN(FUSED, add)(kind, u, w) : w;
     }
     STORE_PART(to, n, u);
