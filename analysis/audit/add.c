@@ -324,14 +324,11 @@ enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *by
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_audit *audit = &auditor->audit;
     struct ulp_audit sample;
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(auditor->plan->model), error));
-    enum ulp_status status = ulp_part_decode(&sample, bytes, count, audit->lane_count,
-                                             audit->lanes[0].node_count, arena, error);
-    if (status == ULP_OK && !is_alike(audit, &sample))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "holds figures of another model");
-    if (status == ULP_OK)
-        status = ulp_auditor_add(auditor, &sample, error);
-    ulp_arena_free(arena);
-    return status;
+    ULP_TRY(ulp_part_decode(&sample, bytes, count, audit->lane_count, audit->lanes[0].node_count,
+                            arena, error));
+    if (!is_alike(audit, &sample))
+        return ulp_fail(error, ULP_ERROR_INPUT, "holds figures of another model");
+    return ulp_auditor_add(auditor, &sample, error);
 }

@@ -218,17 +218,14 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
                                    struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ulp_auditor_keep_samples(auditor, error);
-    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        if ((status = collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan,
-                                      error)) == ULP_OK) {
-            ulp_audit_overflow_finish(&auditor->audit.lanes[l]);
-            ulp_zero_follow(&auditor->audit, &auditor->audit.lanes[l]);
-        }
-    if (status == ULP_OK && auditor->truth && !auditor->adds)
-        status = ulp_truth_check(auditor->truth, &auditor->audit, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_auditor_keep_samples(auditor, error));
+    for (size_t l = 0; l < auditor->audit.lane_count; l++) {
+        ULP_TRY(collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error));
+        ulp_audit_overflow_finish(&auditor->audit.lanes[l]);
+        ulp_zero_follow(&auditor->audit, &auditor->audit.lanes[l]);
+    }
+    if (auditor->truth && !auditor->adds)
+        ULP_TRY(ulp_truth_check(auditor->truth, &auditor->audit, error));
     if (auditor->truth)
         count_pairs(&auditor->audit);
     if (auditor->adds)

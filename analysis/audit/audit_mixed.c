@@ -6,6 +6,8 @@
 
 #include "run/plan/plan.h"
 
+ULP_FREES(ulp_borders_free, struct ulp_border)
+
 const struct ulp_arithmetic *ulp_audit_node_arithmetic(const struct ulp_audit_lane *lane,
                                                        const struct ulp_audit_node *node)
 {
@@ -68,7 +70,7 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
 {
     const struct ulp_mix *mix = &plan->mixes[index];
     const char *name = ulp_plan_lane_name(plan, index);
-    struct ulp_border *borders;
+    ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count;
     lane->name = ulp_arena_text(memory, name, strlen(name));
     lane->kept_count = mix->count - 1;
@@ -77,9 +79,6 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
     memcpy(lane->kept, mix->items + 1, lane->kept_count * sizeof *lane->kept);
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].kept = (ptrdiff_t)ulp_mix_index(mix, n) - 1;
-    enum ulp_status status = ulp_plan_borders(plan, index, &borders, &count, error);
-    if (status == ULP_OK)
-        status = keep_borders(lane, mix, borders, count, memory, error);
-    ulp_borders_free(borders);
-    return status;
+    ULP_TRY(ulp_plan_borders(plan, index, &borders, &count, error));
+    return keep_borders(lane, mix, borders, count, memory, error);
 }

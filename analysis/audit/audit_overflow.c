@@ -37,19 +37,17 @@ enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const st
                                            size_t index, struct ulp_arena *memory,
                                            struct ulp_error *error)
 {
-    struct ulp_changed_constants constants;
+    ULP_SCOPED(ulp_changed_constants_free) struct ulp_changed_constants constants = {0};
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].constant = lane->nodes[n].overflow = -1;
     ULP_TRY(ulp_plan_constants(plan, index, &constants, error));
     lane->constants = ulp_arena_take(memory, constants.count + 1, sizeof *lane->constants);
     lane->overflows = ulp_arena_take(memory, lane->node_count + 1, sizeof *lane->overflows);
-    enum ulp_status status = ULP_OK;
     if (!lane->constants || !lane->overflows)
-        status = ulp_out_of_memory(error);
-    for (size_t c = 0; c < constants.count && status == ULP_OK; c++)
-        status = copy_constant(lane, &constants.items[c], memory, error);
-    ulp_changed_constants_free(&constants);
-    return status;
+        return ulp_out_of_memory(error);
+    for (size_t c = 0; c < constants.count; c++)
+        ULP_TRY(copy_constant(lane, &constants.items[c], memory, error));
+    return ULP_OK;
 }
 
 /* ---- what they come to ---- */

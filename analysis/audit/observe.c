@@ -311,15 +311,14 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
 static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp_event *event,
                                    const struct observed *observed, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
-        status = measure_output(auditor, event, o, observed, error);
-    if (status == ULP_OK)
-        status = ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error);
-    for (size_t l = 0; l < auditor->audit.lane_count && status == ULP_OK; l++)
-        if ((status = audit_lane(auditor, event, l, observed, error)) == ULP_OK)
-            ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);
-    return status;
+    for (size_t o = 0; o < event->output_count; o++)
+        ULP_TRY(measure_output(auditor, event, o, observed, error));
+    ULP_TRY(ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error));
+    for (size_t l = 0; l < auditor->audit.lane_count; l++) {
+        ULP_TRY(audit_lane(auditor, event, l, observed, error));
+        ulp_qdq_divergence_measure(&auditor->audit.lanes[l], event, l);
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status audit_node(void *context, const struct ulp_event *event,
@@ -329,21 +328,16 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     struct ulp_auditor *auditor = context;
     struct ulp_budget *budget = ulp_model_budget(auditor->plan->model);
     const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
-    void *ranges, *looked = NULL, *viewed = NULL;
-    enum ulp_status status = ulp_allocate(&ranges, output_count, sizeof(struct ulp_range), budget,
-                                          "ranges of outputs", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&looked, output_count * lane_count, sizeof(struct looked), budget,
-                              "figures of outputs", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&viewed, lane_count, sizeof(struct ulp_viewed), budget,
-                              "figures of outputs", error);
-    if (status == ULP_OK)
-        status = audit_lanes(auditor, event, &(struct observed){ranges, looked, viewed}, error);
-    ulp_free(viewed);
-    ulp_free(looked);
-    ulp_free(ranges);
-    return status;
+    ULP_SCOPED(ulp_free_of) void *ranges = NULL;
+    ULP_SCOPED(ulp_free_of) void *looked = NULL;
+    ULP_SCOPED(ulp_free_of) void *viewed = NULL;
+    ULP_TRY(ulp_allocate(&ranges, output_count, sizeof(struct ulp_range), budget,
+                         "ranges of outputs", error));
+    ULP_TRY(ulp_allocate(&looked, output_count * lane_count, sizeof(struct looked), budget,
+                         "figures of outputs", error));
+    ULP_TRY(ulp_allocate(&viewed, lane_count, sizeof(struct ulp_viewed), budget,
+                         "figures of outputs", error));
+    return audit_lanes(auditor, event, &(struct observed){ranges, looked, viewed}, error);
 }
 
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)

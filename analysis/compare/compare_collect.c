@@ -228,8 +228,7 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
     work->stored[file] = rounding_error(work->reference, work->count, &format);
     work->stored[file].rms = ulp_math_hypot(work->stored[file].rms, of_doubles.rms);
     work->stored[file].max_abs += of_doubles.max_abs;
-    enum ulp_status status = ULP_OK;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t number,

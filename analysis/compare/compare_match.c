@@ -223,11 +223,11 @@ static enum ulp_status check_file(const struct ulp_comparing *comparing,
         if (comparing->work[t].recorded[file] && !(value >= 0 && values->items[value].input))
             return ULP_OK;
     }
-    struct ulp_text names = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text names = {0};
     for (size_t u = 0; u < out->unmatched_count && u < 3; u++)
         ulp_text_add(&names, "%s'%.60s'", u ? ", " : "", out->unmatched[u]);
     const char *first = find_first_output(comparing, values);
-    enum ulp_status status = ulp_fail(
+    return ulp_fail(
         error, ULP_ERROR_INPUT,
         "%s: nothing to compare: no array has the name of a tensor that the graph computes (its "
         "arrays: %s%s; %s%s%s)",
@@ -235,8 +235,6 @@ static enum ulp_status check_file(const struct ulp_comparing *comparing,
         out->unmatched_count > 3 ? ", ..." : "",
         first ? "the first output that it computes: '" : "no node computes an output of the graph",
         first ? first : "", first ? "'" : "");
-    ulp_text_free(&names);
-    return status;
 }
 
 /* Room for what every array may be: a tensor of the comparison, or none. */

@@ -119,20 +119,17 @@ static enum ulp_status run_file(struct searching *searching, struct ulp_error *e
 {
     struct ulp_comparing *comparing = searching->comparing;
     const struct ulp_compare_options *options = comparing->options;
-    struct ulp_tensor_set given = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
     struct ulp_run_options run = {.thread_count = options->thread_count};
     const struct ulp_observer observers[] = {{.context = searching, .node_done = try_node},
                                              options->progress ? *options->progress
                                                                : (struct ulp_observer){0}};
-    enum ulp_status status = list_given(comparing, searching->file, &given, error);
+    ULP_TRY(list_given(comparing, searching->file, &given, error));
     run.audit = false;
     run.isolated = true;
     run.given = &given;
-    if (status == ULP_OK)
-        status = ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
-                              options->progress ? 2 : 1, NULL, NULL, error);
-    ulp_tensor_set_free(&given);
-    return status;
+    return ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
+                        options->progress ? 2 : 1, NULL, NULL, error);
 }
 
 static enum ulp_status take_room(struct searching *searching, size_t node_count,
@@ -155,7 +152,8 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
 {
     struct ulp_arithmetic lanes[1 + COUNTS_AT_ONCE] = {*base};
     struct ulp_compare_options options = *outer->options;
-    struct ulp_comparison scratch = {0};
+    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison scratch = {0};
+    ULP_SCOPED(ulp_comparing_free)
     struct ulp_comparing comparing = {.model = outer->model,
                                       .inputs = outer->inputs,
                                       .recordings = outer->recordings,
@@ -169,26 +167,19 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
     options.arithmetic_count = 1;
     options.keeps = NULL;
     searching->comparing = &comparing;
-    enum ulp_status status = ulp_comparing_prepare(&comparing, error);
-    for (; count <= COUNTS_AT_ONCE && status == ULP_OK; count++) {
+    ULP_TRY(ulp_comparing_prepare(&comparing, error));
+    for (; count <= COUNTS_AT_ONCE; count++) {
         const struct cut cut = cut_at(searching->first_count + count - 1);
         if (!cut.slices)
             break;
-        status = cut_arithmetic(&lanes[count], base, cut, error);
+        ULP_TRY(cut_arithmetic(&lanes[count], base, cut, error));
     }
-    if (status == ULP_OK)
-        status =
-            ulp_plan_create(comparing.model, lanes, count, &plan_options, &comparing.plan, error);
-    if (status == ULP_OK)
-        status = take_room(searching, comparing.plan->node_count, error);
-    if (status == ULP_OK)
-        status = ulp_compare_match(&comparing, error);
-    for (searching->file = 0; searching->file < searching->file_count && status == ULP_OK;
-         searching->file++)
-        status = run_file(searching, error);
-    ulp_comparing_free(&comparing);
-    ulp_comparison_free(&scratch);
-    return status;
+    ULP_TRY(ulp_plan_create(comparing.model, lanes, count, &plan_options, &comparing.plan, error));
+    ULP_TRY(take_room(searching, comparing.plan->node_count, error));
+    ULP_TRY(ulp_compare_match(&comparing, error));
+    for (searching->file = 0; searching->file < searching->file_count; searching->file++)
+        ULP_TRY(run_file(searching, error));
+    return ULP_OK;
 }
 
 /* ---- what was found ---- */

@@ -105,14 +105,13 @@ enum ulp_status ulp_decisions_follow(struct ulp_comparing *comparing, size_t ari
                                      bool keep, struct ulp_error *error)
 {
     bool open = false;
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < event->input_count; i++)
         open |= ulp_is_open(comparing, arithmetic, event->input_names[i]);
     for (size_t l = first; l < last && event->apart; l++)
         open |= event->apart[l];
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++)
-        status = look_at(comparing, event, o, first, last, keep, &open, error);
-    for (size_t o = 0; o < event->output_count && open && status == ULP_OK; o++)
-        status = add_open(comparing, arithmetic, event->output_names[o], error);
-    return status;
+    for (size_t o = 0; o < event->output_count; o++)
+        ULP_TRY(look_at(comparing, event, o, first, last, keep, &open, error));
+    for (size_t o = 0; o < event->output_count && open; o++)
+        ULP_TRY(add_open(comparing, arithmetic, event->output_names[o], error));
+    return ULP_OK;
 }

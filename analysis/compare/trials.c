@@ -11,6 +11,8 @@
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 struct trying {
     struct ulp_comparing *comparing;
     size_t arithmetic, trial;
@@ -150,32 +152,25 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
     const struct ulp_groups groups[2] = {{0},
                                          options->groups ? options->groups[trying->arithmetic]
                                                          : (struct ulp_groups){0}};
-    struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
                                                   .keeps = keeps,
                                                   .groups = options->groups ? groups : NULL,
                                                   .perturbation =
                                                       ulp_redraw(arithmetic, trying->trial + 1)};
-    enum ulp_status status =
-        ulp_redraw_reference(comparing->plan, &options->reference, arithmetic, &lanes[0], error);
-    if (status == ULP_OK)
-        status = ulp_redraw_inputs(comparing->inputs, &plan_options.perturbation,
-                                   ulp_comparing_budget(comparing), &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error);
-    if (status == ULP_OK) {
-        const struct ulp_observer observers[] = {{.context = (void *)(uintptr_t)trying,
-                                                  .node_done = try_node},
-                                                 options->progress ? *options->progress
-                                                                   : (struct ulp_observer){0}};
-        const struct ulp_run_options run = {.thread_count = options->thread_count};
-        status = ulp_plan_run(plan, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
-                              error);
-    }
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    return status;
+    ULP_TRY(
+        ulp_redraw_reference(comparing->plan, &options->reference, arithmetic, &lanes[0], error));
+    ULP_TRY(ulp_redraw_inputs(comparing->inputs, &plan_options.perturbation,
+                              ulp_comparing_budget(comparing), &inputs, error));
+    ULP_TRY(ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error));
+    const struct ulp_observer observers[] = {{.context = (void *)(uintptr_t)trying,
+                                              .node_done = try_node},
+                                             options->progress ? *options->progress
+                                                               : (struct ulp_observer){0}};
+    const struct ulp_run_options run = {.thread_count = options->thread_count};
+    return ulp_plan_run(plan, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
+                        error);
 }
 
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,

@@ -44,13 +44,10 @@ static json_t *make_document(const struct ulp_doctor *doctor)
 static enum ulp_status write_lint(const struct ulp_doctor *doctor, const char *folder,
                                   struct ulp_error *error)
 {
-    struct ulp_text path = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
     ulp_text_add(&path, "%s/lint.json", folder);
-    const enum ulp_status status = path.failed
-                                       ? ulp_out_of_memory(error)
-                                       : ulp_lint_write_json(doctor->lint, path.data, error);
-    ulp_text_free(&path);
-    return status;
+    return path.failed ? ulp_out_of_memory(error)
+                       : ulp_lint_write_json(doctor->lint, path.data, error);
 }
 
 enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,

@@ -8,6 +8,8 @@
 #include "analysis/schedule/schedule.h"
 #include "base/error.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 /* The draws that searches run, and those that judge what they found, are not the same. */
 #define SEARCHED_SEED (UINT64_C(1) << 32)
 
@@ -23,18 +25,13 @@ static enum ulp_status find_truth(struct ulp_emulation *emulation, size_t proble
                                              .perturbation = *redrawn};
     struct ulp_emulation_notes notes;
     struct ulp_arithmetic reference;
-    struct ulp_plan *plan = NULL;
-    enum ulp_status status = ulp_redraw_reference(emulation->plan, given->reference,
-                                                  given->arithmetic, &reference, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(given->model, &reference, 1, &options, &plan, error);
-    if (status == ULP_OK) {
-        const struct ulp_observer observer = ulp_emulation_note(emulation, problem, plan, &notes);
-        status = ulp_plan_run(plan, emulation->inputs[problem], &run, &observer, 1,
-                              &emulation->truths[problem], NULL, error);
-    }
-    ulp_plan_free(plan);
-    return status;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_TRY(ulp_redraw_reference(emulation->plan, given->reference, given->arithmetic, &reference,
+                                 error));
+    ULP_TRY(ulp_plan_create(given->model, &reference, 1, &options, &plan, error));
+    const struct ulp_observer observer = ulp_emulation_note(emulation, problem, plan, &notes);
+    return ulp_plan_run(plan, emulation->inputs[problem], &run, &observer, 1,
+                        &emulation->truths[problem], NULL, error);
 }
 
 enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t count,

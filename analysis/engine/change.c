@@ -12,6 +12,8 @@
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 static const struct ulp_engine_map_layer *layer_of(const struct ulp_engine_map *built, size_t node)
 {
     return built->nodes[node].layer >= 0 ? &built->layers[built->nodes[node].layer] : NULL;
@@ -154,14 +156,10 @@ static enum ulp_status run_lanes(const struct explaining *explaining,
     const struct ulp_plan_options options = {.inputs = explaining->inputs,
                                              .keeps = keeps,
                                              .groups = groups};
-    struct ulp_plan *plan = NULL;
-    enum ulp_status status =
-        ulp_plan_create(explaining->model, arithmetics, count, &options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(plan, explaining->inputs, explaining->options, explaining->progress,
-                              explaining->progress != NULL, outputs, NULL, error);
-    ulp_plan_free(plan);
-    return status;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_TRY(ulp_plan_create(explaining->model, arithmetics, count, &options, &plan, error));
+    return ulp_plan_run(plan, explaining->inputs, explaining->options, explaining->progress,
+                        explaining->progress != NULL, outputs, NULL, error);
 }
 
 /* The reference and both engines; the output that is worst in the second. */
@@ -229,20 +227,15 @@ static void undo(const struct explaining *explaining, const struct ulp_engine_ma
 static enum ulp_status explain_one(const struct explaining *explaining,
                                    struct ulp_engine_map_change *change, struct ulp_error *error)
 {
-    struct ulp_engine_map_lane lane;
-    struct ulp_tensor_set outputs = {0};
+    ULP_SCOPED(ulp_engine_map_lane_free) struct ulp_engine_map_lane lane = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
     undo(explaining, change);
     ULP_TRY(ulp_engine_map_lane_make(explaining->changes->bad, "undone", explaining->changes->good,
                                      explaining->undone, &lane, error));
-    enum ulp_status status =
-        run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error);
-    if (status == ULP_OK)
-        status = measure(&outputs.items[explaining->output].tensor,
-                         &explaining->reference.items[explaining->output].tensor, &change->without,
-                         error);
-    ulp_tensor_set_free(&outputs);
-    ulp_engine_map_lane_free(&lane);
-    return status;
+    ULP_TRY(run_lanes(explaining, &lane.arithmetic, &lane.keeps, &lane.groups, 1, &outputs, error));
+    return measure(&outputs.items[explaining->output].tensor,
+                   &explaining->reference.items[explaining->output].tensor, &change->without,
+                   error);
 }
 
 /* Kernels that differ in nothing that is emulated give the same bits. */

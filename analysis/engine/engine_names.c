@@ -331,11 +331,10 @@ static enum ulp_status name_layers(struct ulp_layer_map *mapping, bool numbered,
  * called nodes. */
 enum ulp_status ulp_mapping_names(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    enum ulp_status status = name_layers(mapping, true, error);
+    ULP_TRY(name_layers(mapping, true, error));
     const size_t numbered = count_nodes(mapping);
-    if (status == ULP_OK)
-        status = name_layers(mapping, false, error);
-    if (status == ULP_OK && count_nodes(mapping) < numbered)
-        status = name_layers(mapping, true, error);
-    return status;
+    ULP_TRY(name_layers(mapping, false, error));
+    if (count_nodes(mapping) < numbered)
+        ULP_TRY(name_layers(mapping, true, error));
+    return ULP_OK;
 }

@@ -209,13 +209,13 @@ static bool any_set(const struct wishing *wishing, const char *type)
 static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error *error)
 {
     const struct ulp_engine_map *built = wishing->built;
+    ULP_SCOPED(ulp_names_free)
     struct ulp_names nodes = {.budget = ulp_arena_budget(wishing->arena)};
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < built->node_count && status == ULP_OK; n++)
+    for (size_t n = 0; n < built->node_count; n++)
         if (ulp_names_find(&nodes, ulp_plan_node_name(built->plan, n)) < 0 &&
             !ulp_names_add(&nodes, ulp_plan_node_name(built->plan, n), (int)n))
-            status = ulp_out_of_memory(error);
-    for (size_t s = 0; s < built->engine->setting_count && status == ULP_OK; s++) {
+            return ulp_out_of_memory(error);
+    for (size_t s = 0; s < built->engine->setting_count; s++) {
         const struct ulp_engine_setting *setting = &built->engine->settings[s];
         if (ulp_names_find(&wishing->set, setting->layer) != (int)s)
             continue; /* said before */
@@ -228,8 +228,7 @@ static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error 
             wish->hint = "the log says that it was set, but it is no node of the model";
         }
     }
-    ulp_names_free(&nodes);
-    return status;
+    return ULP_OK;
 }
 
 /* An entry of --layerPrecisions names network layers, which are called after nodes. */
@@ -253,13 +252,10 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
                 "apply this entry";
         return ULP_OK;
     }
-    struct ulp_text near = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text near = {0};
     ulp_text_add(&near, "trtexec ignores it without a word");
     ulp_suggest_names(&near, option->name, built->node_count, node_name, built->plan);
-    enum ulp_status status =
-        near.failed ? ulp_out_of_memory(error) : explain_miss(wishing, wish, near.data, error);
-    ulp_text_free(&near);
-    return status;
+    return near.failed ? ulp_out_of_memory(error) : explain_miss(wishing, wish, near.data, error);
 }
 
 static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_precision_plan *plan,

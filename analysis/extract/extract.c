@@ -15,6 +15,9 @@
 #include "load/mixed/extract_file.h"
 #include "run/plan/plan.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 /* What becomes of a value of the main graph. */
 enum role { ROLE_NONE, ROLE_INPUT, ROLE_OUTPUT, ROLE_CONSTANT };
 
@@ -239,19 +242,16 @@ static enum ulp_status write_outputs(struct extraction *x, const struct ulp_tens
                                      struct ulp_error *error)
 {
     char path[4096];
-    struct ulp_tensor_set rounded = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set rounded = {0};
     snprintf(path, sizeof path, "%s/outputs.npz", x->folder);
-    enum ulp_status status = ulp_tensor_set_write_npz(path, exact, error);
-    for (size_t i = 0; i < exact->count && status == ULP_OK; i++)
-        status = add_copy(x, &rounded, exact->items[i].name, &exact->items[i].tensor, error);
-    for (size_t i = 0; i < rounded.count && status == ULP_OK; i++)
-        status =
-            write_value(x, rounded.items[i].name, &rounded.items[i].tensor, "output", i, error);
+    ULP_TRY(ulp_tensor_set_write_npz(path, exact, error));
+    for (size_t i = 0; i < exact->count; i++)
+        ULP_TRY(add_copy(x, &rounded, exact->items[i].name, &exact->items[i].tensor, error));
+    for (size_t i = 0; i < rounded.count; i++)
+        ULP_TRY(
+            write_value(x, rounded.items[i].name, &rounded.items[i].tensor, "output", i, error));
     snprintf(path, sizeof path, "%s/outputs.json", x->folder);
-    if (status == ULP_OK)
-        status = ulp_recording_write_json(path, "ulpscope-exact", &rounded, error);
-    ulp_tensor_set_free(&rounded);
-    return status;
+    return ulp_recording_write_json(path, "ulpscope-exact", &rounded, error);
 }
 
 static enum ulp_status write_inputs(const struct extraction *x, struct ulp_error *error)
@@ -261,36 +261,29 @@ static enum ulp_status write_inputs(const struct extraction *x, struct ulp_error
                                  "    yield dict(numpy.load(os.path.join(folder, 'inputs.npz')))\n";
     char path[4096];
     snprintf(path, sizeof path, "%s/inputs.npz", x->folder);
-    enum ulp_status status = ulp_tensor_set_write_npz(path, &x->inputs, error);
-    for (size_t v = 0, i = 0; v < x->graph->value_count && status == ULP_OK; v++)
+    ULP_TRY(ulp_tensor_set_write_npz(path, &x->inputs, error));
+    for (size_t v = 0, i = 0; v < x->graph->value_count; v++)
         if (x->roles[v] == ROLE_INPUT) /* in the order of the part's inputs */
-            status = write_value(x, x->graph->values[v].name,
-                                 ulp_tensor_set_find(&x->inputs, x->graph->values[v].name), "input",
-                                 i++, error);
+            ULP_TRY(write_value(x, x->graph->values[v].name,
+                                ulp_tensor_set_find(&x->inputs, x->graph->values[v].name), "input",
+                                i++, error));
     snprintf(path, sizeof path, "%s/load_data.py", x->folder);
-    return status == ULP_OK ? ulp_file_write(path, script, sizeof script - 1, error) : status;
+    return ulp_file_write(path, script, sizeof script - 1, error);
 }
 
 /* The part by itself, on its own inputs. */
 static enum ulp_status run_part(struct extraction *x, const char *path, struct ulp_error *error)
 {
-    struct ulp_model *part;
-    struct ulp_plan *plan = NULL;
-    struct ulp_tensor_set exact = {0};
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *part = NULL;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set exact = {0};
     const struct ulp_plan_options options = {.inputs = &x->inputs};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &part, error));
-    enum ulp_status status =
-        ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(plan, &x->inputs, &once, x->options->progress,
-                              x->options->progress != NULL, &exact, NULL, error);
-    if (status == ULP_OK)
-        status = write_outputs(x, &exact, error);
-    ulp_tensor_set_free(&exact);
-    ulp_plan_free(plan);
-    ulp_model_free(part);
-    return status;
+    ULP_TRY(ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error));
+    ULP_TRY(ulp_plan_run(plan, &x->inputs, &once, x->options->progress,
+                         x->options->progress != NULL, &exact, NULL, error));
+    return write_outputs(x, &exact, error);
 }
 
 static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set *given,

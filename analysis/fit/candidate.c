@@ -316,10 +316,9 @@ static enum ulp_status add_ways(struct ulp_fit_ways *ways, size_t base_index,
                                           : COUNT(blocks),
                  first = ways->count;
     size_t slice_count = 0;
-    enum ulp_status status = ULP_OK;
     while (ulp_slices_tried(slice_count))
         slice_count++;
-    for (size_t i = 0; i < slice_count * inner_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < slice_count * inner_count; i++) {
         const size_t s = eight ? i / inner_count : i % slice_count,
                      p = eight ? i % inner_count : i / slice_count;
         const struct ulp_fit_way way = {.base = (uint32_t)base_index,
@@ -327,10 +326,9 @@ static enum ulp_status add_ways(struct ulp_fit_ways *ways, size_t base_index,
                                         .promote = base->unit ? inner[p] : 0,
                                         .block = base->unit ? 0 : inner[p]};
         if (!base->unit || inner[p] % base->unit->block == 0)
-            status = add_way(ways, first, &way, shapes, count, error);
+            ULP_TRY(add_way(ways, first, &way, shapes, count, error));
     }
-    return status == ULP_OK && base->unit ? add_tiles(ways, base_index, first, shapes, count, error)
-                                          : status;
+    return base->unit ? add_tiles(ways, base_index, first, shapes, count, error) : ULP_OK;
 }
 
 enum ulp_status ulp_fit_ways_make(struct ulp_fit_ways *out, const struct ulp_fit_case *cases,

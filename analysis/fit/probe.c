@@ -119,19 +119,14 @@ static enum ulp_status compute(const struct making *making, const struct ulp_fit
                                struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_tensor a = {0}, b = {0};
-    enum ulp_status status = ulp_arithmetic_find(candidate->name, &arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_fit_decode(&a, &probe->a, making->product->transposed_a, candidate->operands,
-                                error);
-    if (status == ULP_OK)
-        status = ulp_fit_decode(&b, &probe->b, making->product->transposed_b, candidate->operands,
-                                error);
-    if (status == ULP_OK)
-        status = ulp_array_matmul(out, &arithmetic, &a, &b, making->thread_count, error);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    return status;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor b = {0};
+    ULP_TRY(ulp_arithmetic_find(candidate->name, &arithmetic, error));
+    ULP_TRY(
+        ulp_fit_decode(&a, &probe->a, making->product->transposed_a, candidate->operands, error));
+    ULP_TRY(
+        ulp_fit_decode(&b, &probe->b, making->product->transposed_b, candidate->operands, error));
+    return ulp_array_matmul(out, &arithmetic, &a, &b, making->thread_count, error);
 }
 
 /* The class of each consistent candidate. */

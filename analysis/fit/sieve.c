@@ -119,20 +119,15 @@ enum ulp_status ulp_fit_score_sample(const struct ulp_fit_problem *problem,
                                      struct ulp_fit_score *scores, size_t count, size_t *total,
                                      struct ulp_error *error)
 {
-    struct samples samples = {0};
+    ULP_SCOPED(free_samples) struct samples samples = {0};
     struct scoring scoring = {problem, ways, &samples, scores};
-    struct ulp_pool *pool = NULL;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     *total = 0;
-    enum ulp_status status = take_samples(problem, stage, &samples, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&pool, problem->thread_count, error);
-    for (size_t p = 0; p < problem->product_count && status == ULP_OK; p++)
+    ULP_TRY(take_samples(problem, stage, &samples, error));
+    ULP_TRY(ulp_pool_create(&pool, problem->thread_count, error));
+    for (size_t p = 0; p < problem->product_count; p++)
         *total += samples.values[p * problem->case_count].c.count;
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, count, 1, score_some, &scoring, error);
-    ulp_pool_free(pool);
-    free_samples(&samples);
-    return status;
+    return ulp_parallel_for(pool, count, 1, score_some, &scoring, error);
 }
 
 /* ---- all elements ---- */

@@ -46,16 +46,15 @@ static enum ulp_status check_rules(const char *const *rules, size_t count, struc
 /* Before anything is searched. */
 static enum ulp_status check_data(const struct ulp_fixing *x, struct ulp_error *error)
 {
-    struct ulp_text data = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text data = {0};
     ulp_text_add(&data, "%s.data", x->options->path);
-    enum ulp_status status = data.failed ? ulp_out_of_memory(error) : ULP_OK;
-    if (status == ULP_OK && ulp_model_is_read_from(x->model, data.data))
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%s: has the model's weights, and the copy's would be written over them; "
-                          "give the copy another name",
-                          data.data);
-    ulp_text_free(&data);
-    return status;
+    ULP_TRY(data.failed ? ulp_out_of_memory(error) : ULP_OK);
+    if (ulp_model_is_read_from(x->model, data.data))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: has the model's weights, and the copy's would be written over them; "
+                        "give the copy another name",
+                        data.data);
+    return ULP_OK;
 }
 
 static enum ulp_status check_options(const struct ulp_fixing *x, struct ulp_error *error)

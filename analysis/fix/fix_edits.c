@@ -6,6 +6,8 @@
 #include "analysis/fix/fixing.h"
 #include "base/error.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 /* Less than that many dB is no gain: other roundings would give or take as much. */
 #define GAIN_LEAST 0.1
 /* From so many edits on a rule's are tried together alone: each costs a run. */
@@ -80,14 +82,13 @@ static bool any(const struct ulp_fixing *x, const bool *taken)
 static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp_fix_judged *out,
                              double *change, struct ulp_error *error)
 {
-    struct ulp_model *model = NULL;
-    enum ulp_status status = ulp_lint_load_edited(&x->proposals, taken, false, &model, error);
-    if (status == ULP_OK && out)
-        status = ulp_fix_judge(x, model, NULL, out, error);
-    if (status == ULP_OK && change)
-        status = ulp_fix_change(x, model, change, error);
-    ulp_model_free(model);
-    return status;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_TRY(ulp_lint_load_edited(&x->proposals, taken, false, &model, error));
+    if (out)
+        ULP_TRY(ulp_fix_judge(x, model, NULL, out, error));
+    if (change)
+        ULP_TRY(ulp_fix_change(x, model, change, error));
+    return ULP_OK;
 }
 
 /* Are all edits identities, together, that are said to be? An infinity may make one none. */
@@ -139,21 +140,21 @@ static enum ulp_status leave_out(struct ulp_fixing *x, size_t of, bool rule, boo
     struct ulp_fix_judged without = *before;
     for (size_t i = 0; i < x->proposals.count; i++)
         rest[i] = x->taken[i] && !is_of(x, i, of, rule);
-    const enum ulp_status status = any(x, rest) ? judge(x, rest, &without, NULL, error) : ULP_OK;
+    ULP_TRY(any(x, rest) ? judge(x, rest, &without, NULL, error) : ULP_OK);
     const double gain = ulp_fix_gain(&without, all);
     const bool drop = gain < GAIN_LEAST;
-    for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < x->proposals.count; i++) {
         if (!is_of(x, i, of, rule))
             continue;
         x->fix->edits[i].gain = gain;
         if (drop)
             x->fix->edits[i].done = ULP_FIX_NO_GAIN;
     }
-    if (status == ULP_OK && drop) {
+    if (drop) {
         memcpy(x->taken, rest, x->proposals.count * sizeof *rest);
         *all = without;
     }
-    return status;
+    return ULP_OK;
 }
 
 static size_t count_of(const struct ulp_fixing *x, size_t of)
@@ -177,18 +178,17 @@ static enum ulp_status choose(struct ulp_fixing *x, bool *rest, const struct ulp
                               struct ulp_fix_judged *all, struct ulp_error *error)
 {
     const size_t count = x->proposals.count;
-    enum ulp_status status = ULP_OK;
     for (int exact = 0; exact < 2; exact++)
-        for (size_t i = 0; i < count && status == ULP_OK; i++)
+        for (size_t i = 0; i < count; i++)
             if (is_first(x, i) && x->proposals.items[i].said.exact == exact)
-                status = leave_out(x, i, true, rest, before, all, error);
+                ULP_TRY(leave_out(x, i, true, rest, before, all, error));
     size_t made = 0;
     for (size_t i = 0; i < count; i++)
         made += x->taken[i];
-    for (size_t i = 0; i < count && status == ULP_OK && made <= SINGLY_MAX; i++)
+    for (size_t i = 0; i < count && made <= SINGLY_MAX; i++)
         if (x->taken[i] && count_of(x, i) > 1)
-            status = leave_out(x, i, false, rest, before, all, error);
-    return status;
+            ULP_TRY(leave_out(x, i, false, rest, before, all, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *given,

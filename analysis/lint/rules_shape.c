@@ -1,4 +1,5 @@
 /* Rules about shapes. */
+#include "base/error.h"
 #include "analysis/lint/lint.h"
 
 #include <string.h>
@@ -6,6 +7,8 @@
 #include <ulpscope/run.h>
 
 #include "tensor/tensor.h"
+
+ULP_FREES(ulp_plan_free, struct ulp_plan)
 
 void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
 {
@@ -26,13 +29,10 @@ static enum ulp_status plan_with(const struct ulp_lint *lint, struct ulp_dim_val
                                  size_t count, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     const struct ulp_plan_options options = {.dims = dims, .dim_count = count};
-    enum ulp_status status = ulp_arithmetic_find("model", &arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(lint->model, &arithmetic, 1, &options, &plan, error);
-    ulp_plan_free(plan);
-    return status;
+    ULP_TRY(ulp_arithmetic_find("model", &arithmetic, error));
+    return ulp_plan_create(lint->model, &arithmetic, 1, &options, &plan, error);
 }
 
 static void set_all(struct ulp_dim_value *dims, size_t count, int64_t size)

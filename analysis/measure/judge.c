@@ -143,11 +143,8 @@ enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char
 
 enum ulp_status ulp_judge_fail(const struct ulp_unjudged *unjudged, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_unjudged_say(&text, unjudged);
-    const enum ulp_status status =
-        text.failed ? ulp_out_of_memory(error)
-                    : ulp_fail(error, ULP_ERROR_LIMIT, "cannot be judged: %s", text.data);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_fail(error, ULP_ERROR_LIMIT, "cannot be judged: %s", text.data);
 }

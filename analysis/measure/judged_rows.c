@@ -399,31 +399,26 @@ static void prepare_figures(struct ulp_judged *out, enum ulp_task task, const st
 static enum ulp_status measure(struct judging *j, enum ulp_task task, struct ulp_budget *budget,
                                struct ulp_error *error)
 {
-    void *rows, *columns = NULL, *channels = NULL;
-    enum ulp_status status =
-        ulp_allocate(&rows, j->length, 2 * sizeof(double), budget, "a row of an output", error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&columns, j->column_count + 1, sizeof(struct part), budget,
-                                   "columns of an output", error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&channels, j->channels + 1, sizeof(struct part), budget,
-                                   "channels of an output", error);
-    if (status == ULP_OK) {
-        j->v = rows;
-        j->b = j->v + j->length;
-        j->columns = columns;
-        j->of_channels = channels;
-        if (task == ULP_TASK_INTEGER)
-            judge_integers(j);
-        else
-            judge_rows(j, task);
-        if (task == ULP_TASK_SEGMENT && j->channels > 1)
-            judge_places(j);
-    }
-    ulp_free(channels);
-    ulp_free(columns);
-    ulp_free(rows);
-    return status;
+    ULP_SCOPED(ulp_free_of) void *rows = NULL;
+    ULP_SCOPED(ulp_free_of) void *columns = NULL;
+    ULP_SCOPED(ulp_free_of) void *channels = NULL;
+    ULP_TRY(
+        ulp_allocate(&rows, j->length, 2 * sizeof(double), budget, "a row of an output", error));
+    ULP_TRY(ulp_allocate_zero(&columns, j->column_count + 1, sizeof(struct part), budget,
+                              "columns of an output", error));
+    ULP_TRY(ulp_allocate_zero(&channels, j->channels + 1, sizeof(struct part), budget,
+                              "channels of an output", error));
+    j->v = rows;
+    j->b = j->v + j->length;
+    j->columns = columns;
+    j->of_channels = channels;
+    if (task == ULP_TASK_INTEGER)
+        judge_integers(j);
+    else
+        judge_rows(j, task);
+    if (task == ULP_TASK_SEGMENT && j->channels > 1)
+        judge_places(j);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,

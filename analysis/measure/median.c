@@ -279,12 +279,12 @@ static enum ulp_status find_in_bin(struct ulp_median *median, struct ulp_pool *p
     struct gathering g = {.median = median};
     size_t found = 0;
     int64_t low = INT64_MAX, high = 0;
-    void *parts;
+    ULP_SCOPED(ulp_free_of) void *parts = NULL;
     ULP_TRY(ulp_allocate(&parts, chunk_count, sizeof(struct median_part), ulp_pool_scratch(pool),
                          "measures", error));
     g.parts = parts;
-    enum ulp_status status = ulp_parallel_for(pool, chunk_count, 1, gather_chunks, &g, error);
-    for (size_t chunk = 0; chunk < chunk_count && status == ULP_OK; chunk++) {
+    ULP_TRY(ulp_parallel_for(pool, chunk_count, 1, gather_chunks, &g, error));
+    for (size_t chunk = 0; chunk < chunk_count; chunk++) {
         const struct median_part *part = &g.parts[chunk];
         low = part->low < low ? part->low : low;
         high = part->high > high ? part->high : high;
@@ -292,11 +292,9 @@ static enum ulp_status find_in_bin(struct ulp_median *median, struct ulp_pool *p
                 part->count * sizeof *median->kept);
         found += part->count;
     }
-    if (status == ULP_OK)
-        *out = low == high ? ulp_double_from((uint64_t)low)
-                           : select_kth(median->kept, found, median->rank);
-    ulp_free(parts);
-    return status;
+    *out = low == high ? ulp_double_from((uint64_t)low)
+                       : select_kth(median->kept, found, median->rank);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool, double *out,

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "tensor/tensor.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 static enum ulp_status note_types(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
@@ -108,18 +110,17 @@ static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_
                                     size_t sample, const struct ulp_tensor_set *expected,
                                     struct ulp_error *error)
 {
-    struct ulp_tensor_set got = {0};
-    enum ulp_status status = run(job, plans, job->samples[sample].inputs, NULL, &got, error);
-    for (size_t o = 0; o < expected->count && status == ULP_OK; o++) {
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set got = {0};
+    ULP_TRY(run(job, plans, job->samples[sample].inputs, NULL, &got, error));
+    for (size_t o = 0; o < expected->count; o++) {
         const char *name = expected->items[o].name;
         const struct ulp_tensor *found = ulp_tensor_set_find(&got, name);
-        status = found ? compare(&expected->items[o].tensor, found, job->samples[sample].name, name,
-                                 error)
-                       : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                  "the graph with types has no output '%s'", name);
+        ULP_TRY(found ? compare(&expected->items[o].tensor, found, job->samples[sample].name, name,
+                                error)
+                      : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                 "the graph with types has no output '%s'", name));
     }
-    ulp_tensor_set_free(&got);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_plans *plans,
@@ -140,13 +141,10 @@ enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
                                 const struct ulp_arithmetic *in, const struct ulp_keeps *keeps,
                                 const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.lanes = in, .lane_count = 1, .options = {.keeps = keeps}};
-    enum ulp_status status = ulp_model_load(path, ulp_model_budget(job->model), &model, error);
+    ULP_TRY(ulp_model_load(path, ulp_model_budget(job->model), &model, error));
     plans.model = model;
-    if (status == ULP_OK)
-        status = check_samples(job, &plans, first, error);
-    ulp_plans_free(&plans);
-    ulp_model_free(model);
-    return status;
+    return check_samples(job, &plans, first, error);
 }

@@ -207,14 +207,13 @@ enum ulp_status ulp_overflow_give(void *context, size_t number,
     const struct ulp_plan_node *where = &meter->forward.plan->nodes[number];
     struct ulp_overflow_node *node;
     bool upstream = false;
-    enum ulp_status status = ulp_overflow_node(meter, meter->lane, number, &node, error);
-    if (status == ULP_OK)
-        status = make_inner_outputs(meter, node, where, outputs, error);
+    ULP_TRY(ulp_overflow_node(meter, meter->lane, number, &node, error));
+    ULP_TRY(make_inner_outputs(meter, node, where, outputs, error));
     for (size_t i = 0; i < input_count; i++)
         upstream |= where->step->inputs[i] >= 0 &&
                     !where->block->slots[where->step->inputs[i]].constant &&
                     is_beyond(inputs[i], meter->probe.format.max_finite);
-    for (size_t o = 0, n = 0; o < where->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0, n = 0; o < where->step->output_count; o++) {
         if (where->step->outputs[o] < 0 || !ulp_type_is_float(outputs[o].type))
             continue;
         look_at_inner(meter, &node->outputs[n], &outputs[o], upstream);
@@ -222,7 +221,7 @@ enum ulp_status ulp_overflow_give(void *context, size_t number,
             node->verdict = node->outputs[n].verdict;
         n++;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- why ---- */

@@ -125,21 +125,18 @@ enum ulp_status ulp_junit_text(const struct ulp_audit *audit, const char *const 
                                size_t limit_count, bool allow_nonfinite_inputs,
                                struct ulp_text *out, struct ulp_error *error)
 {
-    struct ulp_text cases = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text cases = {0};
     size_t failures;
-    enum ulp_status status =
-        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error);
-    if (status == ULP_OK) {
-        ulp_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-        add_escaped(out, audit->model_path);
-        ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
-                     limit_count, failures, audit->seconds);
-        ulp_text_put(out, cases.data ? cases.data : "", cases.length);
-        ulp_text_add(out, "</testsuite>\n");
-        out->failed |= cases.failed;
-    }
-    ulp_text_free(&cases);
-    return status;
+    ULP_TRY(
+        add_cases(&cases, audit, limits, limit_count, allow_nonfinite_inputs, &failures, error));
+    ulp_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+    add_escaped(out, audit->model_path);
+    ulp_text_add(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"0\" time=\"%.3f\">\n",
+                 limit_count, failures, audit->seconds);
+    ulp_text_put(out, cases.data ? cases.data : "", cases.length);
+    ulp_text_add(out, "</testsuite>\n");
+    out->failed |= cases.failed;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_report_junit(const struct ulp_audit *audit, const char *const *limits,

@@ -11,6 +11,8 @@
 #include "number/function/math.h"
 #include "run/plan/plan.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 /* From that many times the median's on the largest channel is an outlier, as in
  * struct ulp_scaled_tensor. */
 #define OUTLIER_RATIO 4
@@ -215,20 +217,18 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
     struct smoothing s = {.out = out, .memory = memory};
     const struct ulp_run_options run = {.thread_count = thread_count};
     const struct ulp_observer looking = {.context = &s, .node_done = look_at_node};
-    struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     *out = (struct ulp_smooths){0};
     const struct ulp_plan_options planning = {.inputs = samples[0].inputs};
-    enum ulp_status status = ulp_arithmetic_find("fp32", &fp32, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(model, &fp32, 1, &planning, &plan, error);
+    ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
+    ULP_TRY(ulp_plan_create(model, &fp32, 1, &planning, &plan, error));
     s.plan = plan;
-    if (status == ULP_OK && !list_products(&s))
-        status = ulp_out_of_memory(error);
-    for (size_t i = 0; i < sample_count && status == ULP_OK && out->count; i++)
+    if (!list_products(&s))
+        return ulp_out_of_memory(error);
+    for (size_t i = 0; i < sample_count && out->count; i++)
         if (i == 0 || ulp_plan_takes(plan, samples[i].inputs))
-            status = ulp_plan_run(plan, samples[i].inputs, &run, &looking, 1, NULL, NULL, error);
-    if (status == ULP_OK && !choose(&s))
-        status = ulp_out_of_memory(error);
-    ulp_plan_free(plan);
-    return status;
+            ULP_TRY(ulp_plan_run(plan, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
+    if (!choose(&s))
+        return ulp_out_of_memory(error);
+    return ULP_OK;
 }

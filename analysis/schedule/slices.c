@@ -57,15 +57,12 @@ enum ulp_status ulp_product_compare(const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_tensor out = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
     *equal = 0;
-    enum ulp_status status = check_shapes(a, b, d, error);
-    if (status == ULP_OK)
-        status = ulp_array_matmul(&out, arithmetic, a, b, thread_count, error);
-    if (status == ULP_OK)
-        *equal = ulp_equal_elements(&out, d);
-    ulp_tensor_free(&out);
-    return status;
+    ULP_TRY(check_shapes(a, b, d, error));
+    ULP_TRY(ulp_array_matmul(&out, arithmetic, a, b, thread_count, error));
+    *equal = ulp_equal_elements(&out, d);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_slices_find(const struct ulp_arithmetic *arithmetic, const struct ulp_tensor *a,

@@ -37,14 +37,12 @@ enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp
 {
     const double nearly = 0.97, allowed = search->allowed;
     double asked = allowed * ulp_search_factor(search), met = 0, failed = INFINITY;
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; i < rounds && status == ULP_OK && !search->over; i++) {
+    for (int i = 0; i < rounds && !search->over; i++) {
         double now;
         if (!ulp_search_solve(search, asked, work))
             break;
-        status = ulp_search_emulate(search, work, &now, error);
-        if (status == ULP_OK)
-            ulp_search_offer(search, found, work, now);
+        ULP_TRY(ulp_search_emulate(search, work, &now, error));
+        ulp_search_offer(search, found, work, now);
         if (now <= allowed)
             met = ulp_math_max(met, asked);
         else
@@ -57,5 +55,5 @@ enum ulp_status ulp_search_approach(struct ulp_searcher *search, int rounds, ulp
         else
             asked *= ulp_math_max(1.0 / 16, allowed / now * nearly);
     }
-    return status;
+    return ULP_OK;
 }

@@ -133,24 +133,23 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
                                     struct ulp_error *error)
 {
     const struct ulp_search_options *options = search->options;
-    enum ulp_status status = ULP_OK;
     size_t widest = 0;
     struct ulp_scaling scaling;
     const char *plain = NULL;
     search->choices = ulp_arena_take(memory, options->format_count + 1, sizeof *search->choices);
     ULP_TRY(ulp_taken(search->choices, error));
     if (!options->by_node)
-        status = find_plain(options, &plain, &search->scaled, error);
-    if (search->scaled && status == ULP_OK)
-        status = set_choice(&search->choices[search->choice_count++], plain, NULL, options, error);
-    for (size_t f = 0; f < options->format_count && status == ULP_OK; f++) {
+        ULP_TRY(find_plain(options, &plain, &search->scaled, error));
+    if (search->scaled)
+        ULP_TRY(set_choice(&search->choices[search->choice_count++], plain, NULL, options, error));
+    for (size_t f = 0; f < options->format_count; f++) {
         if (search->scaled && strcmp(options->formats[f], plain) == 0)
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
-        status = search->scaled && ulp_scaling_find(options->formats[f], &scaling)
-                     ? set_scaled(choice, options->formats[f], plain, options, error)
-                     : set_choice(choice, options->formats[f], NULL, options, error);
-        for (size_t i = 0; i + 1 < search->choice_count && status == ULP_OK; i++)
+        ULP_TRY(search->scaled && ulp_scaling_find(options->formats[f], &scaling)
+                    ? set_scaled(choice, options->formats[f], plain, options, error)
+                    : set_choice(choice, options->formats[f], NULL, options, error));
+        for (size_t i = 0; i + 1 < search->choice_count; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE,
                                 "format %s is there twice: a search needs a wider and a narrower",
@@ -161,11 +160,12 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
             (now->precision == best->precision && now->max_finite > best->max_finite))
             widest = f;
     }
-    if (status != ULP_OK || options->by_node || search->scaled)
-        return status;
+    if (options->by_node || search->scaled)
+        return ULP_OK;
     const struct ulp_search_choice first = search->choices[0];
     search->choices[0] = search->choices[widest];
     search->choices[widest] = first;
+    enum ulp_status status = ULP_OK;
     return status;
 }
 

@@ -120,10 +120,8 @@ enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
 static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
                                 struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     size_t since = 0; /* layers that did not help since one did */
-    for (size_t l = 0;
-         since < search->layer_count && status == ULP_OK && may_go_on(search, EXCHANGE_WORK);
+    for (size_t l = 0; since < search->layer_count && may_go_on(search, EXCHANGE_WORK);
          l = (l + 1) % search->layer_count) {
         const double before = search->best_cost;
         double ratio;
@@ -133,13 +131,13 @@ static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
             continue;
         memcpy(work, search->best, search->layer_count * sizeof *work);
         work[l] = (ulp_pick)higher;
-        status = ulp_search_try(search, work, &ratio, error);
-        if (status == ULP_OK && ratio <= 1)
-            status = ulp_search_descend(search, work, &ratio, true, error);
+        ULP_TRY(ulp_search_try(search, work, &ratio, error));
+        if (ratio <= 1)
+            ULP_TRY(ulp_search_descend(search, work, &ratio, true, error));
         if (search->best_cost < before)
             since = 0;
     }
-    return status == ULP_OK ? ulp_search_finish(search, work, error) : status;
+    return ulp_search_finish(search, work, error);
 }
 
 /* ---- the course ---- */

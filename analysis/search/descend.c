@@ -169,7 +169,7 @@ static enum ulp_status descend_groups(struct descent *descent, ulp_pick *before,
 enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, double *ratio,
                                    bool likely, struct ulp_error *error)
 {
-    struct ulp_arena *memory;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     const size_t layers = search->layer_count + 1;
     struct descent descent = {.search = search,
@@ -179,23 +179,19 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
                               .without = ulp_arena_take(memory, layers, sizeof(double)),
                               .fewer = ulp_arena_take(memory, layers, sizeof(ptrdiff_t))};
     ulp_pick *before = ulp_arena_take(memory, layers, sizeof *before);
-    enum ulp_status status = ULP_OK;
     if (!descent.moves || !descent.without || !descent.fewer || !before)
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = descend_groups(&descent, before, ratio, error);
+        return ulp_out_of_memory(error);
+    ULP_TRY(descend_groups(&descent, before, ratio, error));
     /* first what the model expects to do, then everything */
-    for (bool moved = true, all = false;
-         status == ULP_OK && !search->over && (moved || !(all || likely));) {
+    for (bool moved = true, all = false; !search->over && (moved || !(all || likely));) {
         all = !moved;
-        status = pass(&descent, all ? INFINITY : LIKELY * search->allowed, &moved, ratio, error);
+        ULP_TRY(pass(&descent, all ? INFINITY : LIKELY * search->allowed, &moved, ratio, error));
     }
-    if (status == ULP_OK && !search->over && descent.failed == descent.count &&
-        search->layer_count && memcmp(of, search->best, search->layer_count * sizeof *of) == 0) {
+    if (!search->over && descent.failed == descent.count && search->layer_count &&
+        memcmp(of, search->best, search->layer_count * sizeof *of) == 0) {
         memcpy(search->without, descent.without, search->layer_count * sizeof *search->without);
         memcpy(search->fewer, descent.fewer, search->layer_count * sizeof *search->fewer);
         search->minimal = true;
     }
-    ulp_arena_free(memory);
-    return status;
+    return ULP_OK;
 }

@@ -96,7 +96,7 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 const struct ulp_watched *watched, size_t watched_count,
                                 struct ulp_error *error)
 {
-    struct ulp_arena *memory;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     ULP_TRY(ulp_arena_create(&memory, links->budget, error));
     struct learning learning = {.links = links,
                                 .alone = alone,
@@ -108,17 +108,15 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 .whole = ulp_arena_take(memory, watched_count + 1, sizeof(double)),
                                 .broken = ulp_arena_take(memory, watched_count * links->count + 1,
                                                          sizeof(bool))};
-    enum ulp_status status = ULP_OK;
     if (!learning.said || !learning.whole || !learning.broken)
-        status = ulp_out_of_memory(error);
-    for (size_t w = 0; w < watched_count && status == ULP_OK; w++)
+        return ulp_out_of_memory(error);
+    for (size_t w = 0; w < watched_count; w++)
         for (size_t l = 0; l < links->count; l++)
             learning.broken[w * links->count + l] =
                 ulp_link_is_broken(links, &links->items[l], watched[w].of);
-    for (int round = 0; round < ROUNDS && status == ULP_OK; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
         say(&learning);
         correct(&learning);
     }
-    ulp_arena_free(memory);
-    return status;
+    return ULP_OK;
 }

@@ -161,18 +161,13 @@ enum ulp_status ulp_links_open(struct ulp_links *links, const struct ulp_searche
                                size_t start, struct ulp_error *error)
 {
     struct finding finding = {.links = links, .start = start, .error = error};
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     *links = (struct ulp_links){.search = search,
                                 .budget = ulp_model_budget(search->emulation.plan->model)};
-    enum ulp_status status = ulp_arena_create(&arena, links->budget, error);
-    if (status == ULP_OK)
-        status = find_readers(&finding, arena);
-    if (status == ULP_OK) {
-        find_links(&finding);
-        status = finding.status;
-    }
-    ulp_arena_free(arena);
-    return status;
+    ULP_TRY(ulp_arena_create(&arena, links->budget, error));
+    ULP_TRY(find_readers(&finding, arena));
+    find_links(&finding);
+    return finding.status;
 }
 
 void ulp_links_close(struct ulp_links *links)
@@ -280,10 +275,7 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
 enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,
                                  size_t start, size_t *out, size_t *count, struct ulp_error *error)
 {
-    struct ulp_links links;
-    enum ulp_status status = ulp_links_open(&links, search, start, error);
-    if (status == ULP_OK)
-        status = ulp_links_peel(&links, of, INFINITY, out, count, error);
-    ulp_links_close(&links);
-    return status;
+    ULP_SCOPED(ulp_links_close) struct ulp_links links = {0};
+    ULP_TRY(ulp_links_open(&links, search, start, error));
+    return ulp_links_peel(&links, of, INFINITY, out, count, error);
 }

@@ -7,6 +7,8 @@
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 
+ULP_FREES(ulp_borders_free, struct ulp_border)
+
 /* Starts with other estimates, and then the search from below, are made while the work is below so
  * many whole runs of all samples: some audits' time. */
 #define STARTS_WORK 160
@@ -126,12 +128,9 @@ static enum ulp_status release_each(struct release *release, struct ulp_error *e
 static enum ulp_status count_casts(struct ulp_searcher *search, const ulp_pick *of, size_t *casts,
                                    struct ulp_error *error)
 {
-    struct ulp_border *borders = NULL;
-    enum ulp_status status = ulp_search_keep(search, of, error);
-    if (status == ULP_OK)
-        status = ulp_plan_borders(search->emulation.plan, 1, &borders, casts, error);
-    ulp_borders_free(borders);
-    return status;
+    ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
+    ULP_TRY(ulp_search_keep(search, of, error));
+    return ulp_plan_borders(search->emulation.plan, 1, &borders, casts, error);
 }
 
 static enum ulp_status settle(struct release *release, struct ulp_error *error)
@@ -144,8 +143,8 @@ static enum ulp_status settle(struct release *release, struct ulp_error *error)
     if (search->over || (best->given && cost > best->cost))
         return ULP_OK;
     ULP_TRY(count_casts(search, way->of, &casts, error));
-    if ((best->given && cost == best->cost &&
-         (casts > best->casts || (casts == best->casts && way->ratio >= best->ratio))))
+    if (best->given && cost == best->cost &&
+        (casts > best->casts || (casts == best->casts && way->ratio >= best->ratio)))
         return ULP_OK;
     memcpy(best->of, way->of, search->layer_count * sizeof *best->of);
     memcpy(best->without, way->without, search->layer_count * sizeof *best->without);

@@ -55,7 +55,7 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
                                   struct ulp_error *error)
 {
     const struct ulp_plan *plan = search->emulation.plan;
-    struct ulp_audit audit = {0};
+    ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     struct ulp_keep keep = {.arithmetic = *keep_in};
     size_t *nodes = ulp_arena_take(search->emulation.memory, plan->node_count + 1, sizeof *nodes);
     ULP_TRY(ulp_taken(nodes, error));
@@ -65,20 +65,15 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
             nodes[keep.node_count++] = n;
     keep.nodes = nodes;
     const struct ulp_keeps keeps = {.count = keep.node_count > 0, .items = &keep};
-    enum ulp_status status = ulp_emulation_keep(&search->emulation, &keeps, error);
-    if (status == ULP_OK)
-        status = ulp_emulation_audit(&search->emulation, NULL, &audit, error);
-    if (status == ULP_OK) {
-        const struct ulp_audit_lane *lane = &audit.lanes[0];
-        set_powers(search, lane, probe);
-        *again = which &&
-                 ulp_audit_mark_kept(lane, search->nodes.free, search->nodes.required) > 0 &&
-                 !lane->attribution.given && *again;
-        if (!*again)
-            status = ulp_search_layers(search, &audit, probe, error);
-    }
-    ulp_audit_free(&audit);
-    return status;
+    ULP_TRY(ulp_emulation_keep(&search->emulation, &keeps, error));
+    ULP_TRY(ulp_emulation_audit(&search->emulation, NULL, &audit, error));
+    const struct ulp_audit_lane *lane = &audit.lanes[0];
+    set_powers(search, lane, probe);
+    *again = which && ulp_audit_mark_kept(lane, search->nodes.free, search->nodes.required) > 0 &&
+             !lane->attribution.given && *again;
+    if (!*again)
+        ULP_TRY(ulp_search_layers(search, &audit, probe, error));
+    return ULP_OK;
 }
 
 /* Shares are measured where errors are well above those of FP32, and no range is left. */

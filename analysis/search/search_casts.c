@@ -78,14 +78,13 @@ static enum ulp_status add_reader(const struct casting *casting, const struct ul
 static enum ulp_status add_inputs(const struct casting *casting, struct ulp_error *error)
 {
     const struct ulp_block *block = casting->plan->main;
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const enum ulp_type io = find_io(casting, block->slots[slot].shape.type);
-        for (size_t s = 0; s < block->step_count && is_half_or_float(io) && status == ULP_OK; s++)
-            status = add_reader(casting, &block->steps[s], slot, io, error);
+        for (size_t s = 0; s < block->step_count && is_half_or_float(io); s++)
+            ULP_TRY(add_reader(casting, &block->steps[s], slot, io, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_outputs(const struct casting *casting, struct ulp_error *error)
@@ -114,16 +113,15 @@ static enum ulp_status add_borders(const struct casting *casting, const struct u
                                    size_t count, struct ulp_error *error)
 {
     const struct ulp_searcher *search = casting->search;
-    enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < count && status == ULP_OK; b++) {
+    for (size_t b = 0; b < count; b++) {
         size_t to = 0;
         for (size_t c = 0; c < search->choice_count; c++)
             if (strcmp(borders[b].to->name, search->choices[c].arithmetic.name) == 0)
                 to = c;
-        status = add_cast(casting, borders[b].value, borders[b].elements, borders[b].reader_count,
-                          (size_t)borders[b].from->storage.storage_bits, to, error);
+        ULP_TRY(add_cast(casting, borders[b].value, borders[b].elements, borders[b].reader_count,
+                         (size_t)borders[b].from->storage.storage_bits, to, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,

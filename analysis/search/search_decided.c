@@ -9,17 +9,14 @@ static enum ulp_status say(struct ulp_searcher *search, size_t output, const ulp
                            struct ulp_arena *memory, char **out, struct ulp_error *error)
 {
     struct ulp_judged judged;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ULP_TRY(ulp_search_keep(search, of, error));
     ULP_TRY(ulp_emulation_decide(&search->emulation, output, &judged, error));
     if (judged.task == ULP_TASK_UNKNOWN)
         ulp_text_add(&text, "its shape is another");
     else
         ulp_judged_grade(&judged, &text);
-    enum ulp_status status =
-        text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
 }
 
 enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ulp_search *out,

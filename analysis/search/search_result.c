@@ -291,13 +291,10 @@ static enum ulp_status report_entries(struct ulp_searcher *search, struct ulp_se
 static enum ulp_status copy_shape(const int64_t *dims, int rank, struct ulp_arena *memory,
                                   char **out, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     for (int d = 0; d < rank; d++)
         ulp_text_add(&text, "%s%" PRId64, d ? "x" : "", dims[d]);
-    const enum ulp_status status =
-        text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_out_of_memory(error) : ulp_search_copy(memory, text.data, out, error);
 }
 
 static enum ulp_status report_input(const struct ulp_emulated *given, const char *name,
@@ -326,19 +323,18 @@ static enum ulp_status report_inputs(const struct ulp_searcher *search, struct u
 {
     const struct ulp_emulated *given = &search->emulation.given;
     const size_t count = ulp_model_input_count(given->model);
-    enum ulp_status status = ULP_OK;
     out->inputs = ulp_arena_take(out->memory, count + 1, sizeof *out->inputs);
     ULP_TRY(ulp_taken(out->inputs, error));
-    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         const struct ulp_value_info info = ulp_model_input(given->model, i);
         bool is_free = info.rank < 0;
         for (int d = 0; d < info.rank; d++)
             is_free |= info.dims[d] < 0;
         if (is_free && ulp_tensor_set_find(given->samples[0].inputs, info.name))
-            status = report_input(given, info.name, &out->inputs[out->input_count++], out->memory,
-                                  error);
+            ULP_TRY(report_input(given, info.name, &out->inputs[out->input_count++], out->memory,
+                                 error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- draws and the price ---- */

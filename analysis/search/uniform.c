@@ -78,17 +78,16 @@ static enum ulp_status find_mantissa(struct uniform *uniform, int exponent, int 
 /* From the fewest exponent bits that hold every value on: one more may save two of the mantissa. */
 static enum ulp_status run_grid(struct uniform *uniform, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     int tried = 0;
-    for (int e = 2; e <= ULP_SEARCH_EXPONENT_MAX && tried < 2 && status == ULP_OK; e++) {
+    for (int e = 2; e <= ULP_SEARCH_EXPONENT_MAX && tried < 2; e++) {
         int mantissa;
         if (!ulp_search_same(uniform->search, (ulp_pick)grid_choice(e, ULP_SEARCH_MANTISSA_MAX),
                              uniform->work))
             continue;
-        status = find_mantissa(uniform, e, &mantissa, error);
+        ULP_TRY(find_mantissa(uniform, e, &mantissa, error));
         tried += mantissa <= ULP_SEARCH_MANTISSA_MAX;
     }
-    return status;
+    return ULP_OK;
 }
 
 static void find_smallest(struct ulp_search *out)

@@ -12,6 +12,8 @@
 #include "number/function/math.h"
 #include "run/pass/trial.h"
 
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
 /* A choice is named if its run gains so many decibels, or so many more than a smaller one's. It is
@@ -443,22 +445,19 @@ static enum ulp_status complete_truths(const struct advising *advising, struct u
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
     struct ulp_plan_options planning = plans->options;
-    struct ulp_plan *plan = NULL;
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     planning.keeps = NULL;
     planning.groups = NULL;
     planning.inputs = advising->samples->items[0].inputs;
-    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < advising->samples->count; s++) {
         if (advising->truths[s]->count)
             continue;
         if (!plan)
-            status = ulp_plan_create(plans->model, plans->lanes, 1, &planning, &plan, error);
-        if (status == ULP_OK)
-            status = ulp_plan_run(plan, advising->samples->items[s].inputs, &run, given->progress,
-                                  given->progress != NULL, advising->truths[s], NULL, error);
+            ULP_TRY(ulp_plan_create(plans->model, plans->lanes, 1, &planning, &plan, error));
+        ULP_TRY(ulp_plan_run(plan, advising->samples->items[s].inputs, &run, given->progress,
+                             given->progress != NULL, advising->truths[s], NULL, error));
     }
-    ulp_plan_free(plan);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp_audit *audit,

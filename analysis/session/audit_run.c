@@ -141,23 +141,21 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
                               struct ulp_audit *out, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
-    enum ulp_status status = ULP_OK;
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
     if (options->shares && !options->original)
-        status = run_again(session, truths, out, error);
-    if (status == ULP_OK)
-        status = ulp_session_stored(session, out, error);
-    if (options->original && status == ULP_OK)
-        status = look_at_first(session, out, ulp_session_pairs, error);
-    if (options->shares && status == ULP_OK)
-        status = look_at_first(session, out, ulp_session_scaled, error);
-    if (status == ULP_OK && options->group)
-        status = ulp_audit_group_shares(out, options->group, error);
+        ULP_TRY(run_again(session, truths, out, error));
+    ULP_TRY(ulp_session_stored(session, out, error));
+    if (options->original)
+        ULP_TRY(look_at_first(session, out, ulp_session_pairs, error));
+    if (options->shares)
+        ULP_TRY(look_at_first(session, out, ulp_session_scaled, error));
+    if (options->group)
+        ULP_TRY(ulp_audit_group_shares(out, options->group, error));
     ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
-    if (status == ULP_OK && options->schedules)
-        status = measure_spreads(session, out, error);
+    if (options->schedules)
+        ULP_TRY(measure_spreads(session, out, error));
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_options(const struct ulp_audit_options *options,

@@ -117,30 +117,25 @@ static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_
                                 double *db, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = pairing->session->options;
-    struct ulp_tensor_set given = {0}, outputs = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
     struct ulp_observer observers[2] = {{0}};
     size_t count = 0, worst;
     if (options->progress)
         observers[count++] = *options->progress;
     if (looking)
         observers[count++] = *looking;
-    enum ulp_status status = ULP_OK;
     if (without) {
         struct ulp_tensor view = ulp_tensor_view(&without->floats);
-        status =
+        ULP_TRY(
             ulp_tensor_set_add(&given,
                                pairing->plan->main->slots[without->dequantizer->outputs[0]].name,
-                               &view, error);
+                               &view, error));
     }
     const struct ulp_run_options run = {.thread_count = options->thread_count, .given = &given};
-    if (status == ULP_OK)
-        status = ulp_plan_run(alone->plan, pairing->inputs, &run, observers, count, &outputs, NULL,
-                              error);
-    if (status == ULP_OK)
-        status = ulp_session_worst(pairing->lane, &outputs, &pairing->truth, db, &worst, error);
-    ulp_tensor_set_free(&outputs);
-    ulp_tensor_set_free(&given);
-    return status;
+    ULP_TRY(
+        ulp_plan_run(alone->plan, pairing->inputs, &run, observers, count, &outputs, NULL, error));
+    return ulp_session_worst(pairing->lane, &outputs, &pairing->truth, db, &worst, error);
 }
 
 static int by_gain(const void *a, const void *b)

@@ -94,16 +94,14 @@ static enum ulp_status round_laid(const struct ulp_plan *plan, const struct ulp_
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     const struct ulp_tensor *floats = laid->values;
     const size_t count = laid->blocked ? floats->count / laid->length * laid->runs : laid->length;
-    void *scales;
+    ULP_SCOPED(ulp_free_of) void *scales = NULL;
     ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, floats->rank, floats->dims,
                                 error));
     ULP_TRY(ulp_allocate_zero(&scales, count, sizeof(double), budget, "other scales of weights",
                               error));
-    enum ulp_status status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK)
-        round_floats(laid, rounding, scales, count, out->data);
-    ulp_free(scales);
-    return status;
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    round_floats(laid, rounding, scales, count, out->data);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_rescale(const struct ulp_plan *plan, const struct ulp_step *dequantizer,

@@ -191,6 +191,7 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = !session->entire_only,
                                         .departure = one->departure};
+    ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
         session->ends ? calloc(session->plans->lane_count, sizeof *outputs) : NULL;
     if (session->ends && !outputs)
@@ -198,19 +199,18 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     if (session->begins)
         session->begins(session->context, one->index, one->plan);
     ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
-    enum ulp_status status =
-        ulp_plan_run(one->plan, one->inputs, &run, observers, count, outputs, &one->cost, error);
-    if (status == ULP_OK && session->ends)
-        status = session->ends(session->context, one->index, outputs, error);
-    free(outputs);
-    return status;
+    ULP_TRY(
+        ulp_plan_run(one->plan, one->inputs, &run, observers, count, outputs, &one->cost, error));
+    if (session->ends)
+        ULP_TRY(session->ends(session->context, one->index, outputs, error));
+    return ULP_OK;
 }
 
 /* Beside an original every node's inputs are the original's values in the reference, too, so that
  * what a node makes of them otherwise than the original is its own share. */
 static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
 {
-    struct ulp_tensor_set values = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = true,
                                         .given = &values};
@@ -221,18 +221,12 @@ static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
     if (one->options->progress)
         observers[1] = *one->options->progress;
     begin_run(one);
-    enum ulp_status status =
-        ulp_twin_values(one->session->truth, one->plan, one->inputs, &one->weights, &values, error);
-    if (status == ULP_OK) {
-        ulp_attributor_beside(one->attributor, &values);
-        status = ulp_attributor_sample(one->attributor, one->inputs, error);
-    }
-    if (status == ULP_OK)
-        status = ulp_plan_run(one->plan, one->inputs, &run, observers, 2, NULL, NULL, error);
-    if (status == ULP_OK)
-        status = ulp_attributor_sweep(one->attributor, error);
-    ulp_tensor_set_free(&values);
-    return status;
+    ULP_TRY(ulp_twin_values(one->session->truth, one->plan, one->inputs, &one->weights, &values,
+                            error));
+    ulp_attributor_beside(one->attributor, &values);
+    ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
+    ULP_TRY(ulp_plan_run(one->plan, one->inputs, &run, observers, 2, NULL, NULL, error));
+    return ulp_attributor_sweep(one->attributor, error);
 }
 
 static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
@@ -286,23 +280,20 @@ static enum ulp_status make_one(const struct ulp_session *session, size_t index,
                                 const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
                                 struct ulp_audit *out, struct ulp_error *error)
 {
+    ULP_SCOPED(close_one)
     struct one one = {.session = session,
                       .options = session->options,
                       .index = index,
                       .inputs = inputs,
                       .plan = plan};
-    enum ulp_status status = open_one(&one, error);
-    if (status == ULP_OK && session->truth)
-        status = run_original(&one, error);
-    if (status == ULP_OK)
-        status = run_lanes(&one, error);
-    if (status == ULP_OK && session->options->certify)
-        status = certify(&one, error);
+    ULP_TRY(open_one(&one, error));
+    if (session->truth)
+        ULP_TRY(run_original(&one, error));
+    ULP_TRY(run_lanes(&one, error));
+    if (session->options->certify)
+        ULP_TRY(certify(&one, error));
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
-    if (status == ULP_OK)
-        status = finish_one(&one, out, error);
-    close_one(&one);
-    return status;
+    return finish_one(&one, out, error);
 }
 
 enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t index,

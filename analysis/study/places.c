@@ -25,12 +25,10 @@ static const char *name_of(const void *context, size_t i)
 static enum ulp_status fail_node(const struct ulp_plan *plan, const char *name,
                                  struct ulp_error *error)
 {
-    struct ulp_text hint = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
     ulp_suggest_names(&hint, name, ulp_plan_node_count(plan), name_of, plan);
-    const enum ulp_status status = ulp_fail(error, ULP_ERROR_USAGE, "no node is called %s%s", name,
-                                            hint.data && !hint.failed ? hint.data : "");
-    ulp_text_free(&hint);
-    return status;
+    return ulp_fail(error, ULP_ERROR_USAGE, "no node is called %s%s", name,
+                    hint.data && !hint.failed ? hint.data : "");
 }
 
 /* By name, the first of several; or "#12". */

@@ -108,14 +108,10 @@ enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, stru
 enum ulp_status ulp_study_keep(const struct ulp_studying *s, size_t setting,
                                struct ulp_error *error)
 {
-    struct ulp_text key, bytes = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text key = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text bytes = {0};
     char path[PATH_BYTES];
-    enum ulp_status status = name_file(s, setting, &key, path, error);
-    if (status == ULP_OK)
-        status = ulp_study_encode(s->out, setting, &bytes, error);
-    if (status == ULP_OK)
-        status = ulp_part_write(path, key.data, bytes.data, bytes.length, error);
-    ulp_text_free(&bytes);
-    ulp_text_free(&key);
-    return status;
+    ULP_TRY(name_file(s, setting, &key, path, error));
+    ULP_TRY(ulp_study_encode(s->out, setting, &bytes, error));
+    return ulp_part_write(path, key.data, bytes.data, bytes.length, error);
 }

@@ -195,16 +195,14 @@ static enum ulp_status look_at(void *context, const struct ulp_event *event,
 static enum ulp_status make_lanes(struct ulp_arithmetic *lanes, const struct ulp_arithmetic *base,
                                   const struct ulp_study_rows *out, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < out->row_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < out->row_count; l++) {
         struct ulp_arithmetic cut;
         char part[32];
-        status = ulp_arithmetic_change(&cut, base, "split-k=cublas", error);
+        ULP_TRY(ulp_arithmetic_change(&cut, base, "split-k=cublas", error));
         snprintf(part, sizeof part, "rows=%zu", out->rows[l]);
-        if (status == ULP_OK)
-            status = ulp_arithmetic_change(&lanes[l], &cut, part, error);
+        ULP_TRY(ulp_arithmetic_change(&lanes[l], &cut, part, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* After the first run, whose outputs these are. */

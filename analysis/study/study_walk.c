@@ -120,11 +120,12 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
                                                   given->allow_nonfinite_inputs,
                                               .progress = given->progress};
     const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = w->s->model,
                               .lanes = w->arithmetics,
                               .lane_count = 1 + w->count};
-    struct ulp_audit audit = {0};
-    enum ulp_status status = make_lanes(w, error);
+    ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
+    ULP_TRY(make_lanes(w, error));
     struct ulp_session session = {.plans = &plans,
                                   .samples = &samples,
                                   .options = &options,
@@ -132,13 +133,8 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
                                   .context = w,
                                   .begins = tell_begin,
                                   .ends = w->has_trials ? add_trials : NULL};
-    if (status == ULP_OK)
-        status = ulp_session_run(&session, &audit, error);
-    if (status == ULP_OK)
-        status = keep_walk(w, &audit, error);
-    ulp_audit_free(&audit);
-    ulp_plans_free(&plans);
-    return status;
+    ULP_TRY(ulp_session_run(&session, &audit, error));
+    return keep_walk(w, &audit, error);
 }
 
 /* Back to the first trial of the setting at the cursor: sums and figures of all that follows begin

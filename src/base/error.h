@@ -3,6 +3,8 @@
 #define ULP_BASE_ERROR_H
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <ulpscope/status.h>
 
 /* Write status and message (printf style) into *error unless it is NULL. Returns status, so that
@@ -19,6 +21,23 @@ enum ulp_status ulp_fail(struct ulp_error *error, enum ulp_status status, const 
         if (tried_status != ULP_OK)                  \
             return tried_status;                     \
     } while (0)
+
+/* Before a declaration with a value: what the variable holds is freed where its scope is left.
+ * ULP_FREES makes function_of, for a variable that is a pointer. */
+#define ULP_SCOPED(function) __attribute__((cleanup(function)))
+#define ULP_FREES(function, type)                    \
+    static inline void function##_of(type **pointer) \
+    {                                                \
+        function(*pointer);                          \
+    }
+
+/* free() of a variable that is any pointer. */
+static inline void ulp_scoped_free(void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    free(memory);
+}
 
 /* Of a system call that failed with this errno: ULP_ERROR_MEMORY for want of memory, else
  * ULP_ERROR_INPUT. */

@@ -106,19 +106,17 @@ static enum ulp_status refuse_other(const struct ulp_model *model,
                                     const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     const size_t count = ulp_model_input_count(model);
-    struct ulp_names names = {.budget = ulp_model_budget(model)};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(model)};
+    for (size_t i = 0; i < count; i++)
         if (!ulp_names_add(&names, ulp_model_input(model, i).name, (int)i))
-            status = ulp_out_of_memory(error);
-    for (size_t n = 0; n < inputs->count && status == ULP_OK; n++)
+            return ulp_out_of_memory(error);
+    for (size_t n = 0; n < inputs->count; n++)
         if (ulp_names_find(&names, inputs->items[n].name) < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "array '%s' is not an input of the model (its first input is '%s')",
-                              inputs->items[n].name,
-                              count ? ulp_model_input(model, 0).name : "none: it has no inputs");
-    ulp_names_free(&names);
-    return status;
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "array '%s' is not an input of the model (its first input is '%s')",
+                            inputs->items[n].name,
+                            count ? ulp_model_input(model, 0).name : "none: it has no inputs");
+    return ULP_OK;
 }
 
 enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,

@@ -15,14 +15,11 @@
 enum ulp_status ulp_fail_input_name(const struct ulp_model *model, const char *name,
                                     struct ulp_error *error)
 {
-    struct ulp_text names = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text names = {0};
     for (size_t i = 0; i < ulp_model_input_count(model); i++)
         ulp_text_show(&names, "%s%s", i ? ", " : "", ulp_model_input(model, i).name);
-    enum ulp_status status =
-        ulp_fail(error, ULP_ERROR_USAGE, "no input is named '%s'; there are: %.1000s", name,
-                 names.length ? names.data : "none");
-    ulp_text_free(&names);
-    return status;
+    return ulp_fail(error, ULP_ERROR_USAGE, "no input is named '%s'; there are: %.1000s", name,
+                    names.length ? names.data : "none");
 }
 
 enum ulp_status ulp_model_set_shape(struct ulp_model *model, const char *input, int rank,

@@ -124,13 +124,11 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
 static enum ulp_status add_to_set(struct ulp_tensor_set *out, const char *member,
                                   struct ulp_tensor *tensor, struct ulp_error *error)
 {
-    char *name = strndup(member, strlen(member) - 4);
+    ULP_SCOPED(ulp_scoped_free) char *name = strndup(member, strlen(member) - 4);
     ULP_TRY(ulp_taken(name, error));
-    enum ulp_status status = ulp_tensor_set_find(out, name)
-                                 ? ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name")
-                                 : ulp_tensor_set_add(out, name, tensor, error);
-    free(name);
-    return status;
+    return ulp_tensor_set_find(out, name)
+               ? ulp_fail(error, ULP_ERROR_INPUT, "a second member of this name")
+               : ulp_tensor_set_add(out, name, tensor, error);
 }
 
 static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_set *out,

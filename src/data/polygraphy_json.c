@@ -60,20 +60,18 @@ static enum ulp_status parse_array(struct ulp_tensor *out, const json_t *text,
 {
     const char *value = json_string_value(text);
     const size_t length = json_string_length(text);
-    void *bytes;
+    ULP_SCOPED(ulp_free_of) void *bytes = NULL;
     size_t count = 0;
     ULP_TRY(ulp_allocate(&bytes, length, 1, budget, "its bytes", error));
     const bool base64 = ulp_base64_decode(value, length, bytes, &count) &&
                         (is_npy(bytes, count) || is_zip(bytes, count));
-    enum ulp_status status = ULP_OK;
     if (!base64 && !decode_latin1(value, length, bytes, &count))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
+        return ulp_fail(error, ULP_ERROR_INPUT, "its \"array\" is no base64 text");
     else if (is_zip(bytes, count))
-        status = take_first(out, bytes, count, budget, error);
+        ULP_TRY(take_first(out, bytes, count, budget, error));
     else
-        status = ulp_npy_parse(out, bytes, count, budget, error);
-    ulp_free(bytes);
-    return status;
+        ULP_TRY(ulp_npy_parse(out, bytes, count, budget, error));
+    return ULP_OK;
 }
 
 /* An array, or an object that holds one as "values" (LazyArray) or "array" (FormattedArray). */

@@ -39,24 +39,21 @@ static bool list_dims(const struct ulp_model *model, struct ulp_names *names, st
 static enum ulp_status check_dims(const struct ulp_model *model, const struct ulp_dim_value *dims,
                                   size_t dim_count, struct ulp_error *error)
 {
-    struct ulp_names names = {0};
-    struct ulp_text known = {0};
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
     if (dim_count && !list_dims(model, &names, &known))
-        status = ulp_out_of_memory(error);
-    for (size_t v = 0; v < dim_count && status == ULP_OK; v++) {
+        return ulp_out_of_memory(error);
+    for (size_t v = 0; v < dim_count; v++) {
         if (ulp_names_find(&names, dims[v].name) < 0)
-            status = ulp_fail(error, ULP_ERROR_USAGE,
-                              "no input has a dimension named '%.100s'; named ones:%.1000s",
-                              dims[v].name, known.data ? known.data : " none");
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "no input has a dimension named '%.100s'; named ones:%.1000s",
+                            dims[v].name, known.data ? known.data : " none");
         else if (dims[v].value < 0)
-            status =
-                ulp_fail(error, ULP_ERROR_USAGE, "dimension '%.100s' is %lld, expected 0 or more",
-                         dims[v].name, (long long)dims[v].value);
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "dimension '%.100s' is %lld, expected 0 or more", dims[v].name,
+                            (long long)dims[v].value);
     }
-    ulp_names_free(&names);
-    ulp_text_free(&known);
-    return status;
+    return ULP_OK;
 }
 
 static int64_t choose_dim(const struct ulp_value_info *info, int d,

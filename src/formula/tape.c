@@ -159,13 +159,11 @@ enum ulp_status ulp_tape_join(struct ulp_tape **out, const struct ulp_tape *cons
 {
     struct ulp_arena *arena;
     size_t instructions = 0, constants = 0;
-    enum ulp_status status = ulp_arena_create(&arena, budget, error);
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
     for (size_t t = 0; t < count; t++) {
         instructions += (size_t)tapes[t]->instruction_count;
         constants += (size_t)tapes[t]->constant_count;
     }
-    if (status != ULP_OK)
-        return status;
     struct tape_owner *owner = ulp_arena_take(arena, 1, sizeof *owner);
     int *results = ulp_arena_take(arena, count + 1, sizeof *results);
     if (!owner || !results ||

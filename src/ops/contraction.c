@@ -133,15 +133,11 @@ enum ulp_status ulp_sums_end(struct ulp_call *call, struct ulp_sums *sums, const
     outputs[0].tensor = &call->out[0];
     operands[0] = (struct ulp_operand){.tensor = &sums->acc};
     ulp_call_operands(call, operands + 1);
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < bound->input_slot_count; i++)
-        status = place_operand(call, &operands[1 + i], places[i], error);
-    if (status == ULP_OK)
-        status = ulp_call_set_range(call, operands + 1, call->out[0].type, error);
-    if (status == ULP_OK)
-        status = set_parameters(call, operands + 1, error);
+    for (size_t i = 0; i < bound->input_slot_count; i++)
+        ULP_TRY(place_operand(call, &operands[1 + i], places[i], error));
+    ULP_TRY(ulp_call_set_range(call, operands + 1, call->out[0].type, error));
+    ULP_TRY(set_parameters(call, operands + 1, error));
     const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, outputs);
-    if (status == ULP_OK)
-        status = ulp_layout_elementwise(&layout, error);
-    return status == ULP_OK ? ulp_call_tape(call, &rows, operands, outputs, error) : status;
+    ULP_TRY(ulp_layout_elementwise(&layout, error));
+    return ulp_call_tape(call, &rows, operands, outputs, error);
 }

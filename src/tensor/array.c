@@ -43,16 +43,11 @@ enum ulp_status ulp_array_round(struct ulp_tensor *out, const struct ulp_tensor 
                                 uint64_t seed, int thread_count, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_pool *pool = NULL;
-    enum ulp_status status = check_values(out, format, error);
-    if (status == ULP_OK)
-        status = check_counts(out, in, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(out, in, format, rounding, seed, pool, error);
-    ulp_pool_free(pool);
-    return status;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
+    ULP_TRY(check_values(out, format, error));
+    ULP_TRY(check_counts(out, in, error));
+    ULP_TRY(ulp_pool_create(&pool, thread_count, error));
+    return ulp_tensor_convert(out, in, format, rounding, seed, pool, error);
 }
 
 struct coding {
@@ -117,7 +112,7 @@ static enum ulp_status code(struct coding *coding, int thread_count, struct ulp_
                      : patterns->element == ULP_ELEMENT_U16 ? 16
                      : patterns->element == ULP_ELEMENT_U32 ? 32
                                                             : 0;
-    struct ulp_pool *pool = NULL;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     if (format->storage_bits == 0 || format->storage_bits > PATTERN_BITS_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s has no bit patterns of at most %d bits",
                         format->name, PATTERN_BITS_MAX);
@@ -126,15 +121,10 @@ static enum ulp_status code(struct coding *coding, int thread_count, struct ulp_
                         "patterns of %s in elements of %s: expected unsigned integers of at least "
                         "%d bits, and at most 32",
                         format->name, ulp_type_name(patterns->type), format->storage_bits);
-    enum ulp_status status = check_values(coding->values, format, error);
-    if (status == ULP_OK)
-        status = check_counts(coding->values, patterns, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, patterns->count, ulp_grain(20), code_range, coding, error);
-    ulp_pool_free(pool);
-    return status;
+    ULP_TRY(check_values(coding->values, format, error));
+    ULP_TRY(check_counts(coding->values, patterns, error));
+    ULP_TRY(ulp_pool_create(&pool, thread_count, error));
+    return ulp_parallel_for(pool, patterns->count, ulp_grain(20), code_range, coding, error);
 }
 
 enum ulp_status ulp_array_encode(struct ulp_tensor *patterns, const struct ulp_tensor *values,

@@ -219,18 +219,14 @@ static enum ulp_status verify(struct guessing *guessing, const struct ulp_input_
                               bool *sure, struct ulp_error *error)
 {
     const struct ulp_comparing *comparing = guessing->comparing;
-    struct ulp_tensor_set inputs;
-    struct ulp_comparison again;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_comparison_free) struct ulp_comparison again = {0};
     ULP_TRY(change_inputs(comparing->inputs, guessing->input, &guessing->picture, change, &inputs,
                           error));
-    enum ulp_status status =
-        ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
-                          comparing->asked, &again, error);
-    if (status == ULP_OK)
-        *sure = again.files[0].explained;
-    ulp_comparison_free(&again);
-    ulp_tensor_set_free(&inputs);
-    return status;
+    ULP_TRY(ulp_compare_again(comparing, &inputs, guessing->file, comparing->options->arithmetics,
+                              comparing->asked, &again, error));
+    *sure = again.files[0].explained;
+    return ULP_OK;
 }
 
 static enum ulp_status name_best(struct guessing *guessing, const struct ulp_input_change *best,
@@ -240,7 +236,7 @@ static enum ulp_status name_best(struct guessing *guessing, const struct ulp_inp
     if (closer > CLOSER)
         return ULP_OK;
     ULP_TRY(verify(guessing, best, sure, error));
-    if ((!*sure && closer > MUCH_CLOSER))
+    if (!*sure && closer > MUCH_CLOSER)
         return ULP_OK;
     ulp_change_describe(&guessing->picture, best, text);
     return text->failed ? ulp_out_of_memory(error) : ULP_OK;

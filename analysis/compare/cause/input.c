@@ -64,15 +64,14 @@ static enum ulp_status compare_recorded(const struct ulp_comparing *comparing, s
                                         bool order, struct ulp_comparison *again,
                                         struct ulp_error *error)
 {
-    struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     bool fits;
     *again = (struct ulp_comparison){0};
-    enum ulp_status status = take_inputs(comparing, file, order, &inputs, &fits, error);
-    if (status == ULP_OK && fits)
-        status = ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
-                                   comparing->asked, again, error);
-    ulp_tensor_set_free(&inputs);
-    return status;
+    ULP_TRY(take_inputs(comparing, file, order, &inputs, &fits, error));
+    if (fits)
+        ULP_TRY(ulp_compare_again(comparing, &inputs, file, comparing->options->arithmetics,
+                                  comparing->asked, again, error));
+    return ULP_OK;
 }
 
 /* Everything else, on the inputs that were recorded. Adds a sentence. */

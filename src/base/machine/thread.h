@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <ulpscope/status.h>
 
+#include "base/error.h"
 #include "base/tuning.h"
 
 struct ulp_pool;
@@ -14,6 +15,7 @@ struct ulp_budget;
 /* thread_count 0: as many as the machine has processors available to this process. */
 enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct ulp_error *error);
 void ulp_pool_free(struct ulp_pool *pool);
+ULP_FREES(ulp_pool_free, struct ulp_pool)
 int ulp_pool_thread_count(const struct ulp_pool *pool);
 /* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);

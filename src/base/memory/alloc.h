@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory/budget.h"
 
 /* a * b and a + b into *out; false when the result does not fit size_t. */
@@ -42,6 +43,7 @@ enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes
 /* Frees what ulp_allocate gave and returns its bytes to the budget it was charged to. NULL is
  * fine. */
 void ulp_free(void *pointer);
+ULP_FREES(ulp_free, void)
 /* What memory from ulp_allocate is charged to, or NULL. */
 struct ulp_budget *ulp_charged(const void *pointer);
 /* Room for one more element in an array of such memory that doubles: *array (NULL: empty), which
@@ -67,6 +69,7 @@ struct ulp_arena;
 enum ulp_status ulp_arena_create(struct ulp_arena **out, struct ulp_budget *budget,
                                  struct ulp_error *error);
 void ulp_arena_free(struct ulp_arena *arena);
+ULP_FREES(ulp_arena_free, struct ulp_arena)
 /* What was taken is gone; its first block stays. */
 void ulp_arena_clear(struct ulp_arena *arena);
 /* Where it is; and what was taken since is gone. */

@@ -64,27 +64,22 @@ enum ulp_status open_engine_lane(const struct audit_options *options, const stru
 enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    struct ulp_engine_map_costs costs;
-    char *summary = NULL;
+    ULP_SCOPED(ulp_engine_map_costs_free) struct ulp_engine_map_costs costs = {0};
+    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
     ULP_TRY(ulp_engine_map_costs(&lane->built, audit, LANE_NAME, &costs, error));
-    enum ulp_status status =
-        ulp_engine_map_costs_text(&lane->built, &costs, COSTS_SHOWN, terminal_width(STDOUT_FILENO),
-                                  use_colour(STDOUT_FILENO), &summary, error);
-    if (status == ULP_OK)
-        fputs(summary, stdout);
-    free(summary);
-    ulp_engine_map_costs_free(&costs);
-    return status;
+    ULP_TRY(ulp_engine_map_costs_text(&lane->built, &costs, COSTS_SHOWN,
+                                      terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                                      &summary, error));
+    fputs(summary, stdout);
+    return ULP_OK;
 }
 
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error)
 {
-    char *summary = NULL;
-    enum ulp_status status = ulp_engine_map_verdict(&lane->built, &summary, error);
-    if (status == ULP_OK)
-        fputs(summary, stdout);
-    free(summary);
-    return status;
+    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
+    ULP_TRY(ulp_engine_map_verdict(&lane->built, &summary, error));
+    fputs(summary, stdout);
+    return ULP_OK;
 }
 
 void close_engine_lane(struct engine_lane *lane)

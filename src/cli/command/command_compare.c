@@ -116,20 +116,17 @@ struct comparing {
 static enum ulp_status read_recordings(const struct compare_options *options, struct comparing *c,
                                        struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t f = 0; f < options->file_count && status == ULP_OK; f++) {
+    for (size_t f = 0; f < options->file_count; f++) {
         const size_t before = c->read.count;
         bool any = false;
-        status = ulp_recording_read(options->files[f], c->model, options->common.budget, &c->read,
-                                    error);
+        ULP_TRY(ulp_recording_read(options->files[f], c->model, options->common.budget, &c->read,
+                                   error));
         for (size_t r = before; r < c->read.count; r++)
             any |= c->read.items[r].iteration == options->iteration;
-        if (status == ULP_OK && !any)
-            status = ulp_fail(error, ULP_ERROR_INPUT, "%s: has no iteration %zu", options->files[f],
-                              options->iteration);
+        if (!any)
+            return ulp_fail(error, ULP_ERROR_INPUT, "%s: has no iteration %zu", options->files[f],
+                            options->iteration);
     }
-    if (status != ULP_OK)
-        return status;
     c->recordings = calloc(c->read.count + 1, sizeof *c->recordings);
     ULP_TRY(taken(c->recordings, error));
     for (size_t r = 0; r < c->read.count; r++)
@@ -251,7 +248,7 @@ static enum ulp_status compare(const struct compare_options *options, struct com
 {
     struct progress progress;
     struct common_options said = options->common; /* also what a proposed command names as inputs */
-    char *shape = NULL, *recorded = (char *)(uintptr_t)options->recorded_inputs;
+    char *recorded = (char *)(uintptr_t)options->recorded_inputs;
     struct ulp_compare_options compare_options = {.trials = options->trials,
                                                   .thread_count = options->common.threads,
                                                   .allow_nonfinite_inputs =
@@ -262,33 +259,21 @@ static enum ulp_status compare(const struct compare_options *options, struct com
         said.inputs = &recorded;
         said.input_count = 1;
     }
-    enum ulp_status status =
-        ulp_arithmetic_find(options->reference, &compare_options.reference, error);
-    if (status == ULP_OK)
-        status = parse_arithmetics(options->arithmetics, &c->arithmetics,
-                                   &compare_options.arithmetic_count, error);
-    if (status == ULP_OK && options->out)
-        status = ulp_report_prepare(options->out, error);
-    if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, &c->model, error);
-    if (status == ULP_OK)
-        status = set_shapes(c->model, &said, 0, &shape, error);
-    free(shape);
-    if (status == ULP_OK)
-        status = read_recordings(options, c, error);
-    if (status == ULP_OK)
-        status = read_recorded_inputs(options, c, error);
-    if (status == ULP_OK)
-        status = read_inputs(options, c, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(options->reference, &compare_options.reference, error));
+    ULP_TRY(parse_arithmetics(options->arithmetics, &c->arithmetics,
+                              &compare_options.arithmetic_count, error));
+    ULP_TRY(load_with_shapes(&said, options->out, &c->model, error));
+    ULP_TRY(read_recordings(options, c, error));
+    ULP_TRY(read_recorded_inputs(options, c, error));
+    ULP_TRY(read_inputs(options, c, error));
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     compare_options.arithmetics = c->arithmetics;
     compare_options.progress = &observer;
     compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
-    status = ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
-                                &compare_options, &c->comparison, error);
+    enum ulp_status status =
+        ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
+                           &compare_options, &c->comparison, error);
     progress_clear(&progress);
     return status;
 }

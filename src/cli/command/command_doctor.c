@@ -132,13 +132,7 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
 {
     const struct doctor_options *options = making->options;
     const struct common_options *common = &options->common;
-    char *shape = NULL;
-    enum ulp_status status = options->out ? ulp_report_prepare(options->out, error) : ULP_OK;
-    if (status == ULP_OK)
-        status = load_model(common->model, common->budget, &making->model, error);
-    if (status == ULP_OK)
-        status = set_shapes(making->model, common, 0, &shape, error);
-    free(shape);
+    enum ulp_status status = load_with_shapes(common, options->out, &making->model, error);
     if (status == ULP_OK)
         status = read_samples(making->model, common, true, &making->samples, error);
     if (status == ULP_OK && !common->quiet)

@@ -134,24 +134,13 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
 {
     const struct common_options *common = &session->options->common;
     struct ulp_arithmetic plain;
-    char *shape = NULL;
-    enum ulp_status status = ulp_arithmetic_find("fp32", &plain, error);
-    if (status == ULP_OK && session->options->out)
-        status = ulp_report_prepare(session->options->out, error);
-    if (status == ULP_OK)
-        status = load_model(common->model, common->budget, &session->model, error);
-    if (status == ULP_OK)
-        status = set_shapes(session->model, common, 0, &shape, error);
-    if (status == ULP_OK)
-        status = read_samples(session->model, common, false, &session->samples, error);
-    if (status == ULP_OK) {
-        const struct ulp_plan_options options = {.dims = common->dims,
-                                                 .dim_count = common->dim_count,
-                                                 .inputs = &session->samples.items[0].inputs};
-        status = ulp_plan_create(session->model, &plain, 1, &options, &session->plan, error);
-    }
-    free(shape);
-    return status;
+    ULP_TRY(ulp_arithmetic_find("fp32", &plain, error));
+    ULP_TRY(load_with_shapes(common, session->options->out, &session->model, error));
+    ULP_TRY(read_samples(session->model, common, false, &session->samples, error));
+    const struct ulp_plan_options options = {.dims = common->dims,
+                                             .dim_count = common->dim_count,
+                                             .inputs = &session->samples.items[0].inputs};
+    return ulp_plan_create(session->model, &plain, 1, &options, &session->plan, error);
 }
 
 static enum ulp_status judge_wishes(struct session *session, struct ulp_error *error)
@@ -181,21 +170,19 @@ static enum ulp_status compare_engines(struct session *session, struct ulp_error
     const struct engine_options *options = session->options;
     const struct ulp_run_options run = {.thread_count = options->common.threads};
     struct ulp_arithmetic reference;
-    struct progress progress;
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &reference, error);
-    if (status == ULP_OK)
-        status = ulp_engine_map_changes_find(&session->built[0], &session->built[1],
-                                             &session->changes, error);
-    if (status == ULP_OK && session->changes.count && !options->common.quiet)
+    ULP_TRY(ulp_arithmetic_find(options->reference, &reference, error));
+    ULP_TRY(ulp_engine_map_changes_find(&session->built[0], &session->built[1], &session->changes,
+                                        error));
+    if (session->changes.count && !options->common.quiet)
         note_choices(session->model, &session->samples);
-    if (status == ULP_OK && session->changes.count)
-        status = ulp_engine_map_changes_explain(&session->changes, session->model,
-                                                &session->samples.items[0].inputs, &reference, &run,
-                                                &observer, error);
-    progress_clear(&progress);
-    return status;
+    if (session->changes.count)
+        ULP_TRY(ulp_engine_map_changes_explain(&session->changes, session->model,
+                                               &session->samples.items[0].inputs, &reference, &run,
+                                               &observer, error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_engine(struct session *session, struct ulp_error *error)

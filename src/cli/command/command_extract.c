@@ -62,31 +62,19 @@ static const char documentation[] =
 static enum ulp_status extract(const struct extract_options *options, struct ulp_extracted *out,
                                struct ulp_error *error)
 {
-    struct ulp_model *model = NULL;
-    struct sample_list samples = {0};
-    char *shape = NULL;
-    struct progress progress;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
     struct ulp_extract_options wanted = {.part = options->part,
                                          .thread_count = options->common.threads};
-    enum ulp_status status =
-        load_model(options->common.model, options->common.budget, &model, error);
-    if (status == ULP_OK)
-        status = set_shapes(model, &options->common, 0, &shape, error);
-    if (status == ULP_OK)
-        status = read_samples(model, &options->common, false, &samples, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("mpfr:128", &wanted.reference, error);
+    ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
+    ULP_TRY(read_samples(model, &options->common, false, &samples, error));
+    ULP_TRY(ulp_arithmetic_find("mpfr:128", &wanted.reference, error));
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;
-    if (status == ULP_OK)
-        status = ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
-                             options->out, out, error);
-    progress_clear(&progress);
-    free_samples(&samples);
-    free(shape);
-    ulp_model_free(model);
-    return status;
+    return ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
+                       options->out, out, error);
 }
 
 int command_extract(int argc, char **argv)

@@ -212,14 +212,10 @@ static void free_products(struct product_list *list)
 static enum ulp_status write_probe(const struct fit_options *options, struct ulp_fit_probe *probe,
                                    struct ulp_error *error)
 {
-    struct ulp_tensor_set set = {0};
-    enum ulp_status status = ulp_tensor_set_add(&set, "a", &probe->a, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(&set, "b", &probe->b, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_write_npz(options->probe, &set, error);
-    ulp_tensor_set_free(&set);
-    return status;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set set = {0};
+    ULP_TRY(ulp_tensor_set_add(&set, "a", &probe->a, error));
+    ULP_TRY(ulp_tensor_set_add(&set, "b", &probe->b, error));
+    return ulp_tensor_set_write_npz(options->probe, &set, error);
 }
 
 /* Writes and prints the answer. The archive comes last: it has its name at once (outputs.h), and
@@ -227,17 +223,14 @@ static enum ulp_status write_probe(const struct fit_options *options, struct ulp
 static enum ulp_status report(const struct fit_options *options, const struct ulp_fit *fit,
                               struct ulp_fit_probe *probe, struct ulp_error *error)
 {
-    char *summary = NULL;
-    enum ulp_status status =
-        ulp_fit_text(fit, probe, options->probe, options->all ? 0 : 12, &summary, error);
-    if (status == ULP_OK && json_file())
-        status = ulp_fit_write_json(fit, probe, json_file(), error);
-    if (status == ULP_OK && probe)
-        status = write_probe(options, probe, error);
-    if (status == ULP_OK)
-        fputs(summary, stdout);
-    free(summary);
-    return status;
+    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
+    ULP_TRY(ulp_fit_text(fit, probe, options->probe, options->all ? 0 : 12, &summary, error));
+    if (json_file())
+        ULP_TRY(ulp_fit_write_json(fit, probe, json_file(), error));
+    if (probe)
+        ULP_TRY(write_probe(options, probe, error));
+    fputs(summary, stdout);
+    return ULP_OK;
 }
 
 static enum ulp_status run_fit(const struct fit_options *options, bool *found,

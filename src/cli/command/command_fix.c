@@ -152,7 +152,7 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
     const struct common_options *common = &options->common;
     struct ulp_fix_options wanted = options->fix;
     ULP_TRY(ulp_arithmetic_find(options->reference, &wanted.reference, error));
-    ULP_TRY(open_search(common, NULL, &making->model, error));
+    ULP_TRY(load_with_shapes(common, NULL, &making->model, error));
     ULP_TRY(read_search_samples(making->model, common, NULL, 0, &making->samples, error));
     progress_init(&making->progress, common->quiet, making->samples.given.count);
     const struct ulp_observer observer = progress_observer(&making->progress);

@@ -198,23 +198,17 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_re
                                 struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
-    struct sample_list samples = {0};
-    char *shape = NULL;
-    enum ulp_status status = load_model(common->model, common->budget, out, error);
-    if (status == ULP_OK)
-        status = set_shapes(*out, common, 0, &shape, error);
-    if (status == ULP_OK && common->input_count)
-        status = read_samples(*out, common, false, &samples, error);
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_TRY(load_with_shapes(common, NULL, out, error));
+    if (common->input_count)
+        ULP_TRY(read_samples(*out, common, false, &samples, error));
     options->lint.dims = common->dims;
     options->lint.dim_count = common->dim_count;
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
-    if (status == ULP_OK)
-        status = ulp_lint_run(*out, &options->lint, result, error);
-    if (status == ULP_OK && options->fix)
-        status = ulp_lint_fix(*out, &options->lint, options->fix, options->change, fixed, error);
-    free_samples(&samples);
-    free(shape);
-    return status;
+    ULP_TRY(ulp_lint_run(*out, &options->lint, result, error));
+    if (options->fix)
+        ULP_TRY(ulp_lint_fix(*out, &options->lint, options->fix, options->change, fixed, error));
+    return ULP_OK;
 }
 
 int command_lint(int argc, char **argv)

@@ -150,17 +150,16 @@ static enum ulp_status prepare(struct making *making, const struct sample *sampl
     const struct ulp_plan *before = making->plan;
     struct ulp_timer *timer = making->options->timer;
     ulp_timer_phase(timer, ULP_TIMED_PLANNING);
-    enum ulp_status status =
-        ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error);
-    if (status == ULP_OK && making->plan != before) {
+    ULP_TRY(ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error));
+    if (making->plan != before) {
         making->observers[1] = ulp_timer_observer(timer, making->plan);
-        status = making->meter
-                     ? ulp_overflow_meter_reshape(making->meter, making->plan, error)
-                     : ulp_overflow_meter_create(making->plan, making->options->common.threads,
-                                                 &making->meter, error);
+        ULP_TRY(making->meter
+                    ? ulp_overflow_meter_reshape(making->meter, making->plan, error)
+                    : ulp_overflow_meter_create(making->plan, making->options->common.threads,
+                                                &making->meter, error));
     }
     ulp_timer_phase(timer, ULP_TIMED_RUNNING);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status scan(void *context, const struct sample *sample, struct ulp_error *error)
@@ -194,22 +193,22 @@ static enum ulp_status try_sample(void *context, const struct sample *sample,
 static enum ulp_status try_remedies(struct making *making, const struct sample_list *samples,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < making->forecast->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < making->forecast->lane_count; l++) {
         const struct ulp_overflow_lane *lane = &making->forecast->lanes[l];
         making->lane = l;
         making->wanted = making->forecast->sample_names[ulp_overflow_sample(lane)];
         if (!lane->harmful_count)
             continue;
-        for (size_t s = 0; s < samples->count && status == ULP_OK; s++)
-            if (is_wanted(making, &samples->items[s]) &&
-                (status = load_sample(making->plans.model, &samples->items[s], error)) == ULP_OK)
-                status = try_sample(making, &samples->items[s], error);
-        if (status == ULP_OK && making->options->samples_from)
-            status = stream_samples(making->plans.model, making->options->samples_from, try_sample,
-                                    making, error);
+        for (size_t s = 0; s < samples->count; s++)
+            if (is_wanted(making, &samples->items[s])) {
+                ULP_TRY(load_sample(making->plans.model, &samples->items[s], error));
+                ULP_TRY(try_sample(making, &samples->items[s], error));
+            }
+        if (making->options->samples_from)
+            ULP_TRY(stream_samples(making->plans.model, making->options->samples_from, try_sample,
+                                   making, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* What is infinite in the default reference may be beyond its range: a reference of more range is
@@ -314,46 +313,32 @@ static int report(const struct overflow_options *options,
 static enum ulp_status run_overflow(const struct overflow_options *options,
                                     struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
-    struct lane_list lanes;
-    struct ulp_model *model = NULL;
-    struct sample_list samples = {0};
-    char *shape = NULL;
-    enum ulp_status status =
-        make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
-                                     &lanes.arithmetics[0], error);
-    if (status == ULP_OK && options->out)
-        status = ulp_report_prepare(options->out, error);
+    ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_TRY(make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes,
+                       error));
+    ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
+                                &lanes.arithmetics[0], error));
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
-    if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, &model, error);
-    if (status == ULP_OK)
-        status = set_shapes(model, &options->common, 0, &shape, error);
-    if (status == ULP_OK && (options->common.input_count || !options->samples_from))
-        status = open_samples(model, &options->common, true, &samples, error);
-    if (status == ULP_OK) {
-        struct making making = {.options = options,
-                                .plans = lane_plans(&lanes, model),
-                                .forecast = forecast};
-        if (!options->common.quiet && samples.count)
-            note_choices(model, &samples);
-        status = run_samples(&making, &samples, error);
-        if (status == ULP_OK && is_again(options, forecast)) {
-            ulp_overflow_free(forecast);
-            status = ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error);
-            making = (struct making){.options = options,
-                                     .plans = lane_plans(&lanes, model),
-                                     .forecast = forecast};
-            if (status == ULP_OK)
-                status = run_samples(&making, &samples, error);
-        }
+    ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
+    if (options->common.input_count || !options->samples_from)
+        ULP_TRY(open_samples(model, &options->common, true, &samples, error));
+    struct making making = {.options = options,
+                            .plans = lane_plans(&lanes, model),
+                            .forecast = forecast};
+    if (!options->common.quiet && samples.count)
+        note_choices(model, &samples);
+    ULP_TRY(run_samples(&making, &samples, error));
+    if (is_again(options, forecast)) {
+        ulp_overflow_free(forecast);
+        ULP_TRY(ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error));
+        making = (struct making){.options = options,
+                                 .plans = lane_plans(&lanes, model),
+                                 .forecast = forecast};
+        ULP_TRY(run_samples(&making, &samples, error));
     }
-    free(shape);
-    free_samples(&samples);
-    ulp_model_free(model);
-    free_lanes(&lanes);
-    return status;
+    return ULP_OK;
 }
 
 int command_overflow(int argc, char **argv)

@@ -253,7 +253,8 @@ static int run_apply(const struct plan_options *options)
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_mixed mixed = {0};
-    enum ulp_status status = open_search(&options->common, options->search.out, &model, &error);
+    enum ulp_status status =
+        load_with_shapes(&options->common, options->search.out, &model, &error);
     if (status == ULP_OK)
         status = apply(options, model, &mixed, &error);
     int code = status == ULP_OK ? say_mixed(&mixed) : fail(&error);

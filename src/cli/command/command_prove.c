@@ -84,7 +84,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
 {
     const struct common_options *common = &options->common;
     const size_t count = common->input_count ? samples->count : 0; /* random ones say nothing */
-    struct ulp_tensor_set *sets = calloc(count + 1, sizeof *sets);
+    ULP_SCOPED(ulp_scoped_free) struct ulp_tensor_set *sets = calloc(count + 1, sizeof *sets);
     ULP_TRY(taken(sets, error));
     for (size_t s = 0; s < count; s++)
         sets[s] = samples->items[s].inputs;
@@ -93,9 +93,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
                                       .samples = sets,
                                       .sample_count = count,
                                       .widen = options->widen};
-    const enum ulp_status status = ulp_proof_run(model, plan, &box, common->threads, proof, error);
-    free(sets);
-    return status;
+    return ulp_proof_run(model, plan, &box, common->threads, proof, error);
 }
 
 /* The proof has names of the model, which is freed after it. */
@@ -104,32 +102,16 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
 {
     const struct common_options *common = &options->common;
     struct ulp_arithmetic arithmetic;
-    struct ulp_model *model = NULL;
-    struct ulp_plan *plan = NULL;
-    struct sample_list samples = {0};
-    char *shape = NULL;
-    enum ulp_status status = ulp_arithmetic_find(options->format, &arithmetic, error);
-    if (status == ULP_OK && options->out)
-        status = ulp_report_prepare(options->out, error);
-    if (status == ULP_OK)
-        status = load_model(common->model, common->budget, &model, error);
-    if (status == ULP_OK)
-        status = set_shapes(model, common, 0, &shape, error);
-    if (status == ULP_OK)
-        status = read_samples(model, common, false, &samples, error);
-    if (status == ULP_OK) {
-        const struct ulp_plan_options plan_options = {.dims = common->dims,
-                                                      .dim_count = common->dim_count,
-                                                      .inputs = &samples.items[0].inputs};
-        status = ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error);
-    }
-    if (status == ULP_OK)
-        status = prove_samples(options, model, plan, &samples, proof, error);
-    free(shape);
-    free_samples(&samples);
-    ulp_plan_free(plan);
-    *out = model;
-    return status;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_TRY(ulp_arithmetic_find(options->format, &arithmetic, error));
+    ULP_TRY(load_with_shapes(common, options->out, out, error));
+    ULP_TRY(read_samples(*out, common, false, &samples, error));
+    const struct ulp_plan_options plan_options = {.dims = common->dims,
+                                                  .dim_count = common->dim_count,
+                                                  .inputs = &samples.items[0].inputs};
+    ULP_TRY(ulp_plan_create(*out, &arithmetic, 1, &plan_options, &plan, error));
+    return prove_samples(options, *out, plan, &samples, proof, error);
 }
 
 static int report(const struct prove_options *options, const struct ulp_proof *proof)

@@ -7,6 +7,8 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
+ULP_FREES(ulp_borders_free, struct ulp_border)
+
 enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
 struct run_options {
@@ -155,14 +157,13 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
 /* Where a graph with these nodes kept would have its Casts. */
 static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_error *error)
 {
-    struct ulp_border *borders;
+    ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count;
-    enum ulp_status status = ulp_plan_borders(plan, 0, &borders, &count, error);
-    for (size_t b = 0; b < count && status == ULP_OK; b++)
+    ULP_TRY(ulp_plan_borders(plan, 0, &borders, &count, error));
+    for (size_t b = 0; b < count; b++)
         say(stderr, "ulpscope: border: %s, %s to %s\n", borders[b].value, borders[b].from->name,
             borders[b].to->name);
-    ulp_borders_free(borders);
-    return status;
+    return ULP_OK;
 }
 
 struct running {
@@ -258,7 +259,6 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     struct ulp_model *model = NULL;
     struct ulp_plan *plan = NULL;
     struct sample_list samples = {0};
-    char *shape = NULL;
     struct running running = {.options = options};
     enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
                                         options->common.budget, &lanes, error);
@@ -269,9 +269,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                           lanes.count - 1);
     if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, &model, error);
-    if (status == ULP_OK)
-        status = set_shapes(model, &options->common, 0, &shape, error);
+        status = load_with_shapes(&options->common, NULL, &model, error);
     if (status == ULP_OK)
         status = read_samples(model, &options->common, false, &samples, error);
     if (status == ULP_OK)
@@ -293,7 +291,6 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
         status = note_borders(plan, error);
     if (status == ULP_OK && !options->common.quiet)
         note_run(&running);
-    free(shape);
     ulp_timer_free(running.timer);
     ulp_plan_free(plan);
     free_samples(&samples);

@@ -162,7 +162,6 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
                                         .allow_nonfinite_inputs =
                                             options->common.allow_nonfinite_inputs,
                                         .thread_count = options->common.threads};
-    char *shapes = NULL;
     struct lane_list lanes;
     const struct keep_options none = {0};
     enum ulp_status status =
@@ -173,10 +172,7 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
     if (status == ULP_OK)
         wanted.arithmetic = lanes.arithmetics[1];
     if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, model, error);
-    if (status == ULP_OK)
-        status = set_shapes(*model, &options->common, 0, &shapes, error);
-    free(shapes);
+        status = load_with_shapes(&options->common, NULL, model, error);
     if (status == ULP_OK)
         status = read_samples(*model, &options->common, true, &samples, error);
     if (status == ULP_OK && samples.count > 1 && !options->calibrate)

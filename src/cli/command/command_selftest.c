@@ -62,27 +62,23 @@ enum { ROUNDED = 1 << 18 };
 static enum ulp_status check_rounding(struct selftest *self, struct ulp_error *error)
 {
     struct ulp_format half;
-    struct ulp_tensor in = {0}, out = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor in = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
     const int64_t count = ROUNDED;
-    enum ulp_status status = ulp_format_find("fp16", &half, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_create(&out, ULP_TYPE_UINT16, ULP_ELEMENT_COUNT, 0, 1, &count, error);
+    ULP_TRY(ulp_format_find("fp16", &half, error));
+    ULP_TRY(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, error));
+    ULP_TRY(ulp_tensor_create(&out, ULP_TYPE_UINT16, ULP_ELEMENT_COUNT, 0, 1, &count, error));
     float *values = in.data;
-    for (size_t i = 0; i < ROUNDED && status == ULP_OK; i++) /* 2^-27 to 2^17, where all happens */
+    for (size_t i = 0; i < ROUNDED; i++) /* 2^-27 to 2^17, where all happens */
         values[i] = float_of((draw(self) & 0x807fffff) | (100 + draw(self) % 45) << 23);
-    if (status == ULP_OK)
-        status = ulp_array_encode(&out, &in, &half, 0, error);
+    ULP_TRY(ulp_array_encode(&out, &in, &half, 0, error));
     const uint16_t *patterns = out.data;
-    for (size_t i = 0; i < ROUNDED && status == ULP_OK; i++) {
+    for (size_t i = 0; i < ROUNDED; i++) {
         uint32_t pattern;
         memcpy(&pattern, &values[i], sizeof pattern);
         note(self, patterns[i] == round_pattern(pattern), i, patterns[i], round_pattern(pattern));
     }
-    ulp_tensor_free(&in);
-    ulp_tensor_free(&out);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- products ---- */
@@ -105,21 +101,20 @@ static enum ulp_status multiply(const char *arithmetic, enum ulp_type type, void
 static enum ulp_status check_chain(struct selftest *self, struct ulp_error *error)
 {
     static float a[SIDE * DEPTH], b[DEPTH * SIDE];
-    struct ulp_tensor out = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
     for (size_t i = 0; i < SIDE * DEPTH; i++) {
         a[i] = float_of((draw(self) & 0x807fffff) | (120 + draw(self) % 12) << 23);
         b[i] = float_of((draw(self) & 0x807fffff) | (120 + draw(self) % 12) << 23);
     }
-    const enum ulp_status status = multiply("fp32", ULP_TYPE_FLOAT, a, b, &out, error);
+    ULP_TRY(multiply("fp32", ULP_TYPE_FLOAT, a, b, &out, error));
     const float *values = out.data;
-    for (size_t i = 0; i < SIDE * SIDE && status == ULP_OK; i++) {
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
         float sum = 0;
         for (size_t k = 0; k < DEPTH; k++)
             sum = fmaf(a[i / SIDE * DEPTH + k], b[k * SIDE + i % SIDE], sum);
         note(self, memcmp(&values[i], &sum, sizeof sum) == 0, i, values[i], sum);
     }
-    ulp_tensor_free(&out);
-    return status;
+    return ULP_OK;
 }
 
 /* The reference adds without rounding: of whole numbers below 2^26, as 64-bit integers do. What
@@ -127,7 +122,7 @@ static enum ulp_status check_chain(struct selftest *self, struct ulp_error *erro
 static enum ulp_status check_reference(struct selftest *self, struct ulp_error *error)
 {
     static double a[SIDE * DEPTH], b[DEPTH * SIDE];
-    struct ulp_tensor out = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
     for (size_t i = 0; i < SIDE * DEPTH; i++) {
         a[i] = (double)(draw(self) >> 6);
         b[i] = (double)(draw(self) >> 6);
@@ -138,16 +133,15 @@ static enum ulp_status check_reference(struct selftest *self, struct ulp_error *
             a[i] = -a[i - 1];
             b[k * SIDE + row] = b[(k - 1) * SIDE + row] + 1;
         }
-    const enum ulp_status status = multiply("mpfr:128", ULP_TYPE_DOUBLE, a, b, &out, error);
-    for (size_t i = 0; i < SIDE * SIDE && status == ULP_OK; i++) {
+    ULP_TRY(multiply("mpfr:128", ULP_TYPE_DOUBLE, a, b, &out, error));
+    for (size_t i = 0; i < SIDE * SIDE; i++) {
         int64_t sum = 0;
         for (size_t k = 0; k < DEPTH; k++)
             sum += (int64_t)a[i / SIDE * DEPTH + k] * (int64_t)b[k * SIDE + i % SIDE];
         const double value = ulp_tensor_get(&out, i);
         note(self, value == (double)sum, i, value, (double)sum);
     }
-    ulp_tensor_free(&out);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- matrix units: beside what an H200 gave ---- */
@@ -165,10 +159,9 @@ static enum ulp_status check_unit(struct selftest *self, const char *recorded, c
 {
     static const char *const letters[] = {"A", "B", "C", "D"}, *const names[] = {"a", "b", "c"};
     const struct ulp_tensor *found[4];
-    struct ulp_tensor_set arrays = {0};
-    struct ulp_tensor out = {0};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < 4 && status == ULP_OK; i++) {
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set arrays = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
+    for (size_t i = 0; i < 4; i++) {
         char name[64];
         struct ulp_tensor view;
         snprintf(name, sizeof name, "%s.%s", recorded, letters[i]);
@@ -178,16 +171,13 @@ static enum ulp_status check_unit(struct selftest *self, const char *recorded, c
         view = *found[i];
         view.owned = false;
         if (i < 3)
-            status = ulp_tensor_set_add(&arrays, names[i], &view, error);
+            ULP_TRY(ulp_tensor_set_add(&arrays, names[i], &view, error));
     }
-    if (status == ULP_OK)
-        status = ulp_unit_multiply(unit, &arrays, 0, NULL, &out, error);
-    for (size_t i = 0; status == ULP_OK && i < out.count; i++)
+    ULP_TRY(ulp_unit_multiply(unit, &arrays, 0, NULL, &out, error));
+    for (size_t i = 0; i < out.count; i++)
         note(self, ulp_tensor_get(&out, i) == ulp_tensor_get(found[3], i), i,
              ulp_tensor_get(&out, i), ulp_tensor_get(found[3], i));
-    ulp_tensor_free(&out);
-    ulp_tensor_set_free(&arrays);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_units(struct selftest *self, struct ulp_error *error)
@@ -203,15 +193,11 @@ static enum ulp_status run_example(struct ulp_model *model, const struct ulp_ten
                                    struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     const struct ulp_plan_options options = {.inputs = inputs};
-    enum ulp_status status = ulp_arithmetic_find("fp32", &arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(model, &arithmetic, 1, &options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, NULL, NULL, 0, outputs, NULL, error);
-    ulp_plan_free(plan);
-    return status;
+    ULP_TRY(ulp_arithmetic_find("fp32", &arithmetic, error));
+    ULP_TRY(ulp_plan_create(model, &arithmetic, 1, &options, &plan, error));
+    return ulp_plan_run(plan, inputs, NULL, NULL, 0, outputs, NULL, error);
 }
 
 static enum ulp_status check_model(struct selftest *self, struct ulp_error *error)
@@ -220,25 +206,20 @@ static enum ulp_status check_model(struct selftest *self, struct ulp_error *erro
     const struct ulp_tensor *got = NULL,
                             *expected =
                                 ulp_tensor_set_find(&self->files[EXAMPLE_EXPECTED], "logits");
-    struct ulp_model *model = NULL;
-    struct ulp_tensor_set outputs = {0};
-    enum ulp_status status =
-        ulp_model_load_bytes(file->name, file->bytes, file->count, NULL, &model, error);
-    if (status == ULP_OK)
-        status = run_example(model, &self->files[EXAMPLE_INPUTS], &outputs, error);
-    if (status == ULP_OK)
-        got = ulp_tensor_set_find(&outputs, "logits");
-    if (status == ULP_OK && (!got || !expected || got->count != expected->count))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "the example has no logits");
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+    ULP_TRY(ulp_model_load_bytes(file->name, file->bytes, file->count, NULL, &model, error));
+    ULP_TRY(run_example(model, &self->files[EXAMPLE_INPUTS], &outputs, error));
+    got = ulp_tensor_set_find(&outputs, "logits");
+    if (!got || !expected || got->count != expected->count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the example has no logits");
     /* logits reach 26 through some 20 layers, each of which may be off by some ulp of FP32, 2^-23
      */
-    for (size_t i = 0; status == ULP_OK && i < got->count; i++) {
+    for (size_t i = 0; i < got->count; i++) {
         const double value = ulp_tensor_get(got, i), wanted = ulp_tensor_get(expected, i);
         note(self, fabs(value - wanted) <= 26 * 20 * 0x1p-23, i, value, wanted);
     }
-    ulp_tensor_set_free(&outputs);
-    ulp_model_free(model);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the command ---- */

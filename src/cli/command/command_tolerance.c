@@ -108,27 +108,17 @@ struct working {
 static enum ulp_status open_work(const struct tolerance_options *options, struct working *work,
                                  struct ulp_tolerance_options *wanted, struct ulp_error *error)
 {
-    char *shapes = NULL;
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &wanted->reference, error);
-    if (status == ULP_OK)
-        status = make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
-                            &work->lanes, error);
-    if (status == ULP_OK && work->lanes.count != 2)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%zu arithmetics: a tolerance is of one, give one at a time",
-                          work->lanes.count - 1);
-    if (status == ULP_OK) {
-        wanted->arithmetic = work->lanes.arithmetics[1];
-        wanted->keeps = &work->lanes.keeps[1];
-    }
-    if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, &work->model, error);
-    if (status == ULP_OK)
-        status = set_shapes(work->model, &options->common, 0, &shapes, error);
-    free(shapes);
-    if (status == ULP_OK)
-        status = read_samples(work->model, &options->common, true, &work->samples, error);
-    return status;
+    ULP_TRY(ulp_arithmetic_find(options->reference, &wanted->reference, error));
+    ULP_TRY(make_lanes(options->arithmetic, "fp16", &options->keep, options->common.budget,
+                       &work->lanes, error));
+    if (work->lanes.count != 2)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%zu arithmetics: a tolerance is of one, give one at a time",
+                        work->lanes.count - 1);
+    wanted->arithmetic = work->lanes.arithmetics[1];
+    wanted->keeps = &work->lanes.keeps[1];
+    ULP_TRY(load_with_shapes(&options->common, NULL, &work->model, error));
+    return read_samples(work->model, &options->common, true, &work->samples, error);
 }
 
 static enum ulp_status measure_sample(struct working *work, const struct sample *sample,

@@ -229,18 +229,17 @@ enum ulp_status make_lanes(const char *list, const char *fallback, const struct 
 enum ulp_status read_ranges(const char *arithmetic, struct ulp_budget *budget, char **plain,
                             struct ulp_range_list *out, struct ulp_error *error)
 {
-    struct named_files files = {0};
+    ULP_SCOPED(free_files) struct named_files files = {0};
     *out = (struct ulp_range_list){0};
-    enum ulp_status status = find_files(arithmetic, &files, error);
-    if (status == ULP_OK && files.count[RANGES] > 1)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "%s: one file of ranges, here there are %zu",
-                          arithmetic, files.count[RANGES]);
-    if (status == ULP_OK && files.count[RANGES])
-        status = ulp_range_list_read(files.names[RANGES][0], budget, out, error);
-    if (status == ULP_OK && !(*plain = strdup(files.count[RANGES] ? files.plain : arithmetic)))
-        status = out_of_memory(error);
-    free_files(&files);
-    return status;
+    ULP_TRY(find_files(arithmetic, &files, error));
+    if (files.count[RANGES] > 1)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%s: one file of ranges, here there are %zu",
+                        arithmetic, files.count[RANGES]);
+    if (files.count[RANGES])
+        ULP_TRY(ulp_range_list_read(files.names[RANGES][0], budget, out, error));
+    if (!(*plain = strdup(files.count[RANGES] ? files.plain : arithmetic)))
+        return out_of_memory(error);
+    return ULP_OK;
 }
 
 void free_lanes(struct lane_list *lanes)

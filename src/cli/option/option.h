@@ -19,6 +19,9 @@ static inline enum ulp_status taken(bool there, struct ulp_error *error)
     return there ? ULP_OK : out_of_memory(error);
 }
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 /* --shape NAME=1x77. */
 struct input_shape {
     char *name;
@@ -262,6 +265,9 @@ void add_option(struct ulp_text *out, const char *option, const char *word);
 size_t count_shapes(const struct common_options *options);
 enum ulp_status set_shapes(struct ulp_model *model, const struct common_options *options, size_t n,
                            char **text, struct ulp_error *error);
+/* Prepare the folder of results (NULL: none), and load the model with the first shapes. */
+enum ulp_status load_with_shapes(const struct common_options *options, const char *folder,
+                                 struct ulp_model **model, struct ulp_error *error);
 /* What an audit of several shapes came to: of each, by arithmetic, its worst output. */
 struct shape_results {
     size_t count;
@@ -337,8 +343,5 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
                                     size_t validate_count, struct search_samples *out,
                                     struct ulp_error *error);
 void free_search_samples(struct search_samples *samples);
-/* Prepare the folder, and load the model with its shapes. */
-enum ulp_status open_search(const struct common_options *options, const char *folder,
-                            struct ulp_model **model, struct ulp_error *error);
 
 #endif

@@ -77,7 +77,7 @@ static bool holds_npy(const struct ulp_model *model, const char *folder)
 static enum ulp_status read_npy(const struct ulp_model *model, const char *path,
                                 struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    struct ulp_recording_list recordings = {0};
+    ULP_SCOPED(ulp_recording_list_free) struct ulp_recording_list recordings = {0};
     const bool is_file = ulp_text_ends(path, ".npy");
     const size_t inputs = ulp_model_input_count(model);
     *out = (struct ulp_tensor_set){0};
@@ -86,17 +86,15 @@ static enum ulp_status read_npy(const struct ulp_model *model, const char *path,
                         "%s: is one array, and the model has %zu inputs; give an .npz, or a folder "
                         "with NAME.npy for each",
                         path, inputs);
-    enum ulp_status status =
-        ulp_recording_read(path, NULL, ulp_model_budget(model), &recordings, error);
-    if (status == ULP_OK && is_file)
-        status = ulp_tensor_set_add(out, ulp_model_input(model, 0).name,
-                                    &recordings.items[0].tensors.items[0].tensor, error);
-    if (status == ULP_OK && !is_file) {
+    ULP_TRY(ulp_recording_read(path, NULL, ulp_model_budget(model), &recordings, error));
+    if (is_file)
+        ULP_TRY(ulp_tensor_set_add(out, ulp_model_input(model, 0).name,
+                                   &recordings.items[0].tensors.items[0].tensor, error));
+    if (!is_file) {
         *out = recordings.items[0].tensors;
         recordings.items[0].tensors = (struct ulp_tensor_set){0};
     }
-    ulp_recording_list_free(&recordings);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status read_inputs(const struct ulp_model *model, const char *path,
@@ -339,20 +337,18 @@ static enum ulp_status make_random(const struct ulp_model *model,
             low = options->ranges[r].low;
             high = options->ranges[r].high;
         }
-    struct ulp_text name = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
                  (unsigned long long)options->seed);
     add_chosen_ranges(&name, model, &random);
     add_chosen_dims(&name, model, &inputs);
-    enum ulp_status status = ULP_OK;
     if (!name.failed)
-        status = add_sample(list, name.data, NULL, &inputs, error);
+        ULP_TRY(add_sample(list, name.data, NULL, &inputs, error));
     else {
         ulp_tensor_set_free(&inputs);
-        status = out_of_memory(error);
+        return out_of_memory(error);
     }
-    ulp_text_free(&name);
-    return status;
+    return ULP_OK;
 }
 
 /* One plan serves all samples, so their shapes agree; said before anything runs. */

@@ -165,19 +165,6 @@ void free_search_samples(struct search_samples *samples)
     free_samples(&samples->held_out);
 }
 
-enum ulp_status open_search(const struct common_options *options, const char *folder,
-                            struct ulp_model **model, struct ulp_error *error)
-{
-    char *shape = NULL;
-    enum ulp_status status = folder ? ulp_report_prepare(folder, error) : ULP_OK;
-    if (status == ULP_OK)
-        status = load_model(options->model, options->budget, model, error);
-    if (status == ULP_OK)
-        status = set_shapes(*model, options, 0, &shape, error);
-    free(shape);
-    return status;
-}
-
 /* ---- the search ---- */
 
 static enum ulp_status find(const struct common_options *common,
@@ -266,7 +253,7 @@ int run_search(const struct common_options *common, const struct search_options 
     struct ulp_error error = {0};
     struct ulp_model *model = NULL;
     struct ulp_search found = {0};
-    enum ulp_status status = open_search(common, options->out, &model, &error);
+    enum ulp_status status = load_with_shapes(common, options->out, &model, &error);
     if (status == ULP_OK)
         status = find(common, options, search, model, &found, &error);
     const int code = status == ULP_OK ? report(options, &found) : fail(&error);

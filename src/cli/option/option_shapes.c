@@ -99,6 +99,15 @@ enum ulp_status set_shapes(struct ulp_model *model, const struct common_options 
     return status;
 }
 
+enum ulp_status load_with_shapes(const struct common_options *options, const char *folder,
+                                 struct ulp_model **model, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *shape = NULL;
+    ULP_TRY(folder ? ulp_report_prepare(folder, error) : ULP_OK);
+    ULP_TRY(load_model(options->model, options->budget, model, error));
+    return set_shapes(*model, options, 0, &shape, error);
+}
+
 enum ulp_status add_shape_result(struct shape_results *results, char *shape,
                                  const struct ulp_audit *audit, struct ulp_error *error)
 {

@@ -303,19 +303,17 @@ static bool is_made(const char *folder, const struct files *files)
 
 static enum ulp_status check_place(const struct file *output, struct ulp_error *error)
 {
-    char *folder = folder_of(output->path), *real = folder ? resolve_folder(folder) : NULL;
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_scoped_free) char *folder = folder_of(output->path);
+    ULP_SCOPED(ulp_scoped_free) char *real = folder ? resolve_folder(folder) : NULL;
     const int code = real && access(folder, W_OK | X_OK) != 0 ? errno : 0;
     if (!real)
-        status = out_of_memory(error);
+        return out_of_memory(error);
     else if (!*base_name(output->path))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output->path);
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: is no name of a file", output->path);
     else if (code && !(code == ENOENT && (is_made(real, &folders) || is_made(real, &kept))))
-        status = ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in %s: %s", output->path,
-                          folder, strerror(code));
-    free(folder);
-    free(real);
-    return status;
+        return ulp_fail(error, ULP_ERROR_INPUT, "%s: no file can be made in %s: %s", output->path,
+                        folder, strerror(code));
+    return ULP_OK;
 }
 
 static enum ulp_status check_against(const struct file *output, const struct file *other,

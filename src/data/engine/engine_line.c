@@ -276,22 +276,16 @@ static enum ulp_status read_listed(struct ulp_engine_reading *reading, struct sp
     struct ulp_engine_layer out = {.metadata = "", .origin = "", .activation = ""};
     const char *mark = find(line, ", Tactic: ");
     struct span rest = {mark, line.end};
-    enum ulp_status status = copy(reading, field(line, "Layer(", after_kind), &out.kind, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(line, "): ", after_name), &out.name, error);
+    ULP_TRY(copy(reading, field(line, "Layer(", after_kind), &out.kind, error));
+    ULP_TRY(copy(reading, field(line, "): ", after_name), &out.name, error));
     const struct span tactic = field(rest, ", Tactic: ", after_tactic);
-    if (status == ULP_OK)
-        status = read_tactic(reading, tactic, tactics, kernels, &out.kernel, error);
+    ULP_TRY(read_tactic(reading, tactic, tactics, kernels, &out.kernel, error));
     rest.at = tactic.end + 2 <= line.end ? tactic.end + 2 : line.end;
     const char *arrow = find(rest, " -> ");
     const struct span from = {rest.at, arrow ? arrow : rest.at},
                       to = {arrow ? arrow + 4 : rest.end, rest.end};
-    if (status == ULP_OK)
-        status = read_side(reading, from, &out.inputs, &out.input_count, error);
-    if (status == ULP_OK)
-        status = read_side(reading, to, &out.outputs, &out.output_count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_side(reading, from, &out.inputs, &out.input_count, error));
+    ULP_TRY(read_side(reading, to, &out.outputs, &out.output_count, error));
     out.weights = ulp_engine_weights(&out, 0);
     return ulp_engine_add_layer(reading, &out, error);
 }

@@ -6,6 +6,8 @@
 #include "data/engine/reading.h"
 #include "graph/graph.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 /* Of the results of an operator whose type is not that of its first input. */
 static const struct {
     const char *op;
@@ -97,42 +99,34 @@ static enum ulp_status add_node(struct ulp_engine_reading *reading, const struct
                                 const struct ulp_node *node, struct ulp_error *error)
 {
     struct ulp_engine_layer layer = {.kernel = "", .metadata = "", .origin = "", .activation = ""};
-    enum ulp_status status =
-        ulp_engine_text(reading, node->name, strlen(node->name), &layer.name, error);
-    if (status == ULP_OK)
-        status = ulp_engine_text(reading, node->op_type, strlen(node->op_type), &layer.kind, error);
-    if (status == ULP_OK)
-        status = list_values(reading, types, node->inputs, node->input_count, true, &layer.inputs,
-                             &layer.input_count, error);
-    if (status == ULP_OK)
-        status = list_values(reading, types, node->outputs, node->output_count, false,
-                             &layer.outputs, &layer.output_count, error);
+    ULP_TRY(ulp_engine_text(reading, node->name, strlen(node->name), &layer.name, error));
+    ULP_TRY(ulp_engine_text(reading, node->op_type, strlen(node->op_type), &layer.kind, error));
+    ULP_TRY(list_values(reading, types, node->inputs, node->input_count, true, &layer.inputs,
+                        &layer.input_count, error));
+    ULP_TRY(list_values(reading, types, node->outputs, node->output_count, false, &layer.outputs,
+                        &layer.output_count, error));
     layer.weights = find_weights(types, node);
-    return status == ULP_OK ? ulp_engine_add_layer(reading, &layer, error) : status;
+    return ulp_engine_add_layer(reading, &layer, error);
 }
 
 enum ulp_status ulp_engine_read_onnx(struct ulp_engine_reading *reading, const char *path,
                                      struct ulp_error *error)
 {
     struct ulp_budget *budget = ulp_arena_budget(reading->arena);
-    struct ulp_model *model = NULL;
-    void *memory = NULL;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
     ULP_TRY(ulp_model_load(path, budget, &model, error));
     struct typed types = {.graph = model->graph};
     reading->engine->form = ULP_ENGINE_ONNX;
-    enum ulp_status status = ulp_allocate(&memory, types.graph->value_count, sizeof *types.of,
-                                          budget, "types of values", error);
-    if (status == ULP_OK) {
-        types.of = memory;
-        infer(&types);
-    }
-    for (size_t n = 0; n < types.graph->node_count && status == ULP_OK; n++)
-        status = add_node(reading, &types, &types.graph->nodes[n], error);
-    for (size_t i = 0; i < types.graph->free_input_count && status == ULP_OK; i++) {
+    ULP_TRY(ulp_allocate(&memory, types.graph->value_count, sizeof *types.of, budget,
+                         "types of values", error));
+    types.of = memory;
+    infer(&types);
+    for (size_t n = 0; n < types.graph->node_count; n++)
+        ULP_TRY(add_node(reading, &types, &types.graph->nodes[n], error));
+    for (size_t i = 0; i < types.graph->free_input_count; i++) {
         const char *name = types.graph->values[types.graph->free_inputs[i]].name;
-        status = ulp_engine_add_binding(reading, name, strlen(name), error);
+        ULP_TRY(ulp_engine_add_binding(reading, name, strlen(name), error));
     }
-    ulp_free(memory);
-    ulp_model_free(model);
-    return status;
+    return ULP_OK;
 }

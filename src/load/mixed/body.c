@@ -83,6 +83,7 @@ static enum ulp_status visit_body(const struct around *around, size_t a, struct 
                        attribute->g.data, attribute->g.len, "subgraph", error));
     Ulp__GraphProto *graph = message;
     mixed->bodies[mixed->body_count++] = (struct mixed_body){attribute, graph};
+    ULP_SCOPED(mixed_close_scope)
     struct mixed_scope body = {.mixed = mixed,
                                .parent = around->scope,
                                .source = around->node->attributes[a].graph,
@@ -93,17 +94,11 @@ static enum ulp_status visit_body(const struct around *around, size_t a, struct 
                                .node_count = &graph->n_node,
                                .infos = &graph->value_info,
                                .info_count = &graph->n_value_info};
-    enum ulp_status status = mixed_open_scope(&body, error);
-    if (status == ULP_OK) {
-        give_inputs(around, &body);
-        status = mixed_visit(&body, error);
-    }
-    if (status == ULP_OK)
-        status = take_outputs(around, &body, error);
-    if (status == ULP_OK)
-        status = mixed_settle(&body, error);
-    mixed_close_scope(&body);
-    return status;
+    ULP_TRY(mixed_open_scope(&body, error));
+    give_inputs(around, &body);
+    ULP_TRY(mixed_visit(&body, error));
+    ULP_TRY(take_outputs(around, &body, error));
+    return mixed_settle(&body, error);
 }
 
 /* The branch that is computed comes first: what the If gives is what that holds. */
@@ -113,16 +108,15 @@ enum ulp_status mixed_visit_bodies(struct mixed_scope *scope, const struct ulp_n
 {
     const char *branch = entry ? entry->branch : NULL;
     struct around around = {.scope = scope, .node = node, .proto = proto, .as_held = true};
-    enum ulp_status status = ULP_OK;
-    for (size_t a = 0; a < node->attribute_count && branch && status == ULP_OK; a++)
+    for (size_t a = 0; a < node->attribute_count && branch; a++)
         if (node->attributes[a].graph && strcmp(node->attributes[a].name, branch) == 0)
-            status = visit_body(&around, a, error);
+            ULP_TRY(visit_body(&around, a, error));
     around.as_held = false;
     around.type = entry ? entry->type : ULP_TYPE_UNDEFINED;
-    for (size_t a = 0; a < node->attribute_count && status == ULP_OK; a++)
+    for (size_t a = 0; a < node->attribute_count; a++)
         if (node->attributes[a].graph && (!branch || strcmp(node->attributes[a].name, branch) != 0))
-            status = visit_body(&around, a, error);
-    return status;
+            ULP_TRY(visit_body(&around, a, error));
+    return ULP_OK;
 }
 
 enum ulp_status mixed_pack_bodies(struct mixed *mixed, size_t first, struct ulp_error *error)
@@ -181,8 +175,7 @@ static enum ulp_status read_parameters(struct mixed_scope *outer, const struct u
                                        struct ulp_error *error)
 {
     const struct ulp_graph *source = inner->source;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < node->input_count && i < source->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < node->input_count && i < source->input_count; i++) {
         if (node->inputs[i] < 0)
             continue;
         struct mixed_value *value = &inner->values[source->inputs[i]];
@@ -191,9 +184,9 @@ static enum ulp_status read_parameters(struct mixed_scope *outer, const struct u
             one = use->type == value->uses->type;
         if (one)
             value->held = value->uses->type;
-        status = mixed_read(outer, node->inputs[i], &proto->input[i], value->held, error);
+        ULP_TRY(mixed_read(outer, node->inputs[i], &proto->input[i], value->held, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status give_results(struct mixed_scope *outer, const struct ulp_node *node,

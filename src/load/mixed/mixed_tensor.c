@@ -204,12 +204,11 @@ static enum ulp_status set_place(struct mixed *mixed, Ulp__TensorProto *proto, s
         protobuf_c_message_free_unpacked(&proto->external_data[i]->base,
                                          &mixed->loader.unpacker.allocator);
     proto->n_external_data = 0;
-    enum ulp_status status = set_entry(mixed, proto, "location", mixed->data_name, error);
+    ULP_TRY(set_entry(mixed, proto, "location", mixed->data_name, error));
     snprintf(text, sizeof text, "%zu", offset);
-    if (status == ULP_OK)
-        status = set_entry(mixed, proto, "offset", text, error);
+    ULP_TRY(set_entry(mixed, proto, "offset", text, error));
     snprintf(text, sizeof text, "%zu", length);
-    return status == ULP_OK ? set_entry(mixed, proto, "length", text, error) : status;
+    return set_entry(mixed, proto, "length", text, error);
 }
 
 static enum ulp_status count_bytes(const Ulp__TensorProto *proto, size_t *out,

@@ -91,8 +91,7 @@ static enum ulp_status put_functions(struct mixed *mixed, struct ulp_error *erro
 {
     Ulp__ModelProto *model = mixed->proto;
     const size_t old = model->n_functions;
-    enum ulp_status status = ULP_OK;
-    for (size_t v = 0; v < mixed->variant_count && status == ULP_OK; v++) {
+    for (size_t v = 0; v < mixed->variant_count; v++) {
         struct mixed_variant *variant = &mixed->variants[v];
         size_t f = 0;
         const bool original = variant->name == variant->function->name;
@@ -102,13 +101,12 @@ static enum ulp_status put_functions(struct mixed *mixed, struct ulp_error *erro
             ulp_unpack_free(&mixed->loader.unpacker, model->functions[f]);
             model->functions[f] = variant->proto;
         } else {
-            status =
-                mixed_append(mixed, &model->functions, &model->n_functions, variant->proto, error);
+            ULP_TRY(
+                mixed_append(mixed, &model->functions, &model->n_functions, variant->proto, error));
         }
-        if (status == ULP_OK)
-            variant->proto = NULL;
+        variant->proto = NULL;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)

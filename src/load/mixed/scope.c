@@ -11,15 +11,14 @@ static enum ulp_type float_type(enum ulp_type type)
 /* Initializers are found by name; a sparse one is only converted by Casts. */
 static enum ulp_status find_tensors(struct mixed_scope *scope, struct ulp_error *error)
 {
-    struct ulp_names names = {.budget = scope->mixed->budget};
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = scope->mixed->budget};
     const struct ulp_graph *source = scope->source;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < scope->graph->n_initializer && status == ULP_OK; i++) {
+    for (size_t i = 0; i < scope->graph->n_initializer; i++) {
         const char *text = mixed_text(scope->mixed, scope->graph->initializer[i]->name);
         if (!text || !ulp_names_add(&names, text, (int)i))
-            status = ulp_out_of_memory(error);
+            return ulp_out_of_memory(error);
     }
-    for (size_t v = 0; v < source->value_count && status == ULP_OK; v++) {
+    for (size_t v = 0; v < source->value_count; v++) {
         struct mixed_value *value = &scope->values[v];
         const int i = value->kind == MIXED_TENSOR ? ulp_names_find(&names, value->name) : -1;
         if (i >= 0) {
@@ -27,8 +26,7 @@ static enum ulp_status find_tensors(struct mixed_scope *scope, struct ulp_error 
             value->tensor = source->values[v].initializer;
         }
     }
-    ulp_names_free(&names);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status mixed_open_scope(struct mixed_scope *scope, struct ulp_error *error)

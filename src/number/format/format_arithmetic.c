@@ -222,19 +222,14 @@ enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct u
     struct ulp_request request;
     if (base->as_declared)
         return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no parts", base->name);
-    enum ulp_status status = ulp_request_read(&request, base->name, error);
-    if (status == ULP_OK)
-        status = ulp_request_change(&request, part, error);
-    if (status == ULP_OK)
-        ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
+    ULP_TRY(ulp_request_read(&request, base->name, error));
+    ULP_TRY(ulp_request_change(&request, part, error));
+    ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});
     const struct ulp_factor_ranges *ranges = base->ranges; /* out may be base */
     char asked[sizeof base->asked];
     memcpy(asked, base->asked, sizeof asked);
-    if (status == ULP_OK)
-        status = find_requested(&request, base->name, out, error);
-    if (status == ULP_OK)
-        set_asked(out, asked, part);
-    if (status == ULP_OK)
-        out->ranges = out->scales_static ? ranges : NULL;
-    return status;
+    ULP_TRY(find_requested(&request, base->name, out, error));
+    set_asked(out, asked, part);
+    out->ranges = out->scales_static ? ranges : NULL;
+    return ULP_OK;
 }

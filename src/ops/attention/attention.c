@@ -172,13 +172,13 @@ static enum ulp_status run_written(struct ulp_call *call, struct ulp_error *erro
 {
     struct ulp_attention a;
     struct ulp_tensor seen;
-    enum ulp_status status = read_written(call, &a, error);
-    if (status == ULP_OK && a.mask && ulp_call_int(call, "hides")) {
-        status = turn_mask(call, a.mask, &seen, error);
+    ULP_TRY(read_written(call, &a, error));
+    if (a.mask && ulp_call_int(call, "hides")) {
+        ULP_TRY(turn_mask(call, a.mask, &seen, error));
         a.mask = &seen;
     }
     a.out = &call->out[0];
-    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+    return ulp_attend(call, &a, error);
 }
 
 /* clang-format off */

@@ -76,15 +76,13 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
 {
     const int64_t turned = ulp_call_int(call, "rotary_embedding_dim");
     struct ulp_heads h;
-    enum ulp_status status =
-        ulp_heads_read(call->in[0], ulp_call_int(call, "num_heads"), &h, error);
+    ULP_TRY(ulp_heads_read(call->in[0], ulp_call_int(call, "num_heads"), &h, error));
     const struct ulp_rotation rotation = {.cosines = call->in[1],
                                           .sines = call->in[2],
                                           .ids = ulp_call_in(call, 3),
                                           .turned = turned ? turned : h.size,
                                           .interleaved = ulp_call_int(call, "interleaved")};
-    return status == ULP_OK ? ulp_rotate(call, &rotation, &call->out[0], &h, call->in[0], &h, error)
-                            : status;
+    return ulp_rotate(call, &rotation, &call->out[0], &h, call->in[0], &h, error);
 }
 
 /* clang-format off */

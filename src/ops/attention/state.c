@@ -153,9 +153,8 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
 {
     const int64_t rows_count = l->batch * l->kv_heads * l->value;
     int64_t *turned;
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)rows_count, sizeof *turned, &turned, error);
-    for (int64_t r = 0; status == ULP_OK && r < rows_count; r++)
+    ULP_TRY(ulp_call_take(call, (size_t)rows_count, sizeof *turned, &turned, error));
+    for (int64_t r = 0; r < rows_count; r++)
         turned[r] = r / l->value * l->key * l->value + r % l->value;
     const struct ulp_rows rows = {.row_count = (size_t)rows_count, .row_length = (size_t)l->key};
     struct ulp_operand straight = {.row_stride = l->key, .position_stride = 1};
@@ -164,8 +163,7 @@ static enum ulp_status turn_state(struct ulp_call *call, const struct linear *l,
     x.operand.tensor = from;
     x.operand.constant = from ? NULL : "0";
     y.operand.tensor = to;
-    return status == ULP_OK ? ulp_call_formula(call, &copy, arithmetic, &rows, 1, &x, 1, &y, error)
-                            : status;
+    return ulp_call_formula(call, &copy, arithmetic, &rows, 1, &x, 1, &y, error);
 }
 
 static enum ulp_status run_linear(struct ulp_call *call, struct ulp_error *error)

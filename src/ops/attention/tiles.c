@@ -253,17 +253,15 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
                                                !(a->mask && ulp_type_is_float(a->mask->type));
     float natural = isnan(a->scale) ? (float)(1 / sqrt((double)a->q.size)) : a->scale;
     struct ulp_tensor masked = *acc;
-    enum ulp_status status = ULP_OK;
     if (!plain) { /* the mask is added to scores that have the scale */
         masked.data = NULL;
         masked.owned = false;
-        status = ulp_call_temporary(call, &masked, error);
+        ULP_TRY(ulp_call_temporary(call, &masked, error));
         const struct ulp_arithmetic whole = ulp_call_unrounded(call);
         struct ulp_call unrounded = *call;
         unrounded.arithmetic = &whole;
-        if (status == ULP_OK)
-            status = ulp_attention_scores(&unrounded, a, total, acc, allowed, "masked", &masked,
-                                          NULL, error);
+        ULP_TRY(ulp_attention_scores(&unrounded, a, total, acc, allowed, "masked", &masked, NULL,
+                                     error));
         natural = 1;
     }
     struct tiles t = {.kernel = kernel,
@@ -276,12 +274,8 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
                       .exponent = (float)((double)natural * LOG2_E),
                       .total = total,
                       .size = second->n};
-    if (status == ULP_OK)
-        status = ulp_call_take(call, rows + 1, sizeof *t.top, &t.top, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, THREADS * rows + 1, sizeof *t.sums, &t.sums, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, rows + 1, sizeof *t.top, &t.top, error));
+    ULP_TRY(ulp_call_take(call, THREADS * rows + 1, sizeof *t.sums, &t.sums, error));
     const int64_t split = kernel->split[large],
                   slices = split ? count_slices(a->q.batch * a->q.heads * over(a->q.length, 64),
                                                 over(total, split))
@@ -290,8 +284,8 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
     second->store = false;
     if (slices > 1)
         return run_slices(call, &t, rows, split, slices, second, natural, error);
-    status = run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]), kernel->keys[large],
-                       second, error);
+    enum ulp_status status = run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]),
+                                       kernel->keys[large], second, error);
     divide(&t, rows, natural, NULL);
     return status;
 }

@@ -137,17 +137,14 @@ static enum ulp_status make_tape(const struct ulp_binding *b, const char *formul
     used = collect_names(names, used, bound->derived, bound->derived_count);
     const char **output_names = names + used;
     collect_names(names, used, outputs, output_count);
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (strstr(formula, ", ..."))
         write_out(&text, formula, bound->input_slot_count);
     else
         ulp_text_add(&text, "%s", formula);
-    const enum ulp_status status =
-        text.failed ? ulp_bind_fail_memory(b)
-                    : ulp_tape_create(out, text.data, names, (int)used, output_names,
-                                      (int)output_count, ulp_arena_budget(b->arena), b->error);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_bind_fail_memory(b)
+                       : ulp_tape_create(out, text.data, names, (int)used, output_names,
+                                         (int)output_count, ulp_arena_budget(b->arena), b->error);
 }
 
 /* The tape of a formula of the run function. */

@@ -390,18 +390,14 @@ struct ulp_control_source ulp_control_output_source(const struct ulp_control *co
 
 static enum ulp_status run_control(struct ulp_call *call, struct ulp_error *error)
 {
-    struct ulp_control control;
-    enum ulp_status status = ulp_control_begin(&control, call, error);
-    while (status == ULP_OK && control.body) {
-        status = call->host->run(call, control.body, control.input_count, control.inputs,
-                                 control.result_count, control.results, error);
-        if (status == ULP_OK)
-            status = ulp_control_take(&control, error);
+    ULP_SCOPED(ulp_control_free) struct ulp_control control = {0};
+    ULP_TRY(ulp_control_begin(&control, call, error));
+    while (control.body) {
+        ULP_TRY(call->host->run(call, control.body, control.input_count, control.inputs,
+                                control.result_count, control.results, error));
+        ULP_TRY(ulp_control_take(&control, error));
     }
-    if (status == ULP_OK)
-        status = ulp_control_end(&control, error);
-    ulp_control_free(&control);
-    return status;
+    return ulp_control_end(&control, error);
 }
 
 #define CONTROL(KIND)                                                                        \

@@ -81,28 +81,28 @@ static enum ulp_status run_bit_cast(struct ulp_call *call, struct ulp_error *err
     struct ulp_tensor own = *call->in[0], values = call->out[0];
     const bool from_float = ulp_type_is_float(own.type), to_float = ulp_type_is_float(values.type);
     struct ulp_format from, to;
-    enum ulp_status status = ULP_OK;
-    if (from_float &&
-        (status = ulp_format_find(ulp_type_rows[own.type].format, &from, error)) == ULP_OK &&
-        (status = ulp_tensor_describe(&own, call->in[0]->type, ULP_ELEMENT_COUNT, 0,
-                                      call->in[0]->rank, call->in[0]->dims, error)) == ULP_OK &&
-        (status = ulp_call_temporary(call, &own, error)) == ULP_OK)
-        status = ulp_tensor_convert(&own, call->in[0], &from, ULP_ROUND_NEAREST_EVEN, 0, call->pool,
-                                    error);
-    if (status == ULP_OK && to_float &&
-        (status = ulp_format_find(ulp_type_rows[values.type].format, &to, error)) == ULP_OK &&
-        (status = ulp_tensor_describe(&values, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, own.rank,
-                                      own.dims, error)) == ULP_OK)
-        status = ulp_call_temporary(call, &values, error);
-    for (size_t i = 0; status == ULP_OK && i < own.count; i++) {
+    if (from_float) {
+        ULP_TRY(ulp_format_find(ulp_type_rows[own.type].format, &from, error));
+        ULP_TRY(ulp_tensor_describe(&own, call->in[0]->type, ULP_ELEMENT_COUNT, 0,
+                                    call->in[0]->rank, call->in[0]->dims, error));
+        ULP_TRY(ulp_call_temporary(call, &own, error));
+        ULP_TRY(ulp_tensor_convert(&own, call->in[0], &from, ULP_ROUND_NEAREST_EVEN, 0, call->pool,
+                                   error));
+    }
+    if (to_float) {
+        ULP_TRY(ulp_format_find(ulp_type_rows[values.type].format, &to, error));
+        ULP_TRY(ulp_tensor_describe(&values, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, own.rank,
+                                    own.dims, error));
+        ULP_TRY(ulp_call_temporary(call, &values, error));
+    }
+    for (size_t i = 0; i < own.count; i++) {
         uint64_t bits = read_pattern(&own, from_float ? &from : NULL, i);
         if (to_float)
             ((double *)values.data)[i] = write_pattern(&to, bits);
         else
             ulp_tensor_set_int(&values, i, (int64_t)bits);
     }
-    return status == ULP_OK && to_float ? ulp_call_convert(call, &call->out[0], &values, error)
-                                        : status;
+    return to_float ? ulp_call_convert(call, &call->out[0], &values, error) : ULP_OK;
 }
 
 #define CAST                                                                               \

@@ -106,30 +106,29 @@ static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split 
     struct ulp_named_operand y = x, other = {"b", {.constant = product ? "1" : "0"}};
     int64_t *to, *from = NULL;
     y.operand.tensor = &call->out[0];
-    enum ulp_status status = ulp_call_take(call, block, sizeof *to, &to, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, block, sizeof *from, &from, error);
-    if (status == ULP_OK) /* the kernel starts from a zero, too */
-        status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
-                                  (struct ulp_named_operand[]){x, other}, 1, &y, error);
+    ULP_TRY(ulp_call_take(call, block, sizeof *to, &to, error));
+    ULP_TRY(ulp_call_take(call, block, sizeof *from, &from, error));
+    /* the kernel starts from a zero, too */
+    ULP_TRY(ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
+                             (struct ulp_named_operand[]){x, other}, 1, &y, error));
     y.operand.position_offset = to;
     other = y;
     other.name = "b";
     other.operand.position_offset = from;
-    for (size_t first = 0; first < size && status == ULP_OK; first += block) {
+    for (size_t first = 0; first < size; first += block) {
         const size_t last = first + block < size ? first + block : size;
         to[0] = (int64_t)(reverse ? size - 1 - first : first);
         from[0] = to[0] + (reverse ? 1 : -1);
         rows.row_length = first > 0;
-        for (size_t s = 0; s < block && status == ULP_OK; s = s ? 2 * s : 1) {
+        for (size_t s = 0; s < block; s = s ? 2 * s : 1) {
             if (s)
                 rows.row_length = list_scan(to, from, first, last, s, size, reverse);
             if (rows.row_length)
-                status = ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
-                                          (struct ulp_named_operand[]){y, other}, 1, &y, error);
+                ULP_TRY(ulp_call_formula(call, combine, call->arithmetic, &rows, 2,
+                                         (struct ulp_named_operand[]){y, other}, 1, &y, error));
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static const struct ulp_formula running_sum = {"x", "y", "running_sum(x)"},

@@ -52,15 +52,13 @@ static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows,
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
     struct ulp_list axes;
-    enum ulp_status status = ulp_call_list(call, "axes", &axes, error);
-    for (size_t i = 0; status == ULP_OK && i < axes.count; i++) {
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    for (size_t i = 0; i < axes.count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.values[i], in->rank, &axis, error)) == ULP_OK)
-            reduced[axis] = true;
+        ULP_TRY(ulp_call_axis(axes.values[i], in->rank, &axis, error));
+        reduced[axis] = true;
     }
-    return status == ULP_OK
-               ? lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error)
-               : status;
+    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
 }
 
 /* Inputs after the first lie along axis 1 and are as long as it. */

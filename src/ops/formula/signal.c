@@ -360,19 +360,15 @@ static enum ulp_status find_edges(struct ulp_call *call, size_t count, struct ul
     struct ulp_arithmetic exact;
     struct ulp_tensor positions;
     struct ulp_named_operand operands[6];
-    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
-    if (status == ULP_OK)
-        status = ulp_positions_make(call, count, &positions, error);
-    if (status == ULP_OK)
-        status = ulp_coordinates_make(call, &exact, count, edges, error);
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
+    ULP_TRY(ulp_positions_make(call, count, &positions, error));
+    ULP_TRY(ulp_coordinates_make(call, &exact, count, edges, error));
     for (int i = 0; i < 5; i++)
         operands[i] = (struct ulp_named_operand){names[i], {.tensor = call->in[i]}};
     operands[5] = (struct ulp_named_operand){"i", {.tensor = &positions, .position_stride = 1}};
     const struct ulp_rows rows = {.row_count = 1, .row_length = count};
     const struct ulp_named_operand result = {"edge", {.tensor = edges, .position_stride = 1}};
-    return status == ULP_OK
-               ? ulp_call_formula(call, &mel_edges, &exact, &rows, 6, operands, 1, &result, error)
-               : status;
+    return ulp_call_formula(call, &mel_edges, &exact, &rows, 6, operands, 1, &result, error);
 }
 
 static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)

@@ -256,10 +256,9 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
     const int64_t *d = call->out[0].dims, height = x->dims[2], width = x->dims[3];
     struct ulp_tensor zero;
     int64_t *from;
-    enum ulp_status status = ulp_call_take(call, call->out[0].count, sizeof *from, &from, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &zero, x->type, 0, error);
-    for (int64_t i = 0; status == ULP_OK && i < (int64_t)call->out[0].count; i++) {
+    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
+    for (int64_t i = 0; i < (int64_t)call->out[0].count; i++) {
         const int64_t column = i % d[3], row = i / d[3] % d[2], channel = i / (d[3] * d[2]) % d[1],
                       r = i / (d[3] * d[2] * d[1]);
         int64_t edges[5], top, bottom, left, right, best = -1;
@@ -281,9 +280,7 @@ static enum ulp_status run_max_roi(struct ulp_call *call, struct ulp_error *erro
             }
         from[i] = best < 0 ? ULP_NOWHERE : best;
     }
-    return status == ULP_OK
-               ? ulp_move_blocks(&call->out[0], x, from, 1, zero.data, call->pool, error)
-               : status;
+    return ulp_move_blocks(&call->out[0], x, from, 1, zero.data, call->pool, error);
 }
 
 #define ROI_ALIGN                                                                   \

@@ -195,22 +195,20 @@ static enum ulp_status run_multi_head(struct ulp_call *call, struct ulp_error *e
 {
     const struct ulp_tensor *bias = ulp_call_in(call, 3), *k = ulp_call_in(call, 1);
     struct ulp_attention a;
-    enum ulp_status status = read_multi_head(call, &a, error);
-    const int64_t features = status == ULP_OK ? a.q.heads * a.q.size : 0;
-    if (status == ULP_OK && bias)
-        status = add_bias(call, bias, 0, &a.query, &a.q, error);
+    ULP_TRY(read_multi_head(call, &a, error));
+    const int64_t features = a.q.heads * a.q.size;
+    if (bias)
+        ULP_TRY(add_bias(call, bias, 0, &a.query, &a.q, error));
     /* keys with heads first are another call's, bias and all */
-    if (status == ULP_OK && bias && !(k && k->rank == 4)) {
-        status = add_bias(call, bias, features, &a.key, &a.k, error);
-        if (status == ULP_OK)
-            status = add_bias(call, bias, 2 * features, &a.value, &a.v, error);
+    if (bias && !(k && k->rank == 4)) {
+        ULP_TRY(add_bias(call, bias, features, &a.key, &a.k, error));
+        ULP_TRY(add_bias(call, bias, 2 * features, &a.value, &a.v, error));
     }
-    if (status == ULP_OK)
-        status = ulp_microsoft_hide(call, ulp_call_in(call, 4), &a, error);
+    ULP_TRY(ulp_microsoft_hide(call, ulp_call_in(call, 4), &a, error));
     a.out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     a.present_key = ulp_call_wants(call, 1) ? &call->out[1] : NULL;
     a.present_value = ulp_call_wants(call, 2) ? &call->out[2] : NULL;
-    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+    return ulp_attend(call, &a, error);
 }
 
 /* ---- RotaryEmbedding: position_ids before the caches; one entry is the first position of every

@@ -94,13 +94,12 @@ static enum ulp_status run_slice(struct ulp_call *call, struct ulp_error *error)
 {
     struct slice slice;
     struct axis_tables tables;
-    enum ulp_status status = read_slice(call, &slice, error);
-    if (status == ULP_OK)
-        status = make_tables(call, &tables, error);
-    for (int d = 0; status == ULP_OK && d < call->in[0]->rank; d++)
+    ULP_TRY(read_slice(call, &slice, error));
+    ULP_TRY(make_tables(call, &tables, error));
+    for (int d = 0; d < call->in[0]->rank; d++)
         for (int64_t i = 0; i < slice.count[d]; i++)
             tables.table[d][i] = (slice.start[d] + i * slice.step[d]) * tables.strides[d];
-    return status == ULP_OK ? move_tables(call, &tables, NULL, error) : status;
+    return move_tables(call, &tables, NULL, error);
 }
 
 /* ---- Expand, Tile ---- */
@@ -159,11 +158,11 @@ static enum ulp_status run_tile(struct ulp_call *call, struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0], *out = &call->out[0];
     struct axis_tables tables;
-    enum ulp_status status = make_tables(call, &tables, error);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++)
+    ULP_TRY(make_tables(call, &tables, error));
+    for (int d = 0; d < in->rank; d++)
         for (int64_t i = in->dims[d]; i < out->dims[d]; i++)
             tables.table[d][i] = tables.table[d][i - in->dims[d]];
-    return status == ULP_OK ? move_tables(call, &tables, NULL, error) : status;
+    return move_tables(call, &tables, NULL, error);
 }
 
 /* ---- Pad, CenterCropPad ---- */

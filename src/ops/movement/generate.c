@@ -261,7 +261,7 @@ static enum ulp_status infer_multinomial(struct ulp_call *call, struct ulp_error
     const struct ulp_tensor *in = call->in[0];
     enum ulp_type type;
     ULP_TRY(read_type(call, "dtype", ULP_TYPE_INT32, &type, error));
-    if ((in->rank != 2 || in->dims[1] < 1))
+    if (in->rank != 2 || in->dims[1] < 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input has rank %d: expected batch x classes",
                         in->rank);
     return ulp_call_describe(call, 0, type, 2,
@@ -277,17 +277,16 @@ static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *
     const size_t classes = (size_t)in->dims[1], samples = (size_t)call->out[0].dims[1];
     struct ulp_arithmetic exact;
     struct ulp_tensor shares;
-    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims, error);
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
+    ULP_TRY(ulp_call_temporary_in(call, &shares, &exact.storage, 2, in->dims, error));
     const struct ulp_rows rows = {.row_count = (size_t)in->dims[0], .row_length = classes};
     const struct ulp_named_operand x = {
         "x", {.tensor = in, .row_stride = (int64_t)classes, .position_stride = 1}};
     const struct ulp_named_operand y = {
         "y", {.tensor = &shares, .row_stride = (int64_t)classes, .position_stride = 1}};
-    if (status == ULP_OK && in->count)
-        status = ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y, error);
-    for (size_t i = 0; status == ULP_OK && i < call->out[0].count; i++) {
+    if (in->count)
+        ULP_TRY(ulp_call_formula(call, &shares_of_classes, &exact, &rows, 1, &x, 1, &y, error));
+    for (size_t i = 0; i < call->out[0].count; i++) {
         const double *share = (const double *)shares.data + i / samples * classes;
         double left = ulp_random_uniform(read_key(call), i);
         size_t class = 0;
@@ -295,7 +294,7 @@ static enum ulp_status run_multinomial(struct ulp_call *call, struct ulp_error *
             left -= share[class ++];
         ulp_tensor_set_int(&call->out[0], i, (int64_t) class);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *error)

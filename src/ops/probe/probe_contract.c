@@ -129,21 +129,19 @@ static enum ulp_status find_bounds(const struct ulp_call *call, const struct ulp
                                    struct ulp_tensor *bounds, struct ulp_error *error)
 {
     struct ulp_contraction magnitudes = *p;
-    enum ulp_status status = ulp_tensor_describe(bounds, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0,
-                                                 p->out->rank, p->out->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(bounds, call->budget, error);
+    ULP_TRY(ulp_tensor_describe(bounds, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, p->out->rank,
+                                p->out->dims, error));
+    ULP_TRY(ulp_tensor_allocate(bounds, call->budget, error));
     magnitudes.a.tensor = a;
     magnitudes.b.tensor = b;
     magnitudes.out = bounds;
     magnitudes.packed = NULL;
     magnitudes.store = false;
-    if (status == ULP_OK)
-        status = ulp_contract(call->arithmetic, &magnitudes, call->pool, error);
+    ULP_TRY(ulp_contract(call->arithmetic, &magnitudes, call->pool, error));
     double *data = bounds->data;
-    for (size_t i = 0; i < bounds->count && status == ULP_OK; i++)
+    for (size_t i = 0; i < bounds->count; i++)
         data[i] *= 1 + (double)p->k * 0x1p-52;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_probe_contract(const struct ulp_call *call,

@@ -89,15 +89,13 @@ enum ulp_status ulp_box_table(const struct ulp_call *call, int rank, const int64
                               int64_t **table, struct ulp_error *error)
 {
     int64_t steps[ULP_RANK_MAX], first = 0;
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)ulp_product(counts, rank), sizeof **table, table, error);
+    ULP_TRY(ulp_call_take(call, (size_t)ulp_product(counts, rank), sizeof **table, table, error));
     for (int d = 0; d < rank; d++) {
         first += start[d] * strides[d];
         steps[d] = step[d] * strides[d];
     }
-    if (status == ULP_OK)
-        ulp_box_offsets(*table, rank, counts, steps, first);
-    return status;
+    ulp_box_offsets(*table, rank, counts, steps, first);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_conv_group_tables(const struct ulp_call *call, const struct ulp_conv_groups *g,

@@ -213,17 +213,14 @@ static enum ulp_status run_conv_transpose(struct ulp_call *call, struct ulp_erro
         size[d] = lead[d] + (last + 1 > w.in[d] ? last + 1 : w.in[d]);
     }
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank);
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_pad_input(call, call->in[0], w.rank, lead, size, &x, error)) != ULP_OK ||
-        (status = ulp_conv_group_tables(call, &g, g.in * g.out * positions, x.channel, pixels,
-                                        batch, error)) != ULP_OK ||
-        (status = list_phases(call, &w, &phases, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error)) !=
-            ULP_OK)
-        return status;
-    for (int64_t i = 0; status == ULP_OK && i < ulp_product(phases.counts, w.rank); i++)
-        status = run_phase(call, &g, &w, &phases, i, &x, lead, batch, &sums, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c", error) : status;
+    ULP_TRY(ulp_pad_input(call, call->in[0], w.rank, lead, size, &x, error));
+    ULP_TRY(
+        ulp_conv_group_tables(call, &g, g.in * g.out * positions, x.channel, pixels, batch, error));
+    ULP_TRY(list_phases(call, &w, &phases, error));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 2), &sums, error));
+    for (int64_t i = 0; i < ulp_product(phases.counts, w.rank); i++)
+        ULP_TRY(run_phase(call, &g, &w, &phases, i, &x, lead, batch, &sums, error));
+    return ulp_sums_end(call, &sums, "--c", error);
 }
 
 /* clang-format off */

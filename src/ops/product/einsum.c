@@ -195,19 +195,16 @@ static enum ulp_status sum_one(struct ulp_call *call, const struct einsum *e,
         if (in->has[l] && !kept)
             summed[count++] = l;
     }
-    enum ulp_status status = label_table(call, e, in, e->order, e->rank, &row, error);
-    if (status == ULP_OK && count == 0)
+    ULP_TRY(label_table(call, e, in, e->order, e->rank, &row, error));
+    if (count == 0)
         return ulp_move_blocks(&call->out[0], in->tensor, row, 1, NULL, call->pool, error);
-    if (status == ULP_OK)
-        status = label_table(call, e, in, summed, count, &position, error);
+    ULP_TRY(label_table(call, e, in, summed, count, &position, error));
     const struct ulp_rows rows = {.row_count = call->out[0].count,
                                   .row_length = count_indices(e, summed, count)};
     const struct ulp_named_operand x = {
         "x", {.tensor = in->tensor, .row_offset = row, .position_offset = position}};
     const struct ulp_named_operand y = {"y", {.tensor = &call->out[0], .row_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, &summed_labels, call->arithmetic, &rows, 1, &x,
-                                               1, &y, error)
-                            : status;
+    return ulp_call_formula(call, &summed_labels, call->arithmetic, &rows, 1, &x, 1, &y, error);
 }
 
 /* out = sum of a * b over the labels that out does not have. */
@@ -307,18 +304,16 @@ static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error
         final.strides[e.order[d]] = strides[d];
     }
     left = operands[0];
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 1; status == ULP_OK && i < e.count; i++) {
+    for (size_t i = 1; i < e.count; i++) {
         const bool last = i + 1 == e.count;
         struct labelled next = final;
         if (!last)
-            status = describe_partial(call, &e, operands, i, &left, &next, &partial[i], error);
-        if (status == ULP_OK)
-            status = contract_two(call, &e, &left, &operands[i], &next,
-                                  last ? &call->out[0] : &partial[i], error);
+            ULP_TRY(describe_partial(call, &e, operands, i, &left, &next, &partial[i], error));
+        ULP_TRY(contract_two(call, &e, &left, &operands[i], &next,
+                             last ? &call->out[0] : &partial[i], error));
         left = next;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* clang-format off */

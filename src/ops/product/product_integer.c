@@ -4,6 +4,7 @@
  * is rounded once; a bias that is a float is divided by y_scale and added before. */
 #include <string.h>
 
+#include "base/error.h"
 #include "ops/contraction.h"
 
 enum { X, X_SCALE, X_ZERO, W, W_SCALE, W_ZERO, INTEGER_BIAS, BIAS, Y_SCALE, Y_ZERO };
@@ -28,18 +29,16 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_tensor *bias = ulp_call_in(call, INTEGER_BIAS);
     struct ulp_tensor biased;
     struct ulp_sums sums;
-    enum ulp_status status =
-        ulp_integer_product(call, (const struct ulp_tensor *[]){call->in[X], call->in[W]},
-                            (const struct ulp_tensor *[]){ulp_call_in(call, X_ZERO),
-                                                          ulp_call_in(call, W_ZERO)},
-                            product, true, &sums, error);
-    if (status == ULP_OK && bias) {
-        status = ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias,
-                                     conv ? 1 : sums.acc.rank - 1, error);
+    ULP_TRY(ulp_integer_product(call, (const struct ulp_tensor *[]){call->in[X], call->in[W]},
+                                (const struct ulp_tensor *[]){ulp_call_in(call, X_ZERO),
+                                                              ulp_call_in(call, W_ZERO)},
+                                product, true, &sums, error));
+    if (bias) {
+        ULP_TRY(ulp_integer_combine(call, &biased, "x + zero", &sums.acc, bias,
+                                    conv ? 1 : sums.acc.rank - 1, error));
         sums.acc = biased;
     }
-    return status == ULP_OK ? ulp_sums_end(call, &sums, conv ? "-b--c--cbb" : "-b--b--bbb", error)
-                            : status;
+    return ulp_sums_end(call, &sums, conv ? "-b--c--cbb" : "-b--b--bbb", error);
 }
 
 #define FACTORS \

@@ -92,8 +92,7 @@ static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor
             if (factor->unbounded && reaches_unbounded(factor, places, k))
                 factor->norms[g * lines + i] = (struct ulp_norms){INFINITY, INFINITY, INFINITY};
         }
-    enum ulp_status status = ULP_OK;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contraction *problem,

@@ -248,8 +248,7 @@ static enum ulp_status order_elements(struct ulp_enclose_tape *v, const struct u
         for (size_t j = 0; pass == 0 && j <= *joints; j++)
             (*starts)[j + 1] += (*starts)[j];
     }
-    enum ulp_status status = ULP_OK;
-    return status; /* starts[j] is now where bucket j ends */
+    return ULP_OK; /* starts[j] is now where bucket j ends */
 }
 
 static enum ulp_status by_joints(struct ulp_enclose_tape *v, struct ulp_error *error)

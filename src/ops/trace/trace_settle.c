@@ -6,11 +6,10 @@ enum ulp_status ulp_gate_run(struct ulp_trace *trace, struct ulp_trace_gate *gat
                              const struct ulp_tape_call *call, struct ulp_error *error)
 {
     struct ulp_tape_call own = *call;
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; i < call->tape->operand_count && status == ULP_OK; i++)
-        status = ulp_part_resolve(trace, &gate->parts[i], error);
+    for (int i = 0; i < call->tape->operand_count; i++)
+        ULP_TRY(ulp_part_resolve(trace, &gate->parts[i], error));
     own.operands = gate->operands;
-    return status == ULP_OK ? ulp_tape_run(&own, error) : status;
+    return ulp_tape_run(&own, error);
 }
 
 static size_t find_first_number(const struct ulp_trace_gate *gate)
