@@ -7,12 +7,10 @@ static enum ulp_status copy_keeps(struct ulp_alone *alone, size_t nodes, const s
                                   struct ulp_error *error)
 {
     alone->keeps = ulp_arena_take(alone->memory, mix->count + 1, sizeof *alone->keeps);
-    if (!alone->keeps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(alone->keeps, error));
     for (size_t a = 1; a < mix->count; a++) {
         size_t *kept = ulp_arena_take(alone->memory, nodes + 1, sizeof *kept), count = 0;
-        if (!kept)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(kept, error));
         for (size_t n = 0; n < nodes; n++)
             if (ulp_mix_index(mix, n) == a)
                 kept[count++] = n;
@@ -31,20 +29,16 @@ enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool bes
     struct ulp_groups groups[2] = {0};
     const size_t own = beside_reference ? 1 : 0;
     *out = (struct ulp_alone){0};
-    enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(plan->model), error);
-    if (status == ULP_OK)
-        status = copy_keeps(out, plan->node_count, &plan->mixes[l], error);
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(plan->model), error));
+    ULP_TRY(copy_keeps(out, plan->node_count, &plan->mixes[l], error));
     keeps[own] = (struct ulp_keeps){.count = out->keep_count, .items = out->keeps};
-    if (status == ULP_OK)
-        status = ulp_plan_groups(plan, l, out->memory, &groups[own], error);
+    ULP_TRY(ulp_plan_groups(plan, l, out->memory, &groups[own], error));
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps, .groups = groups};
-    if (status == ULP_OK)
-        status =
-            ulp_plan_create(plan->model, lanes + 1 - own, 1 + own, &options, &out->plan, error);
-    if (status == ULP_OK && out->plan->node_count != plan->node_count)
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                          "the arithmetic alone is planned with other nodes");
-    return status;
+    ULP_TRY(ulp_plan_create(plan->model, lanes + 1 - own, 1 + own, &options, &out->plan, error));
+    if (out->plan->node_count != plan->node_count)
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                        "the arithmetic alone is planned with other nodes");
+    return ULP_OK;
 }
 
 void ulp_alone_free(struct ulp_alone *alone)

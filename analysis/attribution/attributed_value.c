@@ -87,13 +87,13 @@ static enum ulp_status read_output(struct ulp_attributor *attributor, const char
     targets[1].sign = -1;
     attributor->difference = minus != NULL;
     attributor->target_count = minus ? 2 : 1;
-    enum ulp_status status =
-        read_term(attributor->plan, output, output, minus ? minus + 1 : end, &targets[0], error);
-    if (status == ULP_OK && minus)
-        status = read_term(attributor->plan, output, minus + 2, end, &targets[1], error);
-    return status == ULP_OK && minus && !(targets[0].one && targets[1].one)
+    ULP_TRY(
+        read_term(attributor->plan, output, output, minus ? minus + 1 : end, &targets[0], error));
+    if (minus)
+        ULP_TRY(read_term(attributor->plan, output, minus + 2, end, &targets[1], error));
+    return minus && !(targets[0].one && targets[1].one)
                ? fail_output(output, "a difference is of two elements", error)
-               : status;
+               : ULP_OK;
 }
 
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
@@ -106,15 +106,12 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
         ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->wanted);
     attributor->amounts =
         ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->amounts);
-    if (!attributor->targets || !attributor->wanted || !attributor->amounts)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(attributor->targets && attributor->wanted && attributor->amounts, error));
     ulp_find_amounts(block, attributor->amounts);
     if (output) {
         attributor->output = ulp_arena_text(attributor->memory, output, strlen(output));
-        const enum ulp_status status =
-            attributor->output ? read_output(attributor, output, error) : ulp_out_of_memory(error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(attributor->output ? read_output(attributor, output, error)
+                                   : ulp_out_of_memory(error));
     }
     for (size_t i = 0; !output && i < block->output_count; i++)
         if (ulp_block_computes(block, block->outputs[i]))

@@ -30,8 +30,7 @@ static enum ulp_status group_causes(struct ulp_audit *audit, struct ulp_audit_la
     enum { DECISION = ULP_SHARE_CAUSES, COUNT };
     struct ulp_attribution *attribution = &lane->attribution;
     struct ulp_share_group *groups = ulp_arena_take(audit->memory, COUNT, sizeof *groups);
-    if (!groups)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(groups, error));
     for (size_t g = 0; g < COUNT; g++) {
         const char *name = "decisions";
         if (g != DECISION)
@@ -72,8 +71,7 @@ static enum ulp_status group_lane(struct ulp_audit *audit, struct ulp_audit_lane
         if (!groups[n].name)
             groups = NULL;
     }
-    if (!groups)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(groups, error));
     qsort(groups, lane->node_count, sizeof *groups, by_name);
     for (size_t n = 0; n < lane->node_count; n++)
         if (count && strcmp(groups[count - 1].name, groups[n].name) == 0) {
@@ -93,11 +91,11 @@ enum ulp_status ulp_audit_group_shares(struct ulp_audit *audit, const char *by,
 {
     ULP_ENTER_ENVIRONMENT;
     int parts;
-    enum ulp_status status = ulp_grouping_read(by, &parts, error);
-    for (size_t l = 0; audit && l < audit->lane_count && status == ULP_OK; l++)
+    ULP_TRY(ulp_grouping_read(by, &parts, error));
+    for (size_t l = 0; audit && l < audit->lane_count; l++)
         if (audit->lanes[l].attribution.given)
-            status = parts == ULP_GROUPING_CAUSE
-                         ? group_causes(audit, &audit->lanes[l], error)
-                         : group_lane(audit, &audit->lanes[l], parts, error);
-    return status;
+            ULP_TRY(parts == ULP_GROUPING_CAUSE
+                        ? group_causes(audit, &audit->lanes[l], error)
+                        : group_lane(audit, &audit->lanes[l], parts, error));
+    return ULP_OK;
 }

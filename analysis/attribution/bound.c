@@ -107,9 +107,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     struct course course = {.attributor = attributor, .lane = lane, .lane_number = l + 1};
     struct ulp_arena *arena;
     double *seeds;
-    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
     struct ulp_reverse sweep = {
         .plan = plan,
         .values = lane->values,
@@ -125,9 +123,10 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
         .open = open_step,
         .close = close_step,
         .context = &course};
-    status = sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
-                 ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
-                 : ulp_out_of_memory(error);
+    enum ulp_status status =
+        sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
+            ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
+            : ulp_out_of_memory(error);
     if (status == ULP_OK) {
         seeds[element] = 1;
         status = ulp_reverse_run(&sweep, 1, error);

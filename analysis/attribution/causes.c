@@ -33,10 +33,8 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
          attributor->amounts[where->step->outputs[introduced->position]]) ||
         (!attributor->folder && bytes > lane->room))
         return ULP_OK;
-    enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed),
-                                               attributor->budget, "causes of errors", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed), attributor->budget,
+                              "causes of errors", error));
     struct ulp_owed *owed = memory;
     *owed = (struct ulp_owed){.next = lane->owed[node],
                               .execution = introduced->execution,
@@ -47,10 +45,8 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                               .gain = gain};
     lane->owed[node] = owed;
     lane->owed_any = true;
-    status = ulp_allocate(&owed->kept.data, owed->count, sizeof *cotangents, attributor->budget,
-                          "causes of errors", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&owed->kept.data, owed->count, sizeof *cotangents, attributor->budget,
+                         "causes of errors", error));
     memcpy(owed->kept.data, cotangents, bytes);
     return ulp_attribution_settle(attributor, lane, &owed->kept, bytes, &lane->room, error);
 }
@@ -204,20 +200,16 @@ static enum ulp_status open_output(struct visit *visit, struct ulp_owed *owed,
     struct ulp_introduced *item = visit->second->lane->introduced[visit->event->index];
     owed->before = ulp_arena_room(arena, owed->count + 1, sizeof *owed->before);
     owed->change = ulp_arena_room(arena, owed->count + 1, sizeof *owed->change);
-    if (!owed->before || !owed->change)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(owed->before && owed->change, error));
     while (item->execution != owed->execution || item->position != owed->position)
         item = item->next;
-    enum ulp_status status = ulp_tensor_describe(exact, result->type, ULP_ELEMENT_F64, 0,
-                                                 result->rank, result->dims, error);
-    if (status == ULP_OK)
-        status = ulp_attribution_fetch(attributor, &item->kept, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_describe(exact, result->type, ULP_ELEMENT_F64, 0, result->rank, result->dims,
+                                error));
+    ULP_TRY(ulp_attribution_fetch(attributor, &item->kept, error));
     exact->data = owed->before;
     struct exact job = {result, item->kept.data, owed->before};
-    status = ulp_parallel_for(attributor->pool, owed->count, ulp_grain(4), find_exact_range, &job,
-                              error);
+    enum ulp_status status = ulp_parallel_for(attributor->pool, owed->count, ulp_grain(4),
+                                              find_exact_range, &job, error);
     ulp_attribution_release(&item->kept);
     return status;
 }
@@ -286,12 +278,11 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
     struct ulp_arena *arena;
     if (!visit.owed || !ulp_stages_apply(&stages))
         return ULP_OK;
-    enum ulp_status status = ulp_arena_create(&arena, second->attributor->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, second->attributor->budget, error));
     const struct ulp_tensor **values =
         ulp_arena_take(arena, node->step->own_input_count + 1, sizeof *values);
     struct ulp_tensor *exact = ulp_arena_take(arena, node->step->output_count + 1, sizeof *exact);
+    enum ulp_status status = ULP_OK;
     if (!values || !exact)
         status = ulp_out_of_memory(error);
     stages.values = values;

@@ -45,10 +45,8 @@ enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributo
     const struct ulp_block *block = attributor->plan->main;
     const struct ulp_plan_node *nodes = attributor->plan->nodes;
     void *memory;
-    const enum ulp_status status = ulp_allocate(&memory, block->slot_count + 1, sizeof(size_t),
-                                                attributor->budget, "producers of values", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, block->slot_count + 1, sizeof(size_t), attributor->budget,
+                         "producers of values", error));
     size_t *producers = memory;
     for (size_t s = 0; s < block->slot_count; s++)
         producers[s] = SIZE_MAX;

@@ -106,10 +106,7 @@ static enum ulp_status pack_kept(const struct ulp_attributor *attributor,
     const size_t bytes = find_packed_bytes(kept->data, count);
     if (bytes > kept->bytes / 4 * 3)
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_allocate(&packed, bytes, 1, attributor->budget, "values of an attribution", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&packed, bytes, 1, attributor->budget, "values of an attribution", error));
     pack(packed, kept->data, count);
     ulp_free(kept->data);
     kept->data = NULL;
@@ -121,12 +118,10 @@ static enum ulp_status pack_kept(const struct ulp_attributor *attributor,
 static enum ulp_status unpack_kept(const struct ulp_attributor *attributor,
                                    struct ulp_attributed_bytes *kept, struct ulp_error *error)
 {
-    const enum ulp_status status =
-        ulp_allocate_zero(&kept->data, kept->bytes, 1, attributor->budget,
-                          "values of an attribution", error);
-    if (status == ULP_OK)
-        unpack(kept->data, kept->packed, kept->bytes / sizeof(uint32_t));
-    return status;
+    ULP_TRY(ulp_allocate_zero(&kept->data, kept->bytes, 1, attributor->budget,
+                              "values of an attribution", error));
+    unpack(kept->data, kept->packed, kept->bytes / sizeof(uint32_t));
+    return ULP_OK;
 }
 
 /* ---- in memory, or in the file ---- */
@@ -137,14 +132,13 @@ enum ulp_status ulp_attribution_settle(struct ulp_attributor *attributor,
                                        size_t *room, struct ulp_error *error)
 {
     kept->bytes = bytes;
-    enum ulp_status status = pack_kept(attributor, kept, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(pack_kept(attributor, kept, error));
     const size_t stored = kept->packed_bytes ? kept->packed_bytes : bytes;
     if (stored <= *room) {
         *room -= stored;
         return ULP_OK;
     }
+    enum ulp_status status = ULP_OK;
     if (attributor->file < 0)
         status = ulp_scratch_open(&attributor->file, attributor->folder, error);
     if (status == ULP_OK)
@@ -167,11 +161,8 @@ static enum ulp_status read_stored(const struct ulp_attributor *attributor,
                                    struct ulp_attributed_bytes *kept, size_t bytes, void **out,
                                    struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_allocate(out, bytes, 1, attributor->budget, "values of an attribution", error);
-    if (status == ULP_OK)
-        status = ulp_scratch_read(attributor->file, *out, bytes, kept->at, error);
-    return status;
+    ULP_TRY(ulp_allocate(out, bytes, 1, attributor->budget, "values of an attribution", error));
+    return ulp_scratch_read(attributor->file, *out, bytes, kept->at, error);
 }
 
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,

@@ -132,8 +132,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
     const struct ulp_block *block = trial->attributor->plan->main;
     trial->inputs =
         ulp_arena_take(trial->alone.memory, block->slot_count + 1, sizeof *trial->inputs);
-    if (!trial->inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(trial->inputs, error));
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *kept = &trial->lane->values[slot];
@@ -142,8 +141,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
         if (kept->element != ULP_ELEMENT_F32 || !kept->data)
             continue;
         double *values = ulp_arena_take(trial->alone.memory, kept->count + 1, sizeof *values);
-        if (!values)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(values, error));
         for (size_t k = 0; k < kept->count; k++)
             values[k] = (double)((const float *)kept->data)[k] +
                         (trial->lane->errors[slot] ? trial->lane->errors[slot][k] / 2 : 0);

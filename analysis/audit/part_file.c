@@ -64,7 +64,7 @@ enum ulp_status ulp_part_write(const char *path, const char *key, const void *by
                                struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_put(&text, magic, MAGIC_BYTES);
     put_number(&text, strlen(key));
     put_number(&text, count);
@@ -76,7 +76,6 @@ enum ulp_status ulp_part_write(const char *path, const char *key, const void *by
                                        ? ulp_fail_memory(error, "%s: out of memory", path)
                                        : ulp_file_write(path, text.data, text.length, error);
     ulp_files_resume(holding);
-    ulp_text_free(&text);
     return status;
 }
 

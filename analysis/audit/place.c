@@ -17,14 +17,13 @@ static enum ulp_status refuse(struct ulp_error *error)
 static enum ulp_status copy_formula(const struct ulp_operator *op, struct ulp_arena *memory,
                                     const char **out, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (op->formula || op->epilogue)
         ulp_text_add(&text, "%s", op->formula ? op->formula : op->epilogue);
     for (size_t i = 0; op->formulas && op->formulas[i]; i++)
         ulp_text_add(&text, "%s%s", text.length ? "\n" : "", op->formulas[i]->text);
     *out = text.length ? ulp_arena_text(memory, text.data, text.length) : NULL;
     const bool failed = text.failed || (text.length && !*out);
-    ulp_text_free(&text);
     return failed ? refuse(error) : ULP_OK;
 }
 

@@ -214,7 +214,7 @@ static size_t find_file(const struct searching *searching, size_t node)
 /* "9, 10": the counts of such slices that give the same bits; "any other" for all of them. */
 static const char *list_others(struct searching *searching, const struct tried *tried, size_t best)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     size_t alike = 0, count = 0;
     for (size_t c = 0; cut_at(c).slices; c++) {
         const struct cut cut = cut_at(c);
@@ -225,11 +225,9 @@ static const char *list_others(struct searching *searching, const struct tried *
             ulp_text_add(&text, "%s%d", alike++ ? ", " : "", cut.slices);
     }
     const char *list = alike + 1 == count ? "any other" : alike ? text.data : "";
-    char *out = text.failed ? NULL
-                            : ulp_arena_text(searching->found->memory, list ? list : "",
-                                             list ? strlen(list) : 0);
-    ulp_text_free(&text);
-    return out;
+    return text.failed ? NULL
+                       : ulp_arena_text(searching->found->memory, list ? list : "",
+                                        list ? strlen(list) : 0);
 }
 
 static enum ulp_status add_found(struct searching *searching, size_t arithmetic, size_t node,

@@ -24,6 +24,7 @@ static enum ulp_status forecast(const struct ulp_doctoring *x, struct ulp_arithm
                                 struct ulp_overflow_forecast *out, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = x->model,
                               .lanes = lanes,
                               .lane_count = 2,
@@ -42,7 +43,6 @@ static enum ulp_status forecast(const struct ulp_doctoring *x, struct ulp_arithm
         if (status == ULP_OK)
             status = ulp_overflow_remedies(out, plan, 0, inputs, &run, options->progress, error);
     }
-    ulp_plans_free(&plans);
     return status;
 }
 

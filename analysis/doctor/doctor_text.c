@@ -4,6 +4,7 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/writing/columns.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 
 /* "title  text", wrapped under itself */
@@ -66,7 +67,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *do
 
 static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause *cause, bool first)
 {
-    struct ulp_text rule = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text rule = {0};
     if (!first)
         add_line(page, "also", cause->text);
     if (cause->rule)
@@ -76,13 +77,12 @@ static void add_cause(const struct ulp_page *page, const struct ulp_doctor_cause
     if (cause->fix && !first)
         add_line(page, "do", cause->fix);
     page->out->failed |= rule.failed;
-    ulp_text_free(&rule);
 }
 
 /* What was done, so that nobody takes the rest for clean. */
 static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doctor)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     const size_t *counts = doctor->lint->counts;
     ulp_text_add(&text, "lint (%zu error%s, %zu warning%s), audit of %zu node%s in %zu sample%s",
                  counts[ULP_SEVERITY_ERROR], counts[ULP_SEVERITY_ERROR] == 1 ? "" : "s",
@@ -100,7 +100,6 @@ static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doct
     ulp_text_add(&text, "; reference %s; %.1f s", doctor->reference, doctor->seconds);
     add_line(page, "looked at", text.data ? text.data : "");
     page->out->failed |= text.failed;
-    ulp_text_free(&text);
 }
 
 enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour, char **out,

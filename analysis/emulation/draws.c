@@ -148,7 +148,7 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
     const struct ulp_sample *sample = &given->samples[draw % given->sample_count];
     const struct ulp_perturbation redrawn = ulp_redraw(given->arithmetic, draw + 1);
     struct ulp_beside drawn[ULP_BESIDE_MAX];
-    struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < count && status == ULP_OK; l++) {
         drawn[l].keeps = lanes[l].keeps;
@@ -160,7 +160,6 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
                                    &inputs, error);
     if (status == ULP_OK)
         status = run_beside(emulation, &inputs, drawn, count, &redrawn, out, error);
-    ulp_tensor_set_free(&inputs);
     return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", sample->name);
 }
 

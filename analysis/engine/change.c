@@ -48,7 +48,7 @@ static void compare_node(const struct ulp_engine_map_layer *a, const struct ulp_
 /* "fp16 into fp16, 3 nodes". */
 static const char *describe(struct ulp_arena *arena, const struct ulp_engine_map_layer *layer)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (layer->product)
         ulp_text_add(&text, "%s into %s%s", *layer->multiply ? layer->multiply : "?",
                      *layer->accumulator ? layer->accumulator : "?",
@@ -58,9 +58,7 @@ static const char *describe(struct ulp_arena *arena, const struct ulp_engine_map
     ulp_text_add(&text, ", %zu node%s, %s to %s", layer->node_count,
                  layer->node_count == 1 ? "" : "s", ulp_engine_type_word(layer->input),
                  ulp_engine_type_word(layer->output));
-    const char *out = text.failed ? NULL : ulp_arena_text(arena, text.data, text.length);
-    ulp_text_free(&text);
-    return out;
+    return text.failed ? NULL : ulp_arena_text(arena, text.data, text.length);
 }
 
 static enum ulp_status compare_layer(struct ulp_engine_map_changes *out, size_t l,

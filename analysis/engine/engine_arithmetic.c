@@ -112,12 +112,11 @@ static const char *find_storage(const struct ulp_engine_map_layer *layer)
 /* out fails where there is no memory to tell. */
 static bool has_unit(struct ulp_text *out, const char *gpu, const char *format)
 {
-    struct ulp_text name = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     struct ulp_arithmetic arithmetic;
     ulp_text_add(&name, "%s@%s", format, gpu);
     const bool has = !name.failed && ulp_arithmetic_find(name.data, &arithmetic, NULL) == ULP_OK;
     out->failed |= name.failed;
-    ulp_text_free(&name);
     return has;
 }
 

@@ -15,18 +15,16 @@
 
 static json_t *make_verdict(const struct ulp_engine_map *built)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_engine_verdict(built, &text);
-    json_t *json = text.failed ? NULL : ulp_json_text(text.data);
-    ulp_text_free(&text);
-    return json;
+    return text.failed ? NULL : ulp_json_text(text.data);
 }
 
 /* NULL: out of memory. */
 static json_t *make_graph(const struct ulp_plan *plan)
 {
     struct ulp_error ignored;
-    struct ulp_arena *memory = NULL;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_place *places;
     json_t *graph = NULL;
     if (ulp_arena_create(&memory, NULL, &ignored) == ULP_OK &&
@@ -35,7 +33,6 @@ static json_t *make_graph(const struct ulp_plan *plan)
         for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
             ulp_json_append(&graph, ulp_json_value(&ulp_struct_place, &places[n], &ulp_json_plain));
     }
-    ulp_arena_free(memory);
     return graph;
 }
 

@@ -121,7 +121,7 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
                                     const char *otherwise, struct ulp_error *error)
 {
     const struct ulp_engine_map *built = wishing->built;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     wish->verdict = ULP_WISH_NO_MATCH;
     for (size_t l = 0; l < built->layer_count && !text.length; l++) {
         const struct ulp_engine_map_layer *layer = &built->layers[l];
@@ -138,7 +138,6 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
         ulp_text_add(&text, "%s", otherwise);
     if (!text.failed)
         wish->hint = text.length ? ulp_arena_text(wishing->arena, text.data, text.length) : "";
-    ulp_text_free(&text);
     return ulp_taken(wish->hint, error);
 }
 

@@ -79,7 +79,7 @@ static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
 
 static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
 {
-    struct ulp_names names = {.budget = ulp_model_budget(x->model)};
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(x->model)};
     const struct ulp_block *block = x->plan->main;
     bool added = true;
     for (size_t v = 0; v < block->slot_count && added; v++)
@@ -89,7 +89,6 @@ static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
         const int slot = ulp_names_find(&names, x->graph->values[v].name);
         x->slots[v] = slot >= 0 ? &block->slots[slot] : NULL;
     }
-    ulp_names_free(&names);
     return ulp_taken(added, error);
 }
 
@@ -144,11 +143,10 @@ static enum ulp_status copy_value(const struct extraction *x, const struct ulp_t
 static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set, const char *name,
                                 const struct ulp_tensor *value, struct ulp_error *error)
 {
-    struct ulp_tensor copy = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
     enum ulp_status status = copy_value(x, value, &copy, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(set, name, &copy, error);
-    ulp_tensor_free(&copy);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "value '%s'", name);
 }
 

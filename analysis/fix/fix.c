@@ -29,7 +29,7 @@ static bool is_rule(const char *name)
 
 static enum ulp_status check_rules(const char *const *rules, size_t count, struct ulp_error *error)
 {
-    struct ulp_text known = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
     enum ulp_status status = ULP_OK;
     const char *rule;
     for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
@@ -39,7 +39,6 @@ static enum ulp_status check_rules(const char *const *rules, size_t count, struc
         if (!is_rule(rules[i]))
             status = ulp_fail(error, ULP_ERROR_USAGE, "no edit answers a rule '%s': expected %s",
                               rules[i], known.data ? known.data : "another");
-    ulp_text_free(&known);
     return status;
 }
 

@@ -146,6 +146,7 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
                               const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
                               struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = model,
                               .lanes = &x->arithmetic,
                               .lane_count = 1,
@@ -164,7 +165,6 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
         x->fix->runs++;
         ulp_tensor_set_free(&outputs);
     }
-    ulp_plans_free(&plans);
     return status == ULP_OK ? finish(x, out, error) : status;
 }
 
@@ -193,7 +193,7 @@ static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
                 struct ulp_text *out)
 {
     struct ulp_judgement named = judged->worst, *worst = &named;
-    struct ulp_text why = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text why = {0};
     const size_t graded = find_graded(x, judged);
     if (graded < ulp_model_output_count(x->model)) {
         const struct ulp_judged *of = &x->emulation.judged[graded];
@@ -214,7 +214,6 @@ static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
         isfinite(worst->value) && !(why.data && strstr(why.data, " dB")))
         ulp_text_add(out, ", at %.1f dB", worst->value);
     out->failed |= why.failed;
-    ulp_text_free(&why);
 }
 
 enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
@@ -253,6 +252,7 @@ double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_j
 enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
                                struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = model, .lanes = &x->options->reference, .lane_count = 1};
     enum ulp_status status = ULP_OK;
     *out = 0;
@@ -279,6 +279,5 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
         }
         ulp_tensor_set_free(&outputs);
     }
-    ulp_plans_free(&plans);
     return status;
 }

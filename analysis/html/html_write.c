@@ -20,7 +20,7 @@
  * show them, those of HTML as entities. */
 static void put_html(struct ulp_text *out, const char *value)
 {
-    struct ulp_text shown = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text shown = {0};
     ulp_text_show(&shown, "%s", value);
     for (const char *c = shown.data; c && *c; c++)
         switch (*c) {
@@ -31,7 +31,6 @@ static void put_html(struct ulp_text *out, const char *value)
         default: ulp_text_put(out, c, 1);
         }
     out->failed |= shown.failed;
-    ulp_text_free(&shown);
 }
 
 static const char *find_text(const json_t *object, const char *key)

@@ -1,6 +1,7 @@
 /* What rules ask of a view, and their findings. */
 #include <stdio.h>
 
+#include "base/error.h"
 #include "analysis/lint/lint.h"
 #include "ops/operator.h"
 #include "run/plan/plan.h"
@@ -132,11 +133,10 @@ bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type)
 
 const char *ulp_lint_sentence(struct ulp_lint *lint, const char *format, va_list list)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_show_list(&text, format, list);
     const char *kept =
         text.data && !text.failed ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
-    ulp_text_free(&text);
     return kept;
 }
 

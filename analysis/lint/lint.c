@@ -83,7 +83,7 @@ static bool has_size(const struct ulp_lint_options *options, const char *name)
  * memory. */
 static bool list_assumed(const struct ulp_lint *lint, const char **out)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     for (size_t i = 0; i < ulp_model_input_count(lint->model) && !lint->options->inputs; i++) {
         const struct ulp_value_info info = ulp_model_input(lint->model, i);
         for (int d = 0; d < info.rank; d++) {
@@ -98,9 +98,7 @@ static bool list_assumed(const struct ulp_lint *lint, const char **out)
         }
     }
     *out = text.length ? ulp_arena_text(lint->arena, text.data, text.length) : NULL;
-    const bool whole = !text.failed && (!text.length || *out);
-    ulp_text_free(&text);
-    return whole;
+    return !text.failed && (!text.length || *out);
 }
 
 /* The graph as pages draw it. */

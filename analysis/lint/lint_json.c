@@ -57,15 +57,13 @@ static json_t *make_message(const char *text)
 /* A path as a URI reference: RFC 3986 allows these characters in a path. */
 static json_t *make_uri(const char *path)
 {
-    struct ulp_text uri = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text uri = {0};
     for (const char *c = path; *c; c++) {
         const bool plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
                            (*c >= '0' && *c <= '9') || strchr("-._~/!$&'()*+,;=@", *c);
         ulp_text_add(&uri, plain ? "%c" : "%%%02X", plain ? *c : (unsigned char)*c);
     }
-    json_t *value = uri.failed ? NULL : json_string(uri.data ? uri.data : "");
-    ulp_text_free(&uri);
-    return value;
+    return uri.failed ? NULL : json_string(uri.data ? uri.data : "");
 }
 
 static json_t *make_rule(const struct ulp_lint_rule *rule)
@@ -104,7 +102,7 @@ static json_t *make_result(const struct ulp_lint_result *result, const struct ul
 {
     const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->row].rule;
     json_t *object = json_object(), *locations = json_array();
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (finding->node)
         ulp_text_show(&text, "%s (%s): ", finding->node, finding->op);
     ulp_text_add(&text, "%s", finding->text);
@@ -114,7 +112,6 @@ static json_t *make_result(const struct ulp_lint_result *result, const struct ul
     ulp_json_set(&object, "message", text.failed ? NULL : make_message(text.data));
     ulp_json_append(&locations, make_location(result, finding));
     ulp_json_set(&object, "locations", locations);
-    ulp_text_free(&text);
     return object;
 }
 

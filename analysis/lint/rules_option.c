@@ -1,6 +1,7 @@
 /* Rules about trtexec's options for single layers. */
 #include "analysis/lint/lint.h"
 
+#include "base/error.h"
 #include "base/text/suggest.h"
 
 static const struct ulp_lint_place nowhere;
@@ -123,7 +124,7 @@ static void check_name(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
     const struct ulp_lint_graph *graph;
     if (is_layer(lint, option) || is_fused(option->name))
         return;
-    struct ulp_text hint = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
     const int value = find_value(lint, option->name, &graph);
     const struct ulp_lint_place producer = value >= 0 ? ulp_lint_producer(graph, value) : nowhere;
     char bare[256];
@@ -139,7 +140,6 @@ static void check_name(struct ulp_lint *lint, enum ulp_layer_option_kind kind,
     ulp_lint_add(lint, nowhere, option->name, "%s: no node is called '%s'%s",
                  ulp_layer_option_flag(kind), option->name,
                  hint.data && !hint.failed ? hint.data : "");
-    ulp_text_free(&hint);
 }
 
 void ulp_lint_option_unknown(struct ulp_lint *lint)

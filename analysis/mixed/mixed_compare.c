@@ -60,7 +60,7 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
 {
     const struct ulp_observer notes = {.context = types, .node_done = note_types};
     const struct ulp_tensor_set *given = job->samples[sample].inputs;
-    struct ulp_tensor_set rounded = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set rounded = {0};
     enum ulp_status status = ULP_OK;
     *out = (struct ulp_tensor_set){0};
     if (job->options->lower_io)
@@ -68,7 +68,6 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
     if (status == ULP_OK)
         status = run(job, &job->plans, job->options->lower_io ? &rounded : given,
                      types ? &notes : NULL, out, error);
-    ulp_tensor_set_free(&rounded);
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", job->samples[sample].name);
 }
 

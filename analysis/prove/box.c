@@ -134,7 +134,7 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
     *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
     ULP_TRY(ulp_taken(proof->inputs && *out, error));
     enum ulp_status status = check_names(model, from, error);
-    struct ulp_names names = {.budget = ulp_model_budget(model)};
+    ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(model)};
     bool room = true;
     for (size_t i = 0; i < proof->input_count && status == ULP_OK && room; i++) {
         status = set_range(proof, model, i, from, error);
@@ -146,6 +146,5 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
             (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
                                                  proof->inputs[i].high};
     }
-    ulp_names_free(&names);
     return room ? status : ulp_out_of_memory(error);
 }

@@ -19,8 +19,7 @@ enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
     ULP_ENTER_ENVIRONMENT;
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct ulp_quick *quick = *out = calloc(1, sizeof *quick);
-    if (!quick)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(quick, error));
     quick->plan = plan;
     quick->nodes = calloc(plan->node_count + 1, sizeof *quick->nodes);
     enum ulp_status status = quick->nodes ? ulp_pool_create(&quick->pool, thread_count, error)
@@ -125,11 +124,8 @@ static enum ulp_status measure(struct ulp_quick *quick, struct ulp_quick_node *n
     if (!ulp_element_is_float(own->element)) {
         return ULP_OK; /* decisions and amounts: said of the whole, not of errors */
     }
-    enum ulp_status status = ulp_format_find("fp64", &format, error);
-    if (status == ULP_OK)
-        status = ulp_metrics_measure_on(own, exact, &format, quick->pool, &metrics, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find("fp64", &format, error));
+    ULP_TRY(ulp_metrics_measure_on(own, exact, &format, quick->pool, &metrics, error));
     const double rms = metrics.diverged || metrics.nonfinite ? INFINITY
                        : metrics.count                       ? metrics.rms
                                                              : 0;
@@ -143,18 +139,14 @@ static enum ulp_status compare_part(struct ulp_quick *quick, struct ulp_quick_no
                                     const struct ulp_tensor *exact, struct ulp_error *error)
 {
     struct ulp_budget *budget = quick->lane.budget;
-    struct ulp_tensor a = {0}, b = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor b = {0};
     const int64_t dims[] = {(int64_t)(part->count * part->length)};
-    enum ulp_status status =
-        ulp_blocks_copy(&a, own, part->of_node, part->count, part->length, 1, dims, budget, error);
-    if (status == ULP_OK)
-        status = ulp_blocks_copy(&b, exact, part->of_part, part->count, part->length, 1, dims,
-                                 budget, error);
-    if (status == ULP_OK)
-        status = measure(quick, node, &a, &b, error);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    return status;
+    ULP_TRY(
+        ulp_blocks_copy(&a, own, part->of_node, part->count, part->length, 1, dims, budget, error));
+    ULP_TRY(ulp_blocks_copy(&b, exact, part->of_part, part->count, part->length, 1, dims, budget,
+                            error));
+    return measure(quick, node, &a, &b, error);
 }
 
 static enum ulp_status check_node(struct ulp_quick *quick, const struct ulp_event *event,

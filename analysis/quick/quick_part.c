@@ -18,15 +18,13 @@ enum ulp_status ulp_blocks_copy(struct ulp_tensor *out, const struct ulp_tensor 
                                 const int64_t *dims, struct ulp_budget *budget,
                                 struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
+    ULP_TRY(ulp_tensor_describe(out, in->type, in->element, in->precision, rank, dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
     const size_t bytes = length * in->element_bytes;
-    for (size_t b = 0; b < count && status == ULP_OK; b++)
+    for (size_t b = 0; b < count; b++)
         memcpy((char *)out->data + b * bytes, (const char *)in->data + first[b] * in->element_bytes,
                bytes);
-    return status;
+    return ULP_OK;
 }
 
 /* What a part is made of. */
@@ -102,8 +100,7 @@ static enum ulp_status choose_elements(struct chooser *c)
     const int64_t dims[] = {SAMPLED_ELEMENTS};
     size_t *first = ulp_arena_take(c->part->memory, SAMPLED_ELEMENTS, sizeof *first);
     enum ulp_status status = ULP_OK;
-    if (!first || !make_blocks(c, SAMPLED_ELEMENTS, 1))
-        return ulp_out_of_memory(c->error);
+    ULP_TRY(ulp_taken(first && make_blocks(c, SAMPLED_ELEMENTS, 1), c->error));
     for (size_t e = 0; e < SAMPLED_ELEMENTS; e++)
         c->part->of_node[e] = draw_below(c, e, c->output->count);
     for (size_t i = 0; i < c->step->own_input_count && status == ULP_OK; i++) {
@@ -130,17 +127,16 @@ static enum ulp_status choose_rows(struct chooser *c)
     const int64_t a_dims[] = {SAMPLED_ROWS, (int64_t)k}, b_dims[] = {(int64_t)k, (int64_t)n};
     const size_t b_first = batch * k * n;
     size_t a_first[SAMPLED_ROWS];
-    if (!make_blocks(c, SAMPLED_ROWS, n))
-        return ulp_out_of_memory(c->error);
+    ULP_TRY(ulp_taken(make_blocks(c, SAMPLED_ROWS, n), c->error));
     for (size_t r = 0; r < SAMPLED_ROWS; r++) {
         const size_t row = batch * m + draw_below(c, r, rows);
         a_first[r] = row * k;
         c->part->of_node[r] = row * n;
     }
-    enum ulp_status status = take(c, 0, a_first, SAMPLED_ROWS, k, 2, a_dims);
-    if (status == ULP_OK && b->rank > 2)
-        status = take(c, 1, &b_first, 1, k * n, 2, b_dims);
-    return status;
+    ULP_TRY(take(c, 0, a_first, SAMPLED_ROWS, k, 2, a_dims));
+    if (b->rank > 2)
+        ULP_TRY(take(c, 1, &b_first, 1, k * n, 2, b_dims));
+    return ULP_OK;
 }
 
 /* Both have the same batches, or b has none. */
@@ -163,8 +159,7 @@ static enum ulp_status choose_normalised(struct chooser *c)
     const size_t n = (size_t)x->dims[x->rank - 1];
     int64_t dims[ULP_RANK_MAX];
     size_t first[SAMPLED_ROWS];
-    if (!make_blocks(c, SAMPLED_ROWS, n))
-        return ulp_out_of_memory(c->error);
+    ULP_TRY(ulp_taken(make_blocks(c, SAMPLED_ROWS, n), c->error));
     for (int d = 0; d < x->rank; d++)
         dims[d] = d == x->rank - 1 ? (int64_t)n : d == x->rank - 2 ? SAMPLED_ROWS : 1;
     for (size_t r = 0; r < SAMPLED_ROWS; r++)
@@ -246,8 +241,7 @@ static enum ulp_status choose_line(struct chooser *c, const struct conv_line *li
                  results = (size_t)y->dims[1], out_width = (size_t)y->dims[3];
     const int64_t dims[] = {1, x->dims[1], line->height, x->dims[3]};
     size_t *first = ulp_arena_take(c->part->memory, channels + 1, sizeof *first);
-    if (!first || !make_blocks(c, results, out_width))
-        return ulp_out_of_memory(c->error);
+    ULP_TRY(ulp_taken(first && make_blocks(c, results, out_width), c->error));
     for (size_t i = 0; i < channels; i++)
         first[i] = ((line->image * channels + i) * (size_t)x->dims[2] + (size_t)line->top) * width;
     for (size_t i = 0; i < results; i++) {

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/report/report.h"
@@ -71,7 +72,7 @@ static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes,
 
 void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns)
 {
-    struct ulp_text names = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text names = {0};
     bool named = nodes->kept <= NAMES_MAX;
     for (size_t n = 0; n < nodes->count && named; n++) {
         const struct ulp_hint_node node = nodes->get(nodes->lane, n);
@@ -85,7 +86,6 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, si
     else
         add_ranges(out, nodes, columns);
     out->failed |= names.failed;
-    ulp_text_free(&names);
 }
 
 /* The nodes of the run that helped; where there was none, those that must be in FP32 for their
@@ -158,14 +158,13 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_hint(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out)
 {
-    struct ulp_text trial = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text trial = {0};
     add_trial(&trial, audit, lane, ULP_HINT_COLUMNS);
     if (trial.length)
         ulp_text_add(out, "Try%s", trial.data);
     if (lane->remedy.node_count)
         add_figure(out, &lane->remedy);
     out->failed |= trial.failed;
-    ulp_text_free(&trial);
 }
 
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,

@@ -218,7 +218,7 @@ enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct
 static void add_code(struct ulp_text *out, const char *text)
 {
     size_t run = 0, longest = 0;
-    struct ulp_text shown = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text shown = {0};
     struct ulp_shown character;
     for (const char *end = text + strlen(text); text < end;) {
         text = ulp_show_character(&character, text, end);
@@ -234,7 +234,6 @@ static void add_code(struct ulp_text *out, const char *text)
     ulp_text_put(out, longest ? " " : "", longest != 0);
     for (size_t i = 0; i < longest + 1; i++)
         ulp_text_put(out, "`", 1);
-    ulp_text_free(&shown);
 }
 
 static void add_lane(struct ulp_text *out, const struct ulp_changed_lane *lane)

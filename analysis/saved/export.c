@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/measure/figure.h"
+#include "base/error.h"
 #include "base/text/shown.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/saved/export.h"
@@ -16,7 +17,7 @@ void ulp_export_csv(const struct ulp_exporting *e)
 {
     const json_t *lanes = e->saved->lanes, *lane, *node;
     const json_t *nodes = json_object_get(json_array_get(lanes, 0), "nodes");
-    struct ulp_text name = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     size_t n, l;
     ulp_text_add(e->out, "index,name,type,output,shape,ref_rms,ref_max");
     json_array_foreach(lanes, l, lane) for (int f = 0; f < ULP_SAVED_FIGURES; f++)
@@ -49,7 +50,6 @@ void ulp_export_csv(const struct ulp_exporting *e)
         ulp_text_add(e->out, "\n");
     }
     e->out->failed |= name.failed;
-    ulp_text_free(&name);
 }
 
 /* ---- jsonl ---- */
@@ -80,13 +80,12 @@ static void add_line(const struct ulp_exporting *e, const json_t *lane, const js
         snprintf(key, sizeof key, "%s_nonfinite", ulp_view_names[v]);
         ulp_json_set(&line, key, ulp_json_number(ulp_saved_number(view, "nonfinite")));
     }
-    char *text = line ? ulp_json_dump(line, JSON_COMPACT) : NULL;
+    ULP_SCOPED(ulp_scoped_free) char *text = line ? ulp_json_dump(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text)
         ulp_json_put_escaped(e->out, text, strlen(text), false);
     ulp_text_put(e->out, "\n", 1);
     e->out->failed |= !text;
-    free(text);
 }
 
 void ulp_export_jsonl(const struct ulp_exporting *e)
@@ -188,7 +187,7 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     const json_t *nodes = json_object_get(e->lane, "nodes"), *node;
     const char *wanted = choose_figure(e);
     json_t *root = json_object(), *results = json_object(), *gradient = json_array();
-    struct ulp_text name = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     size_t n;
     for (int f = 0; f < ULP_SAVED_FIGURES; f++)
         if (strcmp(ulp_saved_figures[f].name, wanted) == 0)
@@ -223,5 +222,4 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     e->out->failed |= !text;
     free(text);
     json_decref(root);
-    ulp_text_free(&name);
 }

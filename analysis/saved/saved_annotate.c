@@ -249,10 +249,9 @@ static void add_sentence(struct ulp_text *out, const struct figures *figures)
 static void add_entry(struct ulp_annotation *out, const char *lane, const char *figure,
                       const char *value)
 {
-    struct ulp_text key = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text key = {0};
     ulp_text_show(&key, "%s%s.%s", ULP_ANNOTATION_KEY, lane, figure);
     ulp_annotation_add(out, key.failed ? NULL : key.data, value);
-    ulp_text_free(&key);
 }
 
 /* The metadata's keys and the report's figures. */
@@ -267,7 +266,7 @@ static const struct {
 static void describe_lane(struct ulp_annotation *out, const char *lane,
                           const struct figures *figures)
 {
-    struct ulp_text sentence = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text sentence = {0};
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         char text[32];
         const double value = get(figures, entries[i].figure);
@@ -279,7 +278,6 @@ static void describe_lane(struct ulp_annotation *out, const char *lane,
     add_entry(out, lane, "verdict", sentence.failed ? NULL : sentence.data);
     ulp_text_show(ulp_annotation_doc(out), "\n%s: ", lane);
     ulp_text_put(ulp_annotation_doc(out), sentence.data, sentence.length);
-    ulp_text_free(&sentence);
 }
 
 /* Of an arithmetic that is audited twice the first counts: keys are unique. */

@@ -167,11 +167,10 @@ static const char *name_node(const void *context, size_t i)
 static enum ulp_status fail_to_find(const struct ulp_saved *saved, const json_t *nodes,
                                     const char *pattern, struct ulp_error *error)
 {
-    struct ulp_text hint = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
     ulp_suggest_names(&hint, pattern, json_array_size(nodes), name_node, nodes);
     ulp_fail(error, ULP_ERROR_USAGE, "%s: no node is called '%s'%s", saved->path, pattern,
              hint.data ? hint.data : "");
-    ulp_text_free(&hint);
     return ULP_ERROR_USAGE;
 }
 

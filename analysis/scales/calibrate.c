@@ -331,7 +331,7 @@ static void add_lost(const struct calibrating *c, json_t **root)
 /* What delayed scales lost most of, in a sentence. */
 static enum ulp_status say_lost(const struct calibrating *c, char **out, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     const struct lost *worst = NULL;
     size_t count = 0;
     for (size_t i = 0; i < c->lost_count; i++) {
@@ -363,7 +363,6 @@ static enum ulp_status say_lost(const struct calibrating *c, char **out, struct 
         ulp_text_show(&text, "Run with them an output of sample %s is not finite.\n",
                       least->sample);
     *out = text.failed ? NULL : strdup(text.data);
-    ulp_text_free(&text);
     return ulp_taken(*out, error);
 }
 

@@ -278,7 +278,7 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
                           .problem = problem,
                           .skipped_k = SIZE_MAX,
                           .skipped_line = SIZE_MAX};
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     enum ulp_status status = ulp_arena_create(&arena, budget, error);
     if (status == ULP_OK)
         status = ulp_scaled_make(&m.scaled, scaling, problem, side, true, ULP_ROUND_NEAREST_EVEN,
@@ -286,6 +286,5 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
     if (status == ULP_OK)
         status = look(&m, side, arena, out, sums, error);
     ulp_scaled_free(&m.scaled);
-    ulp_arena_free(arena);
     return status;
 }

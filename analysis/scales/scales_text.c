@@ -67,7 +67,7 @@ static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_add(&text, "%s: ", scales->arithmetic);
     if (isfinite(scales->sqnr_db))
         ulp_text_add(&text, "outputs have %.1f dB. ", scales->sqnr_db);
@@ -78,7 +78,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_scales *sc
     if (text.data)
         ulp_page_wrapped(page, text.data, 2, 0);
     page->out->failed |= text.failed;
-    ulp_text_free(&text);
 }
 
 static void add_tensors(const struct ulp_page *page, const struct ulp_scales *scales)

@@ -165,8 +165,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     const struct ulp_search_choice first = search->choices[0];
     search->choices[0] = search->choices[widest];
     search->choices[widest] = first;
-    enum ulp_status status = ULP_OK;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *memory,

@@ -139,6 +139,7 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
     const struct ulp_observer notes = {.context = q, .node_done = note_values};
     const struct ulp_run_options options = {.thread_count = given->thread_count};
     struct ulp_keeps keeps;
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = given->model,
                               .lanes = &search->choices[search->base].arithmetic,
                               .lane_count = 1,
@@ -156,7 +157,6 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
             status = ulp_plan_run(plan, inputs, &options, &notes, 1, &outputs, NULL, error);
         ulp_tensor_set_free(&outputs);
     }
-    ulp_plans_free(&plans);
     return status;
 }
 

@@ -425,7 +425,7 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
 {
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < count && status == ULP_OK; o++) {
         struct ulp_judged *judged = &search->emulation.judged[o];
@@ -449,7 +449,6 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
         status = ulp_out_of_memory(error);
     else if (text.data)
         status = ulp_search_copy(out->memory, text.data, &out->grade_text, error);
-    ulp_text_free(&text);
     return status;
 }
 

@@ -375,16 +375,15 @@ static void conclude(struct ulp_headline *head, struct ulp_text *notes,
 
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head)
 {
-    struct ulp_text notes = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
     conclude(head, &notes, found);
     head->what.failed |= notes.failed;
-    ulp_text_free(&notes);
 }
 
 void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis)
 {
     struct ulp_headline head = {0};
-    struct ulp_text notes = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text notes = {0};
     conclude(&head, &notes, found);
     ulp_headline_join(out, &head);
     ulp_text_add(out, "\n");
@@ -393,7 +392,6 @@ void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bo
     if (with_basis)
         add_basis(out, found);
     out->failed |= notes.failed;
-    ulp_text_free(&notes);
 }
 
 enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, struct ulp_error *error)

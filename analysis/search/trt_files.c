@@ -192,7 +192,7 @@ static void add_character(struct ulp_text *out, const char *at, const char *next
 /* Python's re: the name and nothing else. */
 static void add_expression(struct ulp_text *out, const char *name)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     struct ulp_shown ignored;
     ulp_text_add(&text, "^");
     for (const char *end = name + strlen(name), *next; name < end; name = next) {
@@ -203,7 +203,6 @@ static void add_expression(struct ulp_text *out, const char *name)
     out->failed |= text.failed;
     if (!text.failed)
         add_quoted(out, text.data);
-    ulp_text_free(&text);
 }
 
 /* Its own rules by magnitude are switched off: the plan has been proven without them. */

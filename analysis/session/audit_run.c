@@ -181,6 +181,7 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_audit){0};
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = lane_count};
     struct kept_truths truths = {.samples = samples, .lane_count = lane_count};
     struct ulp_session session = {.plans = &plans,
@@ -204,6 +205,5 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     }
     for (size_t part = 0; part < OVERFLOWING_SAMPLES; part++)
         ulp_tensor_set_free(&truths.items[part]);
-    ulp_plans_free(&plans);
     return status;
 }

@@ -40,6 +40,7 @@ static enum ulp_status check_options(const struct ulp_study_options *options, si
 static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {s->options->reference, s->out->settings[0].arithmetic};
+    ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
     enum ulp_status status = ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error);
@@ -52,7 +53,6 @@ static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *err
     }
     if (status == ULP_OK)
         status = ulp_study_make_places(s, plans.first, error);
-    ulp_plans_free(&plans);
     return status;
 }
 

@@ -13,25 +13,22 @@
 
 static void add_conclusion(struct ulp_json_writer *writer, const void *series, const void *context)
 {
-    struct ulp_text sentence = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text sentence = {0};
     ulp_study_conclude(context, series, &sentence);
     ulp_json_put(writer, "worst", json_integer((json_int_t)ulp_study_worst(context, series)));
     ulp_json_put(writer, "verdict",
                  sentence.failed ? NULL : ulp_json_text(sentence.data ? sentence.data : ""));
-    ulp_text_free(&sentence);
 }
 
 /* All conclusions, a line each and indented ones below. */
 static json_t *make_verdict(const struct ulp_study *study)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     for (size_t i = 0; i < study->series_count; i++)
         ulp_study_conclude(study, &study->series[i], &text);
     while (text.length && text.data[text.length - 1] == '\n')
         text.data[--text.length] = 0;
-    json_t *verdict = text.failed || !text.data ? NULL : ulp_json_text(text.data);
-    ulp_text_free(&text);
-    return verdict;
+    return text.failed || !text.data ? NULL : ulp_json_text(text.data);
 }
 
 /* Of what was asked, not of how it was run: a study that is resumed has the same bytes. */

@@ -88,7 +88,7 @@ enum ulp_status ulp_study_encode(const struct ulp_study *study, size_t setting,
 
 enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, struct ulp_error *error)
 {
-    struct ulp_text key;
+    ULP_SCOPED(ulp_text_free) struct ulp_text key = {0};
     char path[PATH_BYTES];
     unsigned char *bytes;
     size_t count;
@@ -101,7 +101,6 @@ enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, stru
         s->out->settings[setting].kept = status == ULP_OK;
         free(bytes);
     }
-    ulp_text_free(&key);
     return status;
 }
 

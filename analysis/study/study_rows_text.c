@@ -4,6 +4,7 @@
 #include "analysis/writing/fields.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 
 enum { NODES_MOST = 12 }; /* that have a line; the JSON has all */
@@ -133,12 +134,11 @@ enum ulp_status ulp_study_rows_write_json(const struct ulp_study_rows *study, co
 {
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_json_how how = {.context = study};
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     add_answer(&text, study);
     while (text.length && text.data[text.length - 1] == '\n')
         text.data[--text.length] = 0;
     json_t *verdict = text.failed ? NULL : ulp_json_text(text.data);
-    ulp_text_free(&text);
     return ulp_json_write(ulp_json_document(&ulp_struct_study_rows, study, &how, verdict), path,
                           error);
 }

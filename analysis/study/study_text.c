@@ -4,6 +4,7 @@
 
 #include "analysis/writing/columns.h"
 #include "analysis/study/studying.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 
 enum { OUTPUTS_MOST = 4 }; /* that have tables; the JSON has all */
@@ -78,7 +79,7 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
                        const struct ulp_study_series *series)
 {
     struct ulp_headline head = {0};
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_study_conclude(study, series, &text);
     const size_t first = text.length ? strcspn(text.data, "\n") : 0;
     ulp_text_put(&head.what, text.data, first);
@@ -102,7 +103,6 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
     ulp_headline_free(page, &head);
     ulp_text_add(page->out, "%s", next);
     page->out->failed |= text.failed;
-    ulp_text_free(&text);
 }
 
 enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour, char **out,

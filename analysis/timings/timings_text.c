@@ -4,6 +4,7 @@
 
 #include "analysis/writing/columns.h"
 #include "analysis/timings/timings.h"
+#include "base/error.h"
 #include "base/machine/environment.h"
 
 #define SLOWEST_SHOWN 10
@@ -20,13 +21,12 @@ static void add_total(const struct sheet *sheet, const char *what, const char *n
                       double runs)
 {
     char shown[ULP_SHOWN_BYTES];
-    struct ulp_text label = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text label = {0};
     ulp_text_add(&label, "%s%s", what, name);
     ulp_text_add(sheet->out, "  %s%12.6f s%7.1f %%\n",
                  ulp_show(shown, sizeof shown, label.data ? label.data : "", 40, 40),
                  seconds / runs, 100 * seconds / sheet->timings->seconds);
     sheet->out->failed |= label.failed;
-    ulp_text_free(&label);
 }
 
 static void add_totals(const struct sheet *sheet)

@@ -69,13 +69,11 @@ void ulp_command_add(struct ulp_text *out, const char *command, const char *argu
 
 char *ulp_model_words(struct ulp_arena *arena, const struct ulp_model *model)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_word_add(&text, model->path);
     ulp_text_add(&text, "%s%s", model->arguments ? model->arguments : "",
                  model->nonfinite_inputs_meant ? " --allow-nonfinite-inputs" : "");
-    char *words = text.failed ? NULL : ulp_arena_copy(arena, text.data + 1);
-    ulp_text_free(&text);
-    return words;
+    return text.failed ? NULL : ulp_arena_copy(arena, text.data + 1);
 }
 
 size_t ulp_page_columns(const char *text, size_t length)
@@ -229,7 +227,7 @@ static void add_words(struct ulp_text *out, const char *text, size_t columns)
  * bytes of it were said as they are. */
 static size_t add_beginning(struct ulp_text *out, const char *text, size_t columns)
 {
-    struct ulp_text cut = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text cut = {0};
     size_t said = find_clauses(text, columns, ",;.");
     if (ulp_page_columns(text, said) > columns) {
         const bool fits = add_shortened(&cut, text, said, columns);
@@ -244,7 +242,6 @@ static size_t add_beginning(struct ulp_text *out, const char *text, size_t colum
     }
     ulp_text_put(out, text, said);
     out->failed |= cut.failed;
-    ulp_text_free(&cut);
     return said;
 }
 

@@ -20,15 +20,13 @@ json_t *ulp_json_text(const char *text)
 {
     if (ulp_is_utf8(text))
         return json_string_nocheck(text);
-    struct ulp_text clean = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text clean = {0};
     struct ulp_shown shown;
     for (const char *end = text + strlen(text); text < end;) {
         text = ulp_show_character(&shown, text, end);
         ulp_text_add(&clean, "%s", shown.text);
     }
-    json_t *value = clean.failed ? NULL : json_string_nocheck(clean.data);
-    ulp_text_free(&clean);
-    return value;
+    return clean.failed ? NULL : json_string_nocheck(clean.data);
 }
 
 /* Of a character of UTF-8 of that many bytes. */
@@ -77,12 +75,12 @@ void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, 
 void ulp_json_put_text(struct ulp_text *out, const char *text, bool python)
 {
     json_t *value = ulp_json_text(text);
+    ULP_SCOPED(ulp_scoped_free)
     char *written = value ? ulp_json_dump(value, JSON_ENCODE_ANY) : NULL;
     json_decref(value);
     out->failed |= !written;
     if (written)
         ulp_json_put_escaped(out, written, strlen(written), python);
-    free(written);
 }
 
 void ulp_json_set(json_t **object, const char *key, json_t *value)

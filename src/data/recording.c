@@ -81,12 +81,10 @@ static enum ulp_status read_npy_folder(const char *folder, const char *prefix, i
 
 static bool holds(const char *folder, const char *file)
 {
-    struct ulp_text path = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
     struct stat info;
     ulp_text_add(&path, "%s/%s", folder, file);
-    const bool there = !path.failed && stat(path.data, &info) == 0;
-    ulp_text_free(&path);
-    return there;
+    return !path.failed && stat(path.data, &info) == 0;
 }
 
 static enum ulp_status take_all(struct ulp_tensor_set *to, struct ulp_tensor_set *from,

@@ -123,12 +123,8 @@ static enum ulp_status convert_factor(struct ulp_tensor *out, const struct ulp_t
                                       enum ulp_type type, struct ulp_budget *budget,
                                       struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_describe(out, type, ULP_ELEMENT_COUNT, 0, in->rank, in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
     switch (out->element) {
     case ULP_ELEMENT_F32: CONVERT_ALL(float) break;
     case ULP_ELEMENT_F64: CONVERT_ALL(double) break;
@@ -241,7 +237,8 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
                                : small     ? ULP_TYPE_UINT32
                                            : ULP_TYPE_UINT64;
     struct ulp_arithmetic arithmetic = {0};
-    struct ulp_tensor a = {0}, b = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor b = {0};
     struct ulp_contraction converted = *problem;
     converted.a.tensor = &a;
     converted.b.tensor = &b;
@@ -249,21 +246,13 @@ static enum ulp_status contract_integers(const struct ulp_contraction *problem,
     converted.store = false;
     struct ulp_chains chains = {
         .rule = {.step = small ? ULP_STEP_UINT32 : ULP_STEP_UINT64, .fused = true}};
-    enum ulp_status status = ULP_OK;
     if (is_float || is_double) {
-        status = ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error);
-        if (status == ULP_OK)
-            chains = ulp_chains_make(&arithmetic, &converted);
+        ULP_TRY(ulp_arithmetic_find(is_float ? "fp32" : "fp64", &arithmetic, error));
+        chains = ulp_chains_make(&arithmetic, &converted);
     }
-    if (status == ULP_OK)
-        status = convert_factor(&a, problem->a.tensor, type, ulp_pool_scratch(pool), error);
-    if (status == ULP_OK)
-        status = convert_factor(&b, problem->b.tensor, type, ulp_pool_scratch(pool), error);
-    if (status == ULP_OK)
-        status = ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    return status;
+    ULP_TRY(convert_factor(&a, problem->a.tensor, type, ulp_pool_scratch(pool), error));
+    ULP_TRY(convert_factor(&b, problem->b.tensor, type, ulp_pool_scratch(pool), error));
+    return ulp_chains_run(&chains, &arithmetic, &converted, cpu, pool, error);
 }
 
 enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,

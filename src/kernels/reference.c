@@ -7,6 +7,8 @@
 #include "kernels/operand/pack.h"
 #include "number/round/round.h"
 
+ULP_FREES(ulp_wide_kulisch_free, struct ulp_wide_kulisch)
+
 /* Rows (batch, i), each with all its columns. */
 static enum ulp_status sum_rows(void *context, size_t first, size_t last, int worker,
                                 struct ulp_error *error)
@@ -14,9 +16,7 @@ static enum ulp_status sum_rows(void *context, size_t first, size_t last, int wo
     (void)worker;
     const struct ulp_wide_call *call = context;
     struct ulp_wide_sum *sum;
-    enum ulp_status status = ulp_wide_sum_create(&sum, call, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_wide_sum_create(&sum, call, error));
     for (size_t row = first; row < last; row++)
         for (size_t j = 0; j < call->problem.n; j++)
             ulp_wide_sum_element(sum, call,
@@ -31,16 +31,15 @@ static enum ulp_status sum_rows_exactly(void *context, size_t first, size_t last
 {
     (void)worker;
     const struct ulp_wide_call *call = context;
-    struct ulp_wide_kulisch *kulisch;
-    enum ulp_status status = ulp_wide_kulisch_create(&kulisch, ulp_pool_scratch(call->pool), error);
-    for (size_t row = first; row < last && status == ULP_OK; row++)
-        for (size_t j = 0; j < call->problem.n && status == ULP_OK; j++)
-            status = ulp_wide_kulisch_element(kulisch, call,
-                                              (struct ulp_wide_place){row / call->problem.m,
-                                                                      row % call->problem.m, j},
-                                              error);
-    ulp_wide_kulisch_free(kulisch);
-    return status;
+    ULP_SCOPED(ulp_wide_kulisch_free_of) struct ulp_wide_kulisch *kulisch = NULL;
+    ULP_TRY(ulp_wide_kulisch_create(&kulisch, ulp_pool_scratch(call->pool), error));
+    for (size_t row = first; row < last; row++)
+        for (size_t j = 0; j < call->problem.n; j++)
+            ULP_TRY(ulp_wide_kulisch_element(kulisch, call,
+                                             (struct ulp_wide_place){row / call->problem.m,
+                                                                     row % call->problem.m, j},
+                                             error));
+    return ULP_OK;
 }
 
 static enum ulp_status check(const struct ulp_arithmetic *arithmetic,
@@ -102,12 +101,9 @@ static enum ulp_status round_factor(struct ulp_tensor *out, struct ulp_factor *f
                                     struct ulp_error *error)
 {
     const struct ulp_tensor *in = pack->factor->tensor;
-    enum ulp_status status = ulp_tensor_describe(out, in->type, ULP_ELEMENT_WIDE,
-                                                 pack->format.precision, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, ulp_pool_scratch(pool), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_describe(out, in->type, ULP_ELEMENT_WIDE, pack->format.precision, in->rank,
+                                in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, ulp_pool_scratch(pool), error));
     struct rounding rounding = {pack, out};
     factor->tensor = out;
     return ulp_parallel_for(pool, in->count, 256, round_elements, &rounding, error);
@@ -166,10 +162,11 @@ static enum ulp_status run_tile(struct ulp_wide_call *call, const struct ulp_wid
         swap_sides(call);
     struct ulp_wide_plan plan;
     bool done = false;
-    enum ulp_status status = run_vector(call, tile, &done, pool, error);
-    if (status != ULP_OK || done)
-        return status;
+    ULP_TRY(run_vector(call, tile, &done, pool, error));
+    if (done)
+        return ULP_OK;
     ulp_wide_forms_find(call, tile);
+    enum ulp_status status = ULP_OK;
     if (ulp_wide_forms_plan(&plan, call) || ulp_wide_plan_make(&plan, call, tile)) {
         ulp_wide_forms_make(call, &plan, pool);
         status = ulp_wide_run_digits(&plan, call, pool, error);
@@ -214,9 +211,7 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
                                      struct ulp_wide_counts *counts, struct ulp_pool *pool,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = check(arithmetic, problem, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check(arithmetic, problem, error));
     struct ulp_wide_counts own_counts = {0, 0};
     struct ulp_wide_call call = {
         .arithmetic = arithmetic,
@@ -233,6 +228,7 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
                       problem->out->precision == call.precision;
     struct ulp_tensor rounded[2] = {{0}};
     struct ulp_factor *factors[2] = {&call.problem.a, &call.problem.b};
+    enum ulp_status status = ULP_OK;
     for (int side = 0; side < 2 && status == ULP_OK; side++) {
         struct ulp_pack pack = ulp_pack_make(arithmetic, problem, side);
         if (pack.round)

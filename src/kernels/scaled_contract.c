@@ -80,12 +80,9 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error)
 {
     struct ulp_contraction sub = *problem;
-    void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, problem->batch_count + problem->m + problem->n, sizeof(int64_t),
-                     ulp_pool_scratch(pool), "scaled sums", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
+    ULP_TRY(ulp_allocate(&memory, problem->batch_count + problem->m + problem->n, sizeof(int64_t),
+                         ulp_pool_scratch(pool), "scaled sums", error));
     int64_t *batch = memory, *row = batch + problem->batch_count, *column = row + problem->m;
     for (size_t g = 0; g < problem->batch_count; g++)
         batch[g] = (int64_t)(g * problem->m * problem->n);
@@ -104,9 +101,7 @@ static enum ulp_status sum_elements(const struct ulp_arithmetic *arithmetic,
     sub.out_column_offset = column;
     sub.store = false;
     sub.packed = NULL;
-    status = ulp_contract_unit(arithmetic, &sub, pool, error);
-    ulp_free(memory);
-    return status;
+    return ulp_contract_unit(arithmetic, &sub, pool, error);
 }
 
 /* FP8 elements on the unit, FP32 scales in an epilogue: of blocks after each block of k. */
@@ -118,18 +113,14 @@ static enum ulp_status contract_outside(const struct ulp_arithmetic *arithmetic,
     const size_t block = (size_t)sides[0].scaling->k;
     const int64_t dims[] = {block ? 2 : 1, (int64_t)problem->batch_count, (int64_t)problem->m,
                             (int64_t)problem->n};
-    struct ulp_tensor sums = {0}, chain;
+    struct ulp_tensor chain;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor sums = {0};
     struct ulp_format fp32;
     struct ulp_output output;
-    enum ulp_status status = ulp_format_find("fp32", &fp32, error);
-    if (status == ULP_OK)
-        status = ulp_output_make(&output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(&sums, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&sums, ulp_pool_scratch(pool), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find("fp32", &fp32, error));
+    ULP_TRY(ulp_output_make(&output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error));
+    ULP_TRY(ulp_tensor_describe(&sums, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, error));
+    ULP_TRY(ulp_tensor_allocate(&sums, ulp_pool_scratch(pool), error));
     const size_t rows = problem->batch_count * problem->m, count = rows * problem->n;
     struct epilogue epilogue = {.problem = problem,
                                 .sides = sides,
@@ -142,22 +133,18 @@ static enum ulp_status contract_outside(const struct ulp_arithmetic *arithmetic,
     if (block)
         memset(sums.data, 0, count * sizeof(float));
     else
-        status = sum_elements(arithmetic, problem, sides, &chain, 0, problem->k, pool, error);
-    for (size_t b = 0; block && b < sides[0].block_count && status == ULP_OK; b++) {
+        ULP_TRY(sum_elements(arithmetic, problem, sides, &chain, 0, problem->k, pool, error));
+    for (size_t b = 0; block && b < sides[0].block_count; b++) {
         epilogue.block = b;
         const size_t in_run = b % sides[0].run_blocks * block;
-        status = sum_elements(arithmetic, problem, sides, &chain,
-                              b / sides[0].run_blocks * sides[0].run + in_run,
-                              ulp_size_min(block, sides[0].run - in_run), pool, error);
-        if (status == ULP_OK)
-            status = ulp_parallel_for(pool, rows, ulp_grain((double)problem->n), add_block,
-                                      &epilogue, error);
+        ULP_TRY(sum_elements(arithmetic, problem, sides, &chain,
+                             b / sides[0].run_blocks * sides[0].run + in_run,
+                             ulp_size_min(block, sides[0].run - in_run), pool, error));
+        ULP_TRY(ulp_parallel_for(pool, rows, ulp_grain((double)problem->n), add_block, &epilogue,
+                                 error));
     }
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, rows, ulp_grain((double)problem->n), store_rows, &epilogue,
-                                  error);
-    ulp_tensor_free(&sums);
-    return status;
+    return ulp_parallel_for(pool, rows, ulp_grain((double)problem->n), store_rows, &epilogue,
+                            error);
 }
 
 struct joining {
@@ -198,10 +185,8 @@ static enum ulp_status join_scales(struct ulp_scaled *scaled, int emin, struct u
 {
     void *memory;
     struct joining joining = {scaled, emin};
-    const enum ulp_status status = ulp_allocate(&memory, scaled->elements.count, sizeof(int16_t),
-                                                ulp_pool_scratch(pool), "exponents", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, scaled->elements.count, sizeof(int16_t), ulp_pool_scratch(pool),
+                         "exponents", error));
     scaled->exponent = memory;
     return ulp_parallel_for(pool, ulp_scaled_row_count(scaled),
                             ulp_grain((double)ulp_scaled_row_length(scaled)), join_rows, &joining,
@@ -220,12 +205,8 @@ static enum ulp_status contract_inside(const struct ulp_arithmetic *arithmetic,
         return ULP_ERROR_UNSUPPORTED;
     if (unit->kind == ULP_UNIT_SCALED_GROUPS)
         return ulp_unit_run_fp4(ulp_cpu_features(), arithmetic, problem, sides, pool, error);
-    for (int side = 0; side < 2; side++) {
-        const enum ulp_status status =
-            join_scales(&sides[side], ulp_unit_input(unit, side)->emin, pool, error);
-        if (status != ULP_OK)
-            return status;
-    }
+    for (int side = 0; side < 2; side++)
+        ULP_TRY(join_scales(&sides[side], ulp_unit_input(unit, side)->emin, pool, error));
     sub.a = ulp_scaled_factor(&sides[0]);
     sub.b = ulp_scaled_factor(&sides[1]);
     sub.packed = NULL;

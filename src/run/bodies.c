@@ -37,19 +37,13 @@ static enum ulp_status begin_lane(struct bodies *b, size_t lane, struct ulp_eval
 {
     struct lane_body *body = &b->lanes[lane];
     struct ulp_lane *own = &b->frame->lanes[lane];
-    enum ulp_status status = ulp_inputs_create(&body->inputs, own, b->step, b->arena, error);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(own, b->step, &body->inputs, error);
-    if (status == ULP_OK)
-        status = ulp_evaluation_create(evaluation, b->step, b->arena, error);
-    if (status == ULP_OK)
-        status =
-            ulp_step_open(&body->call, b->step, own, body->inputs.at, evaluation->entire, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_inputs_create(&body->inputs, own, b->step, b->arena, error));
+    ULP_TRY(ulp_lane_inputs(own, b->step, &body->inputs, error));
+    ULP_TRY(ulp_evaluation_create(evaluation, b->step, b->arena, error));
+    ULP_TRY(ulp_step_open(&body->call, b->step, own, body->inputs.at, evaluation->entire, error));
     body->open = true;
-    status = ulp_call_open(&body->call.call, &body->temporaries, error);
-    return status == ULP_OK ? ulp_control_begin(&body->control, &body->call.call, error) : status;
+    ULP_TRY(ulp_call_open(&body->call.call, &body->temporaries, error));
+    return ulp_control_begin(&body->control, &body->call.call, error);
 }
 
 static void close_lane(struct lane_body *body)
@@ -148,23 +142,21 @@ static enum ulp_status hand_on(const struct bodies *b, size_t lane,
                                struct ulp_evaluation *evaluation, struct ulp_error *error)
 {
     const struct ulp_lane *lanes = b->frame->lanes;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < b->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < b->step->output_count; o++) {
         const struct ulp_tensor *from[] = {&reference->entire[o], &evaluation->entire[o]};
         struct ulp_tensor *to[] = {&evaluation->single[o], &evaluation->here[o]};
         const struct ulp_arithmetic *ours = ulp_lane_arithmetic(&lanes[lane], b->step),
                                     *theirs = ulp_lane_arithmetic(&lanes[0], b->step);
         const struct ulp_arithmetic *held[] = {theirs, ours}, *wanted[] = {ours, theirs};
-        for (int i = 0; i < 2 && status == ULP_OK; i++) {
+        for (int i = 0; i < 2; i++) {
             struct ulp_format format = {0};
             if (ulp_element_is_float(from[i]->element))
-                status = ulp_lane_format(held[i], from[i]->type, &format, error);
-            if (status == ULP_OK)
-                status = ulp_adapt(to[i], from[i], &format, wanted[i], true, &b->walk->budget,
-                                   b->walk->pool, error);
+                ULP_TRY(ulp_lane_format(held[i], from[i]->type, &format, error));
+            ULP_TRY(ulp_adapt(to[i], from[i], &format, wanted[i], true, &b->walk->budget,
+                              b->walk->pool, error));
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The node's outputs in every lane. */
@@ -206,8 +198,7 @@ static enum ulp_status list_handed(const struct bodies *b, const struct ulp_eval
                                                              own.count + b->step->output_count + 1,
                                                              sizeof *out->names)};
     int *outputs = ulp_arena_take(b->arena, b->step->output_count + 1, sizeof *outputs);
-    if (!out->names || !outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->names && outputs, error));
     for (size_t i = 0; i < own.count; i++)
         out->names[i] = own.names[i];
     for (size_t o = 0; o < b->step->output_count; o++) {
@@ -218,8 +209,7 @@ static enum ulp_status list_handed(const struct bodies *b, const struct ulp_eval
     }
     out->count = own.count + count;
     out->values = ulp_arena_take(b->arena, lanes * out->count + 1, sizeof *out->values);
-    if (!out->values)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->values, error));
     for (size_t l = 0; l < lanes; l++) {
         for (size_t i = 0; i < own.count && (l == 0 || b->absent[l]); i++)
             out->values[l * out->count + i] = own.values[l * own.count + i];
@@ -242,8 +232,7 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
                        .lanes = ulp_arena_take(arena, lanes, sizeof *b.lanes),
                        .absent = ulp_arena_take(arena, lanes, sizeof *b.absent),
                        .arena = arena};
-    if (!b.lanes || !b.absent)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(b.lanes && b.absent, error));
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < lanes; l++)
         b.absent[l] = frame->absent[l];

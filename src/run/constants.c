@@ -28,12 +28,10 @@ static enum ulp_status add_reading(struct readings *readings, struct reading rea
 {
     if (!ulp_element_is_float(reading.constant->element) || reading.in->as_declared)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_grow(&readings->items, readings->count, &readings->capacity, sizeof *readings->items,
-                 readings->budget, "constants of a lane", error);
-    if (status == ULP_OK)
-        readings->items[readings->count++] = reading;
-    return status;
+    ULP_TRY(ulp_grow(&readings->items, readings->count, &readings->capacity,
+                     sizeof *readings->items, readings->budget, "constants of a lane", error));
+    readings->items[readings->count++] = reading;
+    return ULP_OK;
 }
 
 /* What the node reads of initializers and the like, and what its attributes hold. */
@@ -43,22 +41,21 @@ static enum ulp_status add_node(struct readings *readings, const struct ulp_plan
     const struct ulp_block *block = plan->nodes[node].block;
     const struct ulp_step *step = plan->nodes[node].step;
     const struct ulp_arithmetic *in = ulp_mix_arithmetic(mix, node);
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->own_input_count && !step->folded && status == ULP_OK; i++) {
+    for (size_t i = 0; i < step->own_input_count && !step->folded; i++) {
         const int slot = ulp_step_slot(step, i, in);
         if (slot >= 0 && block->slots[slot].constant && !ulp_reads_declared(step, i, in))
-            status = add_reading(readings,
-                                 (struct reading){block->slots[slot].constant,
-                                                  block->slots[slot].name, in, node},
-                                 error);
+            ULP_TRY(add_reading(readings,
+                                (struct reading){block->slots[slot].constant,
+                                                 block->slots[slot].name, in, node},
+                                error));
     }
-    for (size_t a = 0; a < step->bound.attribute_count && !step->folded && status == ULP_OK; a++)
+    for (size_t a = 0; a < step->bound.attribute_count && !step->folded; a++)
         if (step->bound.attributes[a].tensor)
-            status = add_reading(readings,
-                                 (struct reading){step->bound.attributes[a].tensor, step->name, in,
-                                                  node},
-                                 error);
-    return status;
+            ULP_TRY(add_reading(readings,
+                                (struct reading){step->bound.attributes[a].tensor, step->name, in,
+                                                 node},
+                                error));
+    return ULP_OK;
 }
 
 static int by_constant(const void *a, const void *b)

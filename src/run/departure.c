@@ -55,8 +55,7 @@ enum ulp_status ulp_departure_create(const struct ulp_plan *plan, struct ulp_dep
 {
     struct ulp_departure *departure = calloc(1, sizeof *departure);
     *out = departure;
-    if (!departure)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(departure, error));
     departure->plan = plan;
     pthread_mutex_init(&departure->mutex, NULL);
     ulp_budget_open(&departure->budget, ulp_model_budget(plan->model));

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "run/walk.h"
 
 #include "tensor/tensor.h"
@@ -65,20 +66,19 @@ enum ulp_status ulp_follow(const struct ulp_step *step, const struct ulp_lane *l
                            struct ulp_error *error)
 {
     bool taken = false;
-    enum ulp_status status = ULP_OK;
     if (step->quantizes)
         return ULP_OK; /* amounts in steps of a scale are no decisions */
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < step->output_count; o++) {
         if (!reference[o].data || !outputs[o].data || ulp_element_is_float(reference[o].element) ||
             is_same(&outputs[o], &reference[o]))
             continue;
         ulp_tensor_free(&outputs[o]);
-        status = ulp_tensor_copy(&outputs[o], &reference[o], lane->budget, error);
+        ULP_TRY(ulp_tensor_copy(&outputs[o], &reference[o], lane->budget, error));
         taken = true;
     }
-    if (status == ULP_OK && taken && strcmp(step->bound.node->op_type, "TopK") == 0 &&
-        outputs[0].data && outputs[1].data && inputs[0]->element == outputs[0].element &&
+    if (taken && strcmp(step->bound.node->op_type, "TopK") == 0 && outputs[0].data &&
+        outputs[1].data && inputs[0]->element == outputs[0].element &&
         ulp_tensor_same_shape(&outputs[0], &outputs[1]))
         pick(step, inputs[0], &outputs[1], &outputs[0]);
-    return status;
+    return ULP_OK;
 }

@@ -85,8 +85,7 @@ enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget
 {
     struct ulp_kept *kept = calloc(1, sizeof *kept);
     *out = kept;
-    if (!kept)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(kept, error));
     pthread_mutex_init(&kept->preparing, NULL);
     pthread_mutex_init(&kept->mutex, NULL);
     ulp_budget_open(&kept->constants, budget);
@@ -145,12 +144,11 @@ void ulp_kept_free(struct ulp_kept *kept)
 static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ulp_plan *plan,
                                       struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t v = 0; v < plan->blocks[b]->slot_count && status == ULP_OK; v++)
+        for (size_t v = 0; v < plan->blocks[b]->slot_count; v++)
             if (ulp_is_factor(&plan->blocks[b]->slots[v]))
-                status = ulp_packed_keep(packed, plan->blocks[b]->slots[v].constant, error);
-    return status;
+                ULP_TRY(ulp_packed_keep(packed, plan->blocks[b]->slots[v].constant, error));
+    return ULP_OK;
 }
 
 /* For the second run. */

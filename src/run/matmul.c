@@ -52,11 +52,9 @@ static enum ulp_status store(struct ulp_tensor *out, const struct ulp_tensor *gi
                              struct ulp_error *error)
 {
     struct ulp_format from = {0};
-    enum ulp_status status = ULP_OK;
     if (ulp_element_is_float(given->element))
-        status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
-    return status == ULP_OK ? ulp_adapt(out, given, &from, arithmetic, false, NULL, pool, error)
-                            : status;
+        ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &from, error));
+    return ulp_adapt(out, given, &from, arithmetic, false, NULL, pool, error);
 }
 
 static enum ulp_status run_node(struct ulp_tensor *out, const struct ulp_arithmetic *arithmetic,
@@ -74,10 +72,8 @@ static enum ulp_status run_node(struct ulp_tensor *out, const struct ulp_arithme
                                   .outputs = numbers + 2};
     struct ulp_arena *arena;
     struct ulp_bound bound = {0};
-    enum ulp_status status = ulp_arena_create(&arena, NULL, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_bind(&bound, &node, MATMUL_OPSET, arena, error);
+    ULP_TRY(ulp_arena_create(&arena, NULL, error));
+    enum ulp_status status = ulp_bind(&bound, &node, MATMUL_OPSET, arena, error);
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = arithmetic,
                             .input_count = 2,
@@ -98,7 +94,7 @@ enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithm
                                  int thread_count, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_pool *pool = NULL;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     struct ulp_tensor stored[2] = {{0}, {0}};
     *out = (struct ulp_tensor){0};
     enum ulp_status status = check_operands(arithmetic, a, b, error);
@@ -115,6 +111,5 @@ enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithm
         ulp_tensor_free(out);
     ulp_tensor_free(&stored[0]);
     ulp_tensor_free(&stored[1]);
-    ulp_pool_free(pool);
     return status;
 }

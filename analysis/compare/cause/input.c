@@ -151,7 +151,7 @@ static enum ulp_cause_kind describe_fit(const char *name, const struct ulp_tenso
 {
     const struct ulp_picture picture = ulp_picture_of(given);
     const struct ulp_input_fit fit = ulp_input_fit(given, &picture, recorded);
-    struct ulp_text words = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
     enum ulp_cause_kind kind = ULP_CAUSE_INPUTS;
     ulp_change_describe(&picture, &fit.change, &words);
     if (fit.constant) {
@@ -174,7 +174,6 @@ static enum ulp_cause_kind describe_fit(const char *name, const struct ulp_tenso
                       name);
     }
     text->failed |= words.failed;
-    ulp_text_free(&words);
     return kind;
 }
 

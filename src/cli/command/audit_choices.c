@@ -83,7 +83,7 @@ static enum ulp_status choose_fusion(struct audit_choices *out, const char *list
 enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
                                    struct ulp_error *error)
 {
-    struct ulp_text list = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
     enum ulp_status status = ULP_OK;
     *out = (struct audit_choices){0};
     if (options->target)
@@ -98,7 +98,6 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
         ulp_text_add(&list, "%s", options->arithmetics ? options->arithmetics : "");
     out->list = list.failed || !list.length ? NULL : strdup(list.data);
     const bool failed = list.failed || (list.length && !out->list);
-    ulp_text_free(&list);
     return status == ULP_OK && failed ? out_of_memory(error) : status;
 }
 
@@ -133,7 +132,7 @@ static void print_counts(const struct audit_options *options, const size_t *coun
 static void print_fix(const struct audit_options *options, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane)
 {
-    struct ulp_text command = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text command = {0};
     ulp_text_add(&command, "ulpscope fix ");
     ulp_text_show_whole(&command, audit->arguments);
     if (lane == audit->lanes)
@@ -143,7 +142,6 @@ static void print_fix(const struct audit_options *options, const struct ulp_audi
     fputs("  do    ", stdout);
     fputs(command.data && !command.failed ? command.data : "ulpscope fix", stdout);
     fputs(" -o fixed.onnx\n\n", stdout);
-    ulp_text_free(&command);
 }
 
 static void print_worst(const struct audit_options *options, const struct ulp_audit *audit,

@@ -171,7 +171,7 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
 int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
-    struct lane_list lanes = {0};
+    ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     struct ulp_model *model = NULL;
     struct shape_results results = {0};
     struct audit_choices choices;
@@ -199,7 +199,6 @@ int run_audit(const struct audit_options *options)
     free_shape_results(&results);
     free(choices.list);
     ulp_model_free(model);
-    free_lanes(&lanes);
     return code;
 }
 

@@ -246,7 +246,7 @@ static int report(const struct compare_options *options, const struct ulp_compar
 static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
                                struct ulp_error *error)
 {
-    struct progress progress;
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
     struct common_options said = options->common; /* also what a proposed command names as inputs */
     char *recorded = (char *)(uintptr_t)options->recorded_inputs;
     struct ulp_compare_options compare_options = {.trials = options->trials,
@@ -271,11 +271,8 @@ static enum ulp_status compare(const struct compare_options *options, struct com
     compare_options.arithmetics = c->arithmetics;
     compare_options.progress = &observer;
     compare_options.recorded_inputs = c->recorded_inputs.count ? &c->recorded_inputs : NULL;
-    enum ulp_status status =
-        ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
-                           &compare_options, &c->comparison, error);
-    progress_clear(&progress);
-    return status;
+    return ulp_comparison_run(c->model, &c->inputs, c->recordings, c->recording_count,
+                              &compare_options, &c->comparison, error);
 }
 
 int command_compare(int argc, char **argv)

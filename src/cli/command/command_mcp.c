@@ -216,7 +216,7 @@ int command_mcp(int argc, char **argv)
     struct mcp_server *server = &options.server;
     struct ulp_error error;
     int code = parse_arguments(&argp, argc, argv, &options);
-    char *root = code == ULP_OK ? realpath(options.root, NULL) : NULL;
+    ULP_SCOPED(ulp_scoped_free) char *root = code == ULP_OK ? realpath(options.root, NULL) : NULL;
     server->root = root;
     if (code == ULP_OK && !root)
         code = ulp_fail(&error, ULP_ERROR_INPUT, "%s: %s", options.root, strerror(errno));
@@ -233,6 +233,5 @@ int command_mcp(int argc, char **argv)
     if (server->scratch)
         nftw(server->scratch, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     free(server->scratch);
-    free(root);
     return code;
 }

@@ -290,7 +290,7 @@ static int run_plan(const struct plan_options *options)
         return run_apply(options);
     struct ulp_range_list ranges;
     struct ulp_error error = {0};
-    char *plain = NULL;
+    ULP_SCOPED(ulp_scoped_free) char *plain = NULL;
     int code = ULP_OK;
     if (read_ranges(formats[1], options->common.budget, &plain, &ranges, &error) != ULP_OK) {
         code = fail(&error);
@@ -300,7 +300,6 @@ static int run_plan(const struct plan_options *options)
         code = run_search(&options->common, &options->search, &search);
     }
     ulp_range_list_free(&ranges);
-    free(plain);
     return code;
 }
 

@@ -255,7 +255,7 @@ static enum ulp_status check_samples(const struct run_options *options,
 
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
-    struct lane_list lanes;
+    ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     struct ulp_model *model = NULL;
     struct ulp_plan *plan = NULL;
     struct sample_list samples = {0};
@@ -295,7 +295,6 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     ulp_plan_free(plan);
     free_samples(&samples);
     ulp_model_free(model);
-    free_lanes(&lanes);
     return status;
 }
 

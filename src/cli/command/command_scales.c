@@ -138,7 +138,7 @@ static enum ulp_status calibrate(const struct scales_options *options,
     calibration.progress = wanted->progress;
     struct ulp_sample *list = list_samples(samples);
     ULP_TRY(taken(list, error));
-    char *missed = NULL;
+    ULP_SCOPED(ulp_scoped_free) char *missed = NULL;
     const enum ulp_status status = ulp_calibrate(model, list, samples->count, &calibration,
                                                  options->calibrate, &missed, error);
     free(list);
@@ -148,7 +148,6 @@ static enum ulp_status calibrate(const struct scales_options *options,
             options->arithmetic, strpbrk(options->calibrate, "./") ? "" : "./", options->calibrate);
     if (missed)
         fputs(missed, stdout);
-    free(missed);
     return status;
 }
 
@@ -156,13 +155,13 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
                             struct ulp_scales *scales, struct ulp_error *error)
 {
     struct progress progress;
-    struct sample_list samples = {0};
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
     struct ulp_scales_options wanted = {.nodes = options->nodes,
                                         .no_choices = options->no_choices,
                                         .allow_nonfinite_inputs =
                                             options->common.allow_nonfinite_inputs,
                                         .thread_count = options->common.threads};
-    struct lane_list lanes;
+    ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     const struct keep_options none = {0};
     enum ulp_status status =
         make_lanes(options->arithmetic, NULL, &none, options->common.budget, &lanes, error);
@@ -189,8 +188,6 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
                      : ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
         progress_clear(&progress);
     }
-    free_samples(&samples);
-    free_lanes(&lanes);
     return status;
 }
 

@@ -249,13 +249,12 @@ static enum ulp_status add_arguments(const struct mcp_server *server, const stru
 /* The file of the result where there is one and it is not too large; NULL: none. */
 static json_t *read_result(const char *folder, const char *file)
 {
-    struct ulp_text path = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
     struct stat info;
     json_t *result = NULL;
     ulp_text_add(&path, "%s/%s", folder, file);
     if (!path.failed && stat(path.data, &info) == 0 && info.st_size <= RESULT_BYTES)
         result = json_load_file(path.data, 0, NULL);
-    ulp_text_free(&path);
     return result;
 }
 

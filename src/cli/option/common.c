@@ -385,14 +385,13 @@ static size_t find_name_end(const char *text, struct ulp_arithmetic *arithmetic)
 static enum ulp_status explain_word(const struct ulp_arithmetic *before, const char *list,
                                     struct ulp_error *error)
 {
-    struct ulp_text name = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     struct ulp_arithmetic ignored;
     int length = (int)strcspn(list, ",");
     bool part = before && memchr(list, '=', (size_t)length);
     ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
     enum ulp_status status =
         name.failed ? out_of_memory(error) : ulp_arithmetic_find(name.data, &ignored, error);
-    ulp_text_free(&name);
     return status == ULP_OK
                ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list)
                : status;

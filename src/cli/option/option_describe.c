@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
@@ -132,7 +133,7 @@ static void wrap_lines(const char *text)
 
 static const struct argp_option *print_option(const struct argp_option *first)
 {
-    struct ulp_text line = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text line = {0};
     const struct argp_option *end = end_option(first);
     const bool letter = first->key > 0 && first->key < 128 && isgraph(first->key);
     const char *equals = !first->arg ? "" : first->flags & OPTION_ARG_OPTIONAL ? "[=" : "=";
@@ -151,7 +152,6 @@ static const struct argp_option *print_option(const struct argp_option *first)
         exit(fail_memory());
     if (!(first->flags & OPTION_HIDDEN))
         wrap(line.data, line.length, MEANINGS);
-    ulp_text_free(&line);
     return end;
 }
 

@@ -43,7 +43,7 @@ static bool holds_pb(const char *folder)
 static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
                                  struct sample_list *list, struct ulp_error *error)
 {
-    struct ulp_recording_list recordings = {0};
+    ULP_SCOPED(ulp_recording_list_free) struct ulp_recording_list recordings = {0};
     enum ulp_status status = ulp_recording_read(path, NULL, budget, &recordings, error);
     for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
         struct ulp_recording *recording = &recordings.items[r];
@@ -58,7 +58,6 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
         }
         ulp_text_free(&name);
     }
-    ulp_recording_list_free(&recordings);
     return status;
 }
 
@@ -252,7 +251,7 @@ static enum ulp_status read_path(void *context, const char *path, struct ulp_err
 static enum ulp_status stream_path(void *context, const char *path, struct ulp_error *error)
 {
     const struct reading *reading = context;
-    struct sample_list list = {0};
+    ULP_SCOPED(free_samples) struct sample_list list = {0};
     enum ulp_status status = read_one(reading->model, path, &list, error);
     for (size_t i = 0; i < list.count && status == ULP_OK; i++) {
         status = ulp_model_check_inputs(reading->model, &list.items[i].inputs, error);
@@ -261,7 +260,6 @@ static enum ulp_status stream_path(void *context, const char *path, struct ulp_e
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", list.items[i].name);
     }
-    free_samples(&list);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "base/text/shown.h"
 #include "base/text/text.h"
 #include "cli/command.h"
@@ -14,7 +15,7 @@
 void say(FILE *stream, const char *format, ...)
 {
     va_list list;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     va_start(list, format);
     ulp_text_show_list(&text, format, list);
     va_end(list);
@@ -27,7 +28,6 @@ void say(FILE *stream, const char *format, ...)
     } else {
         fputs(text.data, stream);
     }
-    ulp_text_free(&text);
 }
 
 void refuse(const struct argp_state *state, const char *format, ...)

@@ -76,7 +76,7 @@ static enum ulp_type read_precision(const char *text)
 /* Names of the model's layers as TensorRT's metadata has them. */
 static void read_originals(struct parsing *parsing, const char *names)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_add(&text, "%s", "");
     while (*names) {
         const size_t length = strcspn(names, ",");
@@ -91,7 +91,6 @@ static void read_originals(struct parsing *parsing, const char *names)
         stop(parsing, ulp_out_of_memory(parsing->error));
     else
         copy(parsing, text.data, &parsing->layer.metadata);
-    ulp_text_free(&text);
 }
 
 static void begin_layer(struct parsing *parsing, const char **attributes)

@@ -4,6 +4,7 @@
  * contiguous or every second element. */
 #include "kernels/chain/unpacked.h"
 
+#include "base/error.h"
 #include "base/tuning.h"
 
 #define VECTORS 4
@@ -112,10 +113,7 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
     if (!ulp_size_mul((width + 1) * bytes + sizeof(int64_t), k_count, &total) ||
         !ulp_size_add(total, 64, &total))
         total = SIZE_MAX;
-    enum ulp_status status =
-        ulp_allocate(&memory, total, 1, unpacked->scratch, "contraction scratch", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, total, 1, unpacked->scratch, "contraction scratch", error));
     struct scratch scratch = {.panel = memory,
                               .panel_offset =
                                   (int64_t *)(void *)((char *)memory + width * k_count * bytes)};
@@ -162,11 +160,9 @@ enum ulp_status ulp_unpacked_run(const struct ulp_unpacked_problem *problem,
                                 .scratch = ulp_pool_scratch(pool),
                                 .piece_count = find_pieces(problem, NULL),
                                 .element_bytes = ulp_element_bytes(tile->element, 0)};
-    void *pieces;
-    enum ulp_status status = ulp_allocate(&pieces, unpacked.piece_count, sizeof *unpacked.pieces,
-                                          unpacked.scratch, "contraction pieces", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_SCOPED(ulp_free_of) void *pieces = NULL;
+    ULP_TRY(ulp_allocate(&pieces, unpacked.piece_count, sizeof *unpacked.pieces, unpacked.scratch,
+                         "contraction pieces", error));
     find_pieces(problem, pieces);
     unpacked.pieces = pieces;
     for (size_t k = 0; k < problem->k_count; k++)
@@ -176,8 +172,6 @@ enum ulp_status ulp_unpacked_run(const struct ulp_unpacked_problem *problem,
     size_t piece_steps = problem->column_count / unpacked.piece_count * problem->k_count + 1;
     const double step_nanoseconds =
         (problem->rule->step == ULP_STEP_ROUNDED ? 2 : 0.8) / (double)tile->lanes;
-    status = ulp_parallel_for(pool, items, ulp_grain((double)piece_steps * step_nanoseconds + 25),
-                              work_on_pieces, &unpacked, error);
-    ulp_free(pieces);
-    return status;
+    return ulp_parallel_for(pool, items, ulp_grain((double)piece_steps * step_nanoseconds + 25),
+                            work_on_pieces, &unpacked, error);
 }

@@ -5,6 +5,7 @@
  * holds, and they meet all that was packed. */
 #include "kernels/digit/digit_form.h"
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/tuning.h"
 
@@ -175,13 +176,9 @@ static enum ulp_status meet_columns(const struct run *run, struct worker *worker
                 if (!b->irregular && !rows[r].irregular)
                     ulp_wide_tile_add(worker->sums + r * sums_size, plan, &layouts[r], &rows[r], b,
                                       block);
-        for (size_t r = 0; r < row_panels; r++) {
-            enum ulp_status status =
-                ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
-                                    &layouts[r], &rows[r], b, worker->kulisch, error);
-            if (status != ULP_OK)
-                return status;
-        }
+        for (size_t r = 0; r < row_panels; r++)
+            ULP_TRY(ulp_wide_tile_store(worker->sums + r * sums_size, plan, run->call, batch,
+                                        &layouts[r], &rows[r], b, worker->kulisch, error));
     }
     return ULP_OK;
 }
@@ -192,12 +189,11 @@ static enum ulp_status meet_packed(const struct run *run, struct worker *worker,
                                    const struct ulp_wide_panel *rows, size_t count,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t panel = 0, met; panel < count && status == ULP_OK; panel += met) {
+    for (size_t panel = 0, met; panel < count; panel += met) {
         met = count - panel < ULP_TUNE_DIGIT_ROW_PANELS ? count - panel : ULP_TUNE_DIGIT_ROW_PANELS;
-        status = meet_columns(run, worker, columns, batch, rows + panel, met, error);
+        ULP_TRY(meet_columns(run, worker, columns, batch, rows + panel, met, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static const struct ulp_wide_panel *form_rows(const struct run *run, size_t batch)
@@ -236,10 +232,7 @@ static enum ulp_status run_rows(const struct run *run, struct worker *worker,
             worker->rows_count = count;
         }
         panel += count;
-        enum ulp_status status =
-            meet_columns(run, worker, columns, batch, worker->rows.items, count, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(meet_columns(run, worker, columns, batch, worker->rows.items, count, error));
     }
     return ULP_OK;
 }
@@ -267,10 +260,7 @@ static enum ulp_status work_on_batches(void *context, size_t first, size_t last,
         for (size_t column = 0; column < run->call->problem.n; column += columns->count) {
             if (set_columns(columns, run->call, batch, column))
                 pack_columns(run, columns, batch, 0, panel_count(columns));
-            enum ulp_status status =
-                run_rows(run, worker, columns, batch, 0, row_panel_count(run), error);
-            if (status != ULP_OK)
-                return status;
+            ULP_TRY(run_rows(run, worker, columns, batch, 0, row_panel_count(run), error));
         }
     return ULP_OK;
 }
@@ -310,14 +300,13 @@ static enum ulp_status work_on_own_columns(void *context, size_t first, size_t l
     struct columns *columns = &worker->columns;
     const struct ulp_wide_panel *rows =
         run->call->forms[0] ? form_rows(run, run->batch) : run->rows.items;
-    enum ulp_status status = ULP_OK;
-    for (size_t item = first; item < last && status == ULP_OK; item++) {
+    for (size_t item = first; item < last; item++) {
         if (set_columns(columns, run->call, run->batch,
                         item * columns->panels.count * columns->panels.width))
             pack_columns(run, columns, run->batch, 0, panel_count(columns));
-        status = meet_packed(run, worker, columns, run->batch, rows, row_panel_count(run), error);
+        ULP_TRY(meet_packed(run, worker, columns, run->batch, rows, row_panel_count(run), error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status share_rows(struct run *run, struct ulp_pool *pool, struct ulp_error *error)
@@ -325,16 +314,14 @@ static enum ulp_status share_rows(struct run *run, struct ulp_pool *pool, struct
     const struct ulp_contraction *problem = &run->call->problem;
     const struct panels *columns = &run->workers[0].columns.panels;
     const size_t own = columns->count * columns->width;
-    enum ulp_status status = ULP_OK;
-    for (run->batch = 0; run->batch < problem->batch_count && status == ULP_OK; run->batch++) {
+    for (run->batch = 0; run->batch < problem->batch_count; run->batch++) {
         if (!run->call->forms[0])
-            status =
-                ulp_parallel_for(pool, row_panel_count(run), 1, work_on_shared_rows, run, error);
-        if (status == ULP_OK)
-            status = ulp_parallel_for(pool, (problem->n + own - 1) / own, 1, work_on_own_columns,
-                                      run, error);
+            ULP_TRY(
+                ulp_parallel_for(pool, row_panel_count(run), 1, work_on_shared_rows, run, error));
+        ULP_TRY(ulp_parallel_for(pool, (problem->n + own - 1) / own, 1, work_on_own_columns, run,
+                                 error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status share_columns(struct run *run, struct ulp_pool *pool,
@@ -463,12 +450,13 @@ static enum ulp_status open_run(struct run *run, enum way way, struct ulp_error 
 {
     void *workers;
     run->divisible = false;
-    enum ulp_status status = ulp_allocate_zero(&workers, run->worker_count, sizeof *run->workers,
-                                               run->scratch, "workers", error);
-    run->workers = status == ULP_OK ? workers : NULL;
-    for (size_t i = 0; i < run->worker_count && status == ULP_OK; i++)
-        status = create_worker(&run->workers[i], run, way, error);
-    return status == ULP_OK ? create_shared(run, way, error) : status;
+    run->workers = NULL; /* where there are none, none are closed */
+    ULP_TRY(ulp_allocate_zero(&workers, run->worker_count, sizeof *run->workers, run->scratch,
+                              "workers", error));
+    run->workers = workers;
+    for (size_t i = 0; i < run->worker_count; i++)
+        ULP_TRY(create_worker(&run->workers[i], run, way, error));
+    return create_shared(run, way, error);
 }
 
 /* Blocks of panels take what the limit leaves: they only bound how often a panel is packed. */

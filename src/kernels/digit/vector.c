@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "kernels/operand/operand_special.h"
 #include "kernels/digit/cut.h"
@@ -248,25 +249,20 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
                       .call = call,
                       .scratch = ulp_pool_scratch(pool),
                       .k_step = find_step(problem->b.k_offset, problem->k)};
-    void *rows = NULL, *data = NULL, *half_sums = NULL;
-    enum ulp_status status =
-        ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 0, 1),
-                              run.scratch, "digits of rows", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole),
-                              run.scratch, "digits of rows", error);
+    ULP_SCOPED(ulp_free_of) void *rows = NULL;
+    ULP_SCOPED(ulp_free_of) void *data = NULL;
+    ULP_SCOPED(ulp_free_of) void *half_sums = NULL;
+    ULP_TRY(ulp_allocate(&rows, problem->m, sizeof *run.rows, run.scratch, "rows", error));
+    ULP_TRY(ulp_allocate(&data, problem->m, ulp_wide_panel_data_bytes(&whole, 0, 1), run.scratch,
+                         "digits of rows", error));
+    ULP_TRY(ulp_allocate(&half_sums, problem->m, ulp_wide_panel_half_bytes(&whole), run.scratch,
+                         "digits of rows", error));
     run.rows = rows;
-    if (status == ULP_OK)
-        status = cut_rows(&run, data, half_sums, done);
-    if (status == ULP_OK && *done) {
+    ULP_TRY(cut_rows(&run, data, half_sums, done));
+    if (*done) {
         const size_t most = whole.tile->vector->columns, groups = (problem->n + most - 1) / most;
-        status = ulp_parallel_for(pool, groups, 1 + 65536 / (most * (problem->k + 1)),
-                                  work_on_columns, &run, error);
+        ULP_TRY(ulp_parallel_for(pool, groups, 1 + 65536 / (most * (problem->k + 1)),
+                                 work_on_columns, &run, error));
     }
-    ulp_free(rows);
-    ulp_free(data);
-    ulp_free(half_sums);
-    return status;
+    return ULP_OK;
 }

@@ -5,6 +5,7 @@
 #include "kernels/exact/number.h"
 #include "kernels/exact/parts.h"
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 
 _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
@@ -31,10 +32,7 @@ enum ulp_status ulp_wide_kulisch_create(struct ulp_wide_kulisch **out, struct ul
 {
     void *memory;
     *out = NULL;
-    enum ulp_status status =
-        ulp_allocate(&memory, 1, sizeof **out, scratch, "a window of exact summation", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, 1, sizeof **out, scratch, "a window of exact summation", error));
     *out = memory;
     (*out)->sum = NULL;
     return ULP_OK;
@@ -154,11 +152,8 @@ static enum ulp_status sum_generally(struct ulp_wide_kulisch *kulisch,
                                      const struct ulp_wide_call *call, struct ulp_wide_place place,
                                      struct ulp_error *error)
 {
-    if (!kulisch->sum) {
-        enum ulp_status status = ulp_wide_sum_create(&kulisch->sum, call, error);
-        if (status != ULP_OK)
-            return status;
-    }
+    if (!kulisch->sum)
+        ULP_TRY(ulp_wide_sum_create(&kulisch->sum, call, error));
     ulp_wide_sum_element(kulisch->sum, call, place);
     return ULP_OK;
 }

@@ -3,6 +3,7 @@
  * against it. */
 #include "kernels/exact/parts.h"
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 
 struct ulp_wide_sum {
@@ -46,12 +47,9 @@ enum ulp_status ulp_wide_sum_create(struct ulp_wide_sum **out, const struct ulp_
     void *memory;
     *out = NULL;
     size_t each = limbs_each * sizeof(mp_limb_t) + sizeof(mpfr_t) + sizeof(mpfr_ptr);
-    enum ulp_status status =
-        ulp_allocate(&memory, problem->k + 1, each, budget, "the products of a sum", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, problem->k + 1, each, budget, "the products of a sum", error));
     void *sum_memory;
-    status = ulp_allocate(&sum_memory, 1, sizeof **out, budget, "a sum", error);
+    enum ulp_status status = ulp_allocate(&sum_memory, 1, sizeof **out, budget, "a sum", error);
     if (status != ULP_OK) {
         ulp_free(memory);
         return status;

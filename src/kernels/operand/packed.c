@@ -140,8 +140,7 @@ enum ulp_status ulp_packed_create(struct ulp_packed **out, struct ulp_budget *bu
                                   size_t bytes_max, struct ulp_error *error)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(*out, error));
     pthread_mutex_init(&(*out)->mutex, NULL);
     (*out)->budget = budget;
     (*out)->bytes_max = bytes_max;
@@ -184,7 +183,7 @@ enum ulp_status ulp_packed_keep(struct ulp_packed *packed, const struct ulp_tens
     if (kept)
         kept->count++;
     pthread_mutex_unlock(&packed->mutex);
-    return kept ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(kept, error);
 }
 
 void ulp_packed_drop(struct ulp_packed *packed, const struct ulp_tensor *tensor)
@@ -328,12 +327,13 @@ static enum ulp_status list_batches(size_t **out, const struct ulp_packed_form *
                                     struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, form->group_count, sizeof **out, budget,
-                                          "batches of a factor", error);
-    *out = status == ULP_OK ? memory : NULL;
-    for (size_t batch = 0; status == ULP_OK && batch < view->batch_count; batch++)
+    *out = NULL;
+    ULP_TRY(ulp_allocate(&memory, form->group_count, sizeof **out, budget, "batches of a factor",
+                         error));
+    *out = memory;
+    for (size_t batch = 0; batch < view->batch_count; batch++)
         (*out)[ulp_packed_group(form, ulp_packed_batch_offset(view->factor, batch))] = batch;
-    return status;
+    return ULP_OK;
 }
 
 /* Fills in a new form's view. */
@@ -343,11 +343,8 @@ static enum ulp_status begin(struct ulp_packed *packed, struct ulp_packed_form *
 {
     const struct ulp_factor *factor = view->factor;
     void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, view->batch_count + view->line_count + view->k_count,
-                     sizeof *form->tables, packed->budget, "a packed factor's offsets", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, view->batch_count + view->line_count + view->k_count,
+                         sizeof *form->tables, packed->budget, "a packed factor's offsets", error));
     int64_t *tables = memory;
     for (size_t g = 0; g < view->batch_count; g++)
         tables[g] = ulp_packed_batch_offset(factor, g);

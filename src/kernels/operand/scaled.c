@@ -205,19 +205,17 @@ static enum ulp_status allocate(struct ulp_scaled *out, size_t batch_count, size
                  {&out->batch_offset, batch_count, sizeof *out->batch_offset},
                  {&out->line_offset, out->line_count, sizeof *out->line_offset},
                  {&out->k_offset, k_count, sizeof *out->k_offset}};
-    enum ulp_status status =
-        ulp_tensor_describe(&out->elements, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&out->elements, budget, error);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == ULP_OK; i++)
+    ULP_TRY(
+        ulp_tensor_describe(&out->elements, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims, error));
+    ULP_TRY(ulp_tensor_allocate(&out->elements, budget, error));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].count) {
             void *memory;
-            status = ulp_allocate(&memory, parts[i].count, parts[i].bytes, budget,
-                                  "a factor with scales", error);
-            if (status == ULP_OK)
-                memcpy(parts[i].to, &memory, sizeof memory);
+            ULP_TRY(ulp_allocate(&memory, parts[i].count, parts[i].bytes, budget,
+                                 "a factor with scales", error));
+            memcpy(parts[i].to, &memory, sizeof memory);
         }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- all of it ---- */
@@ -309,10 +307,7 @@ enum ulp_status ulp_scaled_make(struct ulp_scaled *out, const struct ulp_scaling
     making.tile = making.tile_lines
                       ? making.tile_lines * out->run_count
                       : ULP_TUNE_SCALED_CELLS_MIN + ULP_TUNE_SCALED_ELEMENTS / (run + 1);
-    enum ulp_status status =
-        allocate(out, problem->batch_count, k_count, ulp_pool_scratch(pool), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(allocate(out, problem->batch_count, k_count, ulp_pool_scratch(pool), error));
     lay_cells(&making, problem->batch_count);
     scale_tensor(&making, problem->range[side]);
     return run ? round_all(&making, pool, error) : ULP_OK;

@@ -306,8 +306,7 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
     work.panel_bytes = work.stride * sizeof(shorts) + work.group_count * sizeof(struct scales) + 64;
-    enum ulp_status status = ulp_format_find("fp32", &fp32, error);
-    if (status == ULP_OK)
-        status = ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error);
-    return status == ULP_OK ? run_all(&work, pool, error) : status;
+    ULP_TRY(ulp_format_find("fp32", &fp32, error));
+    ULP_TRY(ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error));
+    return run_all(&work, pool, error);
 }

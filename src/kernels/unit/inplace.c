@@ -346,19 +346,17 @@ static enum ulp_status contract_groups(struct inplace *inplace, size_t batches_m
     /* Nanoseconds, roughly: a tenth for an element to decode, and for a product. */
     const size_t lanes = inplace->item_rows * inplace->item_places * COLUMNS;
     const double item = (double)(work->problem->k + 10) * (double)lanes / 10;
-    enum ulp_status status = ULP_OK;
-    for (size_t batch = 0; batch < total && status == ULP_OK; batch += inplace->batch_count) {
+    for (size_t batch = 0; batch < total; batch += inplace->batch_count) {
         inplace->batch_first = batch;
         inplace->batch_count =
             work->shared || total - batch < batches_max ? total - batch : batches_max;
         const size_t decoded = (work->shared ? 1 : inplace->batch_count) * planes * inplace->parts;
         const size_t items = inplace->batch_count * inplace->row_items * inplace->place_items;
-        status = ulp_parallel_for(pool, decoded, ulp_grain(ULP_TUNE_UNIT_DECODED / 10),
-                                  decode_parts, inplace, error);
-        if (status == ULP_OK)
-            status = ulp_parallel_for(pool, items, ulp_grain(item), contract_items, inplace, error);
+        ULP_TRY(ulp_parallel_for(pool, decoded, ulp_grain(ULP_TUNE_UNIT_DECODED / 10), decode_parts,
+                                 inplace, error));
+        ULP_TRY(ulp_parallel_for(pool, items, ulp_grain(item), contract_items, inplace, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Items: rows as panels would have them; places are divided only when there are too few other
@@ -397,32 +395,24 @@ enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
     batches = batches > batch_total ? batch_total : batches;
     batches = work->shared || batches == 0 ? 1 : batches;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
-    void *value = NULL, *exponent = NULL, *special = NULL, *nothing = NULL, *scratch = NULL;
-    enum ulp_status status = ulp_allocate(&value, batches, inplace.plane_total * sizeof(float),
-                                          budget, "decoded columns", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&exponent, batches, inplace.plane_total * sizeof(int16_t), budget,
-                              "decoded columns", error);
-    if (status == ULP_OK)
-        status = ulp_allocate(&special, batches, inplace.parts * (size_t)map->step, budget,
-                              "decoded columns", error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&nothing, work->layout.block_count, 1, budget, "decoded columns",
-                                   error);
-    if (status == ULP_OK)
-        status =
-            ulp_allocate(&scratch, threads, inplace.worker_bytes, budget, "decoded rows", error);
+    ULP_SCOPED(ulp_free_of) void *value = NULL;
+    ULP_SCOPED(ulp_free_of) void *exponent = NULL;
+    ULP_SCOPED(ulp_free_of) void *special = NULL;
+    ULP_SCOPED(ulp_free_of) void *nothing = NULL;
+    ULP_SCOPED(ulp_free_of) void *scratch = NULL;
+    ULP_TRY(ulp_allocate(&value, batches, inplace.plane_total * sizeof(float), budget,
+                         "decoded columns", error));
+    ULP_TRY(ulp_allocate(&exponent, batches, inplace.plane_total * sizeof(int16_t), budget,
+                         "decoded columns", error));
+    ULP_TRY(ulp_allocate(&special, batches, inplace.parts * (size_t)map->step, budget,
+                         "decoded columns", error));
+    ULP_TRY(
+        ulp_allocate_zero(&nothing, work->layout.block_count, 1, budget, "decoded columns", error));
+    ULP_TRY(ulp_allocate(&scratch, threads, inplace.worker_bytes, budget, "decoded rows", error));
     inplace.value = value;
     inplace.exponent = exponent;
     inplace.special = special;
     inplace.nothing = nothing;
     inplace.scratch = scratch;
-    if (status == ULP_OK)
-        status = contract_groups(&inplace, batches, pool, error);
-    ulp_free(value);
-    ulp_free(exponent);
-    ulp_free(special);
-    ulp_free(nothing);
-    ulp_free(scratch);
-    return status;
+    return contract_groups(&inplace, batches, pool, error);
 }

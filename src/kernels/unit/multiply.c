@@ -95,34 +95,26 @@ static enum ulp_status multiply(const struct ulp_unit *unit, const struct ulp_te
         [2] = ULP_TYPE_UINT16, [4] = ULP_TYPE_UINT32, [8] = ULP_TYPE_UINT64};
     int bits = ulp_unit_input(unit, 0)->bits, accumulator_bits = ulp_unit_accumulator_bits(unit);
     const struct ulp_tensor *a, *b, *c, *scale_a = NULL, *scale_b = NULL;
-    enum ulp_status status = find_array(set, "a", bits, (int64_t[3]){0, 0, 0}, &a, error);
-    if (status == ULP_OK && !a)
-        status = missing("a", error);
-    if (status == ULP_OK)
-        status = find_array(set, "b", bits, (int64_t[3]){a->dims[0], 0, a->dims[2]}, &b, error);
-    if (status == ULP_OK && !b)
-        status = missing("b", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(find_array(set, "a", bits, (int64_t[3]){0, 0, 0}, &a, error));
+    if (!a)
+        ULP_TRY(missing("a", error));
+    ULP_TRY(find_array(set, "b", bits, (int64_t[3]){a->dims[0], 0, a->dims[2]}, &b, error));
+    if (!b)
+        ULP_TRY(missing("b", error));
     int64_t dims[3] = {a->dims[0], a->dims[1], b->dims[1]};
-    status = find_array(set, "c", accumulator_bits, dims, &c, error);
-    if (status == ULP_OK && unit->scale_block) {
+    ULP_TRY(find_array(set, "c", accumulator_bits, dims, &c, error));
+    if (unit->scale_block) {
         int64_t scales = (a->dims[2] + unit->scale_block - 1) / unit->scale_block;
-        status = find_array(set, "scale_a", 8, (int64_t[3]){a->dims[0], a->dims[1], scales},
-                            &scale_a, error);
-        if (status == ULP_OK)
-            status = find_array(set, "scale_b", 8, (int64_t[3]){b->dims[0], b->dims[1], scales},
-                                &scale_b, error);
-        if (status == ULP_OK && (!scale_a || !scale_b))
-            status = missing(scale_a ? "scale_b" : "scale_a", error);
+        ULP_TRY(find_array(set, "scale_a", 8, (int64_t[3]){a->dims[0], a->dims[1], scales},
+                           &scale_a, error));
+        ULP_TRY(find_array(set, "scale_b", 8, (int64_t[3]){b->dims[0], b->dims[1], scales},
+                           &scale_b, error));
+        if (!scale_a || !scale_b)
+            ULP_TRY(missing(scale_a ? "scale_b" : "scale_a", error));
     }
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(d, types[accumulator_bits / 8], ULP_ELEMENT_COUNT, 0, 3, dims,
-                                     error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(d, budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_tensor_describe(d, types[accumulator_bits / 8], ULP_ELEMENT_COUNT, 0, 3, dims, error));
+    ULP_TRY(ulp_tensor_allocate(d, budget, error));
     memset(d->data, 0, d->count * d->element_bytes);
     struct ulp_unit_problem problem = {
         .t = (size_t)dims[0],

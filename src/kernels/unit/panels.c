@@ -138,12 +138,9 @@ static enum ulp_status contract_group(struct panels *panels, struct ulp_pool *po
     const double panel = (double)panels->work->problem->k * COLUMNS + 1;
     const double item =
         panel * (double)(panels->held * panels->chunk_rows) / 10 / (double)panels->parts;
-    enum ulp_status status = ULP_OK;
     if (!panels->work->forms[1])
-        status = ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, items, ulp_grain(item), contract_chunks, panels, error);
-    return status;
+        ULP_TRY(ulp_parallel_for(pool, decoded, ulp_grain(panel), decode_panels, panels, error));
+    return ulp_parallel_for(pool, items, ulp_grain(item), contract_chunks, panels, error);
 }
 
 static enum ulp_status contract_groups(struct panels *panels, size_t panels_max,
@@ -152,18 +149,16 @@ static enum ulp_status contract_groups(struct panels *panels, size_t panels_max,
     const size_t total = panels->work->problem->batch_count;
     const size_t whole = ULP_TUNE_UNIT_GROUP_BYTES / panels->panel_bytes / panels->panel_count;
     const size_t batches_max = panels->work->shared ? total : whole > 0 ? whole : 1;
-    enum ulp_status status = ULP_OK;
-    for (size_t batch = 0; batch < total && status == ULP_OK; batch += batches_max)
-        for (size_t panel = 0; panel < panels->panel_count && status == ULP_OK;
-             panel += panels_max) {
+    for (size_t batch = 0; batch < total; batch += batches_max)
+        for (size_t panel = 0; panel < panels->panel_count; panel += panels_max) {
             const size_t left = panels->panel_count - panel;
             panels->batch_first = batch;
             panels->batch_count = total - batch < batches_max ? total - batch : batches_max;
             panels->panel_first = panel;
             panels->held = left < panels_max ? left : panels_max;
-            status = contract_group(panels, pool, error);
+            ULP_TRY(contract_group(panels, pool, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp_pool *pool,
@@ -183,19 +178,13 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
                         p->m, p->n);
     panels_max = panels_max < 1 ? 1 : panels_max > all_panels ? all_panels : panels_max;
     struct ulp_budget *budget = ulp_pool_scratch(pool);
-    void *memory = NULL, *scratch = NULL;
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
+    ULP_SCOPED(ulp_free_of) void *scratch = NULL;
     if (!work->forms[1])
-        status =
-            ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns", error);
-    if (status == ULP_OK)
-        status =
-            ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error);
+        ULP_TRY(ulp_allocate(&memory, panels_max, panels.panel_bytes, budget, "decoded columns",
+                             error));
+    ULP_TRY(ulp_allocate(&scratch, threads, panels.worker_bytes, budget, "decoded rows", error));
     panels.memory = memory;
     panels.scratch = scratch;
-    if (status == ULP_OK)
-        status = contract_groups(&panels, panels_max, pool, error);
-    ulp_free(memory);
-    ulp_free(scratch);
-    return status;
+    return contract_groups(&panels, panels_max, pool, error);
 }

@@ -33,9 +33,7 @@ enum ulp_status ulp_unit_decode(const struct ulp_unit *unit, int side, double *o
     } else {
         struct ulp_format format;
         bool tf32 = strcmp(input->name, "tf32") == 0;
-        enum ulp_status status = ulp_format_find(tf32 ? "fp32" : input->format, &format, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_format_find(tf32 ? "fp32" : input->format, &format, error));
         decode_format(out, raw, count, input->bits, &format, tf32 ? 0xFFFFE000 : 0xFFFFFFFF);
     }
     return ULP_OK;
@@ -55,20 +53,19 @@ static enum ulp_status decode_accumulators(const struct ulp_unit *unit, double *
     }
     struct ulp_format format;
     int bits = ulp_unit_accumulator_bits(unit);
-    enum ulp_status status = ulp_format_find(bits == 16 ? "fp16" : "fp32", &format, error);
-    if (status == ULP_OK)
-        decode_format(out, raw, count, bits, &format, 0xFFFFFFFF);
-    return status;
+    ULP_TRY(ulp_format_find(bits == 16 ? "fp16" : "fp32", &format, error));
+    decode_format(out, raw, count, bits, &format, 0xFFFFFFFF);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_unit_decode_scales(const struct ulp_unit *unit, double *out, const uint8_t *raw,
                                        size_t count, struct ulp_error *error)
 {
     struct ulp_format format;
-    enum ulp_status status = ulp_format_find(ulp_unit_input(unit, 0)->scale, &format, error);
-    if (status == ULP_OK) /* E4M3 is read without its sign */
-        decode_format(out, raw, count, 8, &format, format.signed_zero ? 0x7F : 0xFF);
-    return status;
+    ULP_TRY(ulp_format_find(ulp_unit_input(unit, 0)->scale, &format, error));
+    /* E4M3 is read without its sign */
+    decode_format(out, raw, count, 8, &format, format.signed_zero ? 0x7F : 0xFF);
+    return ULP_OK;
 }
 
 static uint32_t encode_single(double x)
@@ -152,7 +149,6 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
         !count_elements(p->t, p->n, run->scale_count, &scale_b_count))
         return ulp_fail(error, ULP_ERROR_MEMORY,
                         "the products' operands have more elements than memory can address");
-    enum ulp_status status = ULP_OK;
     const struct {
         double **out;
         size_t count;
@@ -162,29 +158,22 @@ static enum ulp_status run_all(struct run *run, struct ulp_pool *pool, struct ul
                   {&run->c, c_count, "c's values"},
                   {&run->scale_a, scale_a_count, "a's scales"},
                   {&run->scale_b, scale_b_count, "b's scales"}};
-    for (size_t i = 0; i < (unit->scale_block ? 5 : 3) && status == ULP_OK; i++) {
+    for (size_t i = 0; i < (unit->scale_block ? 5 : 3); i++) {
         void *memory;
-        status =
-            ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error);
-        if (status == ULP_OK)
-            *arrays[i].out = memory;
+        ULP_TRY(
+            ulp_allocate(&memory, arrays[i].count, sizeof(double), NULL, arrays[i].what, error));
+        *arrays[i].out = memory;
     }
-    if (status == ULP_OK)
-        status = ulp_unit_decode(unit, 0, run->a, p->a, a_count, error);
-    if (status == ULP_OK)
-        status = ulp_unit_decode(unit, 1, run->b, p->b, b_count, error);
-    if (status == ULP_OK)
-        status = decode_accumulators(unit, run->c, p->c, c_count, error);
-    if (status == ULP_OK && unit->scale_block) {
-        status = ulp_unit_decode_scales(unit, run->scale_a, p->scale_a, scale_a_count, error);
-        if (status == ULP_OK)
-            status = ulp_unit_decode_scales(unit, run->scale_b, p->scale_b, scale_b_count, error);
+    ULP_TRY(ulp_unit_decode(unit, 0, run->a, p->a, a_count, error));
+    ULP_TRY(ulp_unit_decode(unit, 1, run->b, p->b, b_count, error));
+    ULP_TRY(decode_accumulators(unit, run->c, p->c, c_count, error));
+    if (unit->scale_block) {
+        ULP_TRY(ulp_unit_decode_scales(unit, run->scale_a, p->scale_a, scale_a_count, error));
+        ULP_TRY(ulp_unit_decode_scales(unit, run->scale_b, p->scale_b, scale_b_count, error));
     }
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, p->t * p->m, 1, run_rows, run, error);
-    if (status == ULP_OK)
-        encode_accumulators(unit, p->d, run->c, c_count);
-    return status;
+    ULP_TRY(ulp_parallel_for(pool, p->t * p->m, 1, run_rows, run, error));
+    encode_accumulators(unit, p->d, run->c, c_count);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_problem *problem,

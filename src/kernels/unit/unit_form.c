@@ -1,4 +1,5 @@
 /* Decoded lines of a factor that stay from call to call: see operand/packed.h. */
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/tuning.h"
 #include "kernels/operand/packed.h"
@@ -117,18 +118,14 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
     const struct ulp_unit_work *work = making->work;
     struct ulp_unit_form *form = (struct ulp_unit_form *)base;
     const size_t k = work->problem->k, count = base->line_count;
-    void *data, *lines;
-    enum ulp_status status =
-        ulp_allocate(&data, base->bytes, 1, ulp_packed_budget(work->problem->packed),
-                     "a decoded factor", error);
-    if (status != ULP_OK)
-        return status;
+    void *data;
+    ULP_SCOPED(ulp_free_of) void *lines = NULL;
+    ULP_TRY(ulp_allocate(&data, base->bytes, 1, ulp_packed_budget(work->problem->packed),
+                         "a decoded factor", error));
     form->data = data;
-    status = ulp_allocate(&lines, k * COLUMNS,
-                          (size_t)ulp_pool_thread_count(making->pool) * sizeof(float),
-                          ulp_pool_scratch(making->pool), "lines of a factor", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&lines, k * COLUMNS,
+                         (size_t)ulp_pool_thread_count(making->pool) * sizeof(float),
+                         ulp_pool_scratch(making->pool), "lines of a factor", error));
     if (making->columns)
         form->panel_bytes = ulp_unit_lay_panel(NULL, &work->layout, NULL);
     else
@@ -138,10 +135,8 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
     making->batches = batches;
     making->pieces = ulp_size_divide_up(count, COLUMNS);
     making->lines = lines;
-    status = ulp_parallel_for(making->pool, making->pieces * base->group_count,
-                              ulp_grain((double)k * COLUMNS), decode_pieces, making, error);
-    ulp_free(lines);
-    return status;
+    return ulp_parallel_for(making->pool, making->pieces * base->group_count,
+                            ulp_grain((double)k * COLUMNS), decode_pieces, making, error);
 }
 
 void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct ulp_pool *pool)

@@ -174,10 +174,9 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 static bool find_folder(const char *path, struct stat *out)
 {
     const char *slash = strrchr(path, '/');
+    ULP_SCOPED(ulp_scoped_free)
     char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
-    const bool found = folder && stat(folder, out) == 0;
-    free(folder);
-    return found;
+    return folder && stat(folder, out) == 0;
 }
 
 /* Paths of external data are relative to the folder of the file. */

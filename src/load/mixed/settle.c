@@ -307,7 +307,7 @@ static enum ulp_status declare_list(struct mixed_scope *scope, const struct ulp_
 
 static enum ulp_status declare_all(struct mixed_scope *scope, struct ulp_error *error)
 {
-    struct ulp_names numbers = {.budget = scope->mixed->budget};
+    ULP_SCOPED(ulp_names_free) struct ulp_names numbers = {.budget = scope->mixed->budget};
     const struct ulp_graph *source = scope->source;
     enum ulp_status status = ULP_OK;
     for (size_t v = 0; v < source->value_count && status == ULP_OK; v++)
@@ -323,7 +323,6 @@ static enum ulp_status declare_all(struct mixed_scope *scope, struct ulp_error *
         status = declare_list(scope, &numbers, &graph->input, graph->n_input, true, error);
     if (graph && !scope->parent && status == ULP_OK)
         status = declare_list(scope, &numbers, &graph->output, graph->n_output, false, error);
-    ulp_names_free(&numbers);
     return status;
 }
 

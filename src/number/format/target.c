@@ -78,7 +78,7 @@ static const char *name_target(const void *context, size_t t)
 
 enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
 {
-    struct ulp_text near = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text near = {0};
     char known[400] = "";
     for (size_t t = 0; t < TARGET_COUNT; t++) {
         const size_t used = strlen(known);
@@ -91,7 +91,6 @@ enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
     ulp_fail(error, ULP_ERROR_USAGE,
              "%s: no target is called so%s; known: %s; @GPU may follow (trt10@a100)", name,
              near.length ? near.data : "", known);
-    ulp_text_free(&near);
     return ULP_ERROR_USAGE;
 }
 

@@ -197,7 +197,7 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
                               .node = node,
                               .opset = opset,
                               .key = ulp_hash(node->name, strlen(node->name))};
-    struct ulp_arena *scratch;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *scratch = NULL;
     enum ulp_status status = ulp_arena_create(&scratch, ulp_arena_budget(arena), error);
     const struct ulp_binding b = {out, arena, scratch, error};
     const struct ulp_slot *outputs = NULL;
@@ -224,7 +224,6 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
         status = parse_formulas(&b);
     if (status != ULP_OK)
         ulp_unbind(out);
-    ulp_arena_free(scratch);
     return status == ULP_OK ? ULP_OK
                             : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }

@@ -83,9 +83,7 @@ enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, 
                                  int64_t fallback, int64_t *values, struct ulp_error *error)
 {
     struct ulp_list list;
-    enum ulp_status status = ulp_call_list(call, name, &list, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_list(call, name, &list, error));
     bool given = list.given && list.known && list.count > 0;
     if (given && list.count != count)
         return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu entries: expected %zu", name,

@@ -54,7 +54,7 @@ static enum ulp_status lower_block(struct ulp_call *call, struct blocks *b,
     *lowered = ulp_tensor_view(&b->block);
     if (status != ULP_OK || !b->converts)
         return status;
-    struct ulp_tensor bounded;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = {0};
     status = ulp_tensor_lower(&bounded, &b->block, &b->storage, as->constants, NULL, call->budget,
                               error);
     b->converted.count = b->block.count;
@@ -62,7 +62,6 @@ static enum ulp_status lower_block(struct ulp_call *call, struct blocks *b,
     if (status == ULP_OK)
         status = ulp_tensor_convert(lowered, &bounded, &b->storage, as->rounding, as->seed,
                                     call->pool, error);
-    ulp_tensor_free(&bounded);
     return status;
 }
 
@@ -134,17 +133,15 @@ enum ulp_status ulp_call_contract_blocks(struct ulp_call *call,
                  most = elements / b.k_count < LINES_MIN ? LINES_MIN : elements / b.k_count;
     const size_t block_count = (b.line_count + most - 1) / most;
     const size_t room = b.line_count / block_count + 1;
-    enum ulp_status status = begin(call, &b, room, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, room, sizeof *lines, &lines, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, b.k_count, sizeof *k, &k, error);
-    if (status == ULP_OK && b.weight->element == ULP_ELEMENT_STORED)
+    ULP_TRY(begin(call, &b, room, error));
+    ULP_TRY(ulp_call_take(call, room, sizeof *lines, &lines, error));
+    ULP_TRY(ulp_call_take(call, b.k_count, sizeof *k, &k, error));
+    if (b.weight->element == ULP_ELEMENT_STORED)
         ulp_mapped_fetch(b.weight->data, b.weight->count * b.weight->element_bytes);
-    for (size_t i = 0; i < block_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < block_count; i++) {
         b.first = b.line_count * i / block_count;
         b.count = b.line_count * (i + 1) / block_count - b.first;
-        status = contract_block(call, problem, &b, lines, k, error);
+        ULP_TRY(contract_block(call, problem, &b, lines, k, error));
     }
-    return status;
+    return ULP_OK;
 }

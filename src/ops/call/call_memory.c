@@ -60,11 +60,9 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
                                    struct ulp_error *error)
 {
     void *memory;
-    enum ulp_status status = ulp_tensor_allocate(tensor, call->budget, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_allocate(&memory, 1, sizeof(struct ulp_temporary), call->budget,
-                          "what a node keeps while it runs", error);
+    ULP_TRY(ulp_tensor_allocate(tensor, call->budget, error));
+    enum ulp_status status = ulp_allocate(&memory, 1, sizeof(struct ulp_temporary), call->budget,
+                                          "what a node keeps while it runs", error);
     if (status != ULP_OK) {
         ulp_tensor_free(tensor);
         return status;
@@ -79,10 +77,9 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
 enum ulp_status ulp_call_make(struct ulp_call *call, enum ulp_type type, int rank,
                               const int64_t *dims, struct ulp_tensor **out, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_call_take(call, 1, sizeof **out, out, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, *out, type, rank, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, *out, error) : status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
+    ULP_TRY(ulp_call_describe_tensor(call, *out, type, rank, dims, error));
+    return ulp_call_temporary(call, *out, error);
 }
 
 void ulp_call_free_temporaries(struct ulp_temporary *list)
@@ -98,8 +95,8 @@ enum ulp_status ulp_call_temporary_in(struct ulp_call *call, struct ulp_tensor *
                                       const struct ulp_format *format, int rank,
                                       const int64_t *dims, struct ulp_error *error)
 {
-    enum ulp_status status = describe_in(tensor, ULP_TYPE_FLOAT, format, rank, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, tensor, error) : status;
+    ULP_TRY(describe_in(tensor, ULP_TYPE_FLOAT, format, rank, dims, error));
+    return ulp_call_temporary(call, tensor, error);
 }
 
 enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
@@ -107,13 +104,11 @@ enum ulp_status ulp_call_convert(struct ulp_call *call, struct ulp_tensor *out,
 {
     struct ulp_format storage;
     const bool is_float = ulp_type_is_float(out->type);
-    enum ulp_status status = is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK;
+    ULP_TRY(is_float ? ulp_call_storage(call, out->type, &storage, error) : ULP_OK);
     /* floats that stay as wide as they are keep their names */
-    if (status == ULP_OK && call->trace &&
+    if (call->trace &&
         (!is_float || out->element != in->element || ulp_type_rows[out->type].file_bits <= 8))
-        status = ulp_trace_numbers(call->trace, &in, error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(ulp_trace_numbers(call->trace, &in, error));
     enum ulp_rounding rounding = call->arithmetic->rounding;
     if (out->type == ULP_TYPE_FLOAT8E8M0)
         rounding = ulp_call_is(call, "round_mode", "nearest") ? ULP_ROUND_NEAREST_AWAY
@@ -127,26 +122,22 @@ enum ulp_status ulp_call_lower(struct ulp_call *call, struct ulp_tensor *out,
                                const struct ulp_tensor *in, struct ulp_error *error)
 {
     struct ulp_format storage;
-    struct ulp_tensor bounded = ulp_tensor_view(in);
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = ulp_tensor_view(in);
     if (ulp_type_is_float(out->type))
-        status = ulp_call_storage(call, out->type, &storage, error);
-    if (status == ULP_OK && ulp_type_is_float(out->type))
-        status = ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, NULL,
-                                  call->budget, error);
-    if (status == ULP_OK)
-        status = ulp_call_convert(call, out, &bounded, error);
-    ulp_tensor_free(&bounded);
-    return status;
+        ULP_TRY(ulp_call_storage(call, out->type, &storage, error));
+    if (ulp_type_is_float(out->type))
+        ULP_TRY(ulp_tensor_lower(&bounded, in, &storage, call->arithmetic->constants, NULL,
+                                 call->budget, error));
+    return ulp_call_convert(call, out, &bounded, error);
 }
 
 enum ulp_status ulp_call_taken(struct ulp_call *call, struct ulp_tensor *taken,
                                const struct ulp_tensor *data, struct ulp_error *error)
 {
     const struct ulp_tensor *out = &call->out[0];
-    enum ulp_status status = ulp_tensor_describe(taken, data->type, data->element, data->precision,
-                                                 out->rank, out->dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, taken, error) : status;
+    ULP_TRY(ulp_tensor_describe(taken, data->type, data->element, data->precision, out->rank,
+                                out->dims, error));
+    return ulp_call_temporary(call, taken, error);
 }
 
 enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_tensor *taken,
@@ -155,18 +146,12 @@ enum ulp_status ulp_call_lower_taken(struct ulp_call *call, const struct ulp_ten
     const struct ulp_arithmetic *as = call->lowering;
     const bool narrow = ulp_type_rows[taken->type].file_bits <= 8;
     struct ulp_format storage = as->storage;
-    struct ulp_tensor bounded = ulp_tensor_view(taken);
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = ulp_tensor_view(taken);
     if (as->as_declared)
-        status = ulp_format_find(ulp_type_format(as, taken->type), &storage, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_lower(&bounded, taken, &storage, as->constants, NULL, call->budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(&call->out[0], &bounded, narrow ? NULL : &storage, as->rounding,
-                                    as->seed, call->pool, error);
-    ulp_tensor_free(&bounded);
-    return status;
+        ULP_TRY(ulp_format_find(ulp_type_format(as, taken->type), &storage, error));
+    ULP_TRY(ulp_tensor_lower(&bounded, taken, &storage, as->constants, NULL, call->budget, error));
+    return ulp_tensor_convert(&call->out[0], &bounded, narrow ? NULL : &storage, as->rounding,
+                              as->seed, call->pool, error);
 }
 
 enum ulp_status ulp_call_numbers_of(const struct ulp_call *call, const struct ulp_tensor **tensor,
@@ -181,12 +166,11 @@ enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **ten
     struct ulp_tensor *out;
     if (!*tensor)
         return ULP_OK;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status = ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error);
-    if (status != ULP_OK ||
-        (out->element == (*tensor)->element && out->precision == (*tensor)->precision))
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *out, &out, error));
+    ULP_TRY(ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error));
+    if (out->element == (*tensor)->element && out->precision == (*tensor)->precision)
+        return ULP_OK;
+    enum ulp_status status = ULP_OK;
     if ((status = ulp_call_temporary(call, out, error)) == ULP_OK)
         status = ulp_call_convert(call, out, *tensor, error);
     *tensor = out;
@@ -201,8 +185,7 @@ enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor
                                   .count = 1,
                                   .element_bytes = sizeof value,
                                   .data = &value};
-    enum ulp_status status = ulp_call_describe_tensor(call, tensor, type, 0, NULL, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, tensor, error);
-    return status == ULP_OK ? ulp_call_convert(call, tensor, &in, error) : status;
+    ULP_TRY(ulp_call_describe_tensor(call, tensor, type, 0, NULL, error));
+    ULP_TRY(ulp_call_temporary(call, tensor, error));
+    return ulp_call_convert(call, tensor, &in, error);
 }

@@ -128,11 +128,9 @@ static enum ulp_status contract_cut(struct ulp_call *call, struct ulp_contractio
 enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction *problem,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ulp_bounds_check_contraction(problem, error);
-    if (status == ULP_OK && call->probe)
-        status = ulp_probe_contract(call, problem, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bounds_check_contraction(problem, error));
+    if (call->probe)
+        ULP_TRY(ulp_probe_contract(call, problem, error));
     problem->node_key = take_stream(call);
     if (ulp_scaling_is_used(call->arithmetic))
         problem->weights = find_weight(call, &problem->a) | find_weight(call, &problem->b) << 1;
@@ -140,10 +138,8 @@ enum ulp_status ulp_call_contract(struct ulp_call *call, struct ulp_contraction 
     if (call->arithmetic->scaled_modelopt &&
         !ulp_product_is_scaled(call->arithmetic, call->bound->op->name, call->in, problem))
         return contract_unscaled(call, problem, error);
-    status = ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
-                                     problem, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_product_take_ranges(call->arithmetic, call->name, call->in, call->input_count,
+                                    problem, error));
     return call->arithmetic->schedule.split_k == ULP_SPLIT_CUBLAS
                ? contract_cut(call, problem, error)
                : contract(call, problem, error);
@@ -156,12 +152,8 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                 const struct ulp_rows *rows, const struct ulp_operand *operands,
                                 const struct ulp_operand *outputs, struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error);
-    if (status == ULP_OK)
-        status = ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bounds_check_rows(rows, operands, (size_t)tape->operand_count, error));
+    ULP_TRY(ulp_bounds_check_rows(rows, outputs, (size_t)tape->output_count, error));
     const struct ulp_tape_call run = {.tape = tape,
                                       .arithmetic = arithmetic,
                                       .rows = rows,
@@ -170,6 +162,7 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .node_key = take_stream(call),
                                       .pool = call->pool,
                                       .plans = plans};
+    enum ulp_status status = ULP_OK;
     if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)
         return status;
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
@@ -203,13 +196,12 @@ static enum ulp_status lay_named(const struct ulp_call *call, const struct ulp_t
                                  struct ulp_error *error)
 {
     const size_t count = (size_t)tape->operand_count;
-    const enum ulp_status status =
-        ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_call_take(call, count + (size_t)tape->output_count, sizeof **out, out, error));
+    for (size_t i = 0; i < count; i++)
         (*out)[i] = operands[i].operand;
-    for (size_t i = 0; status == ULP_OK && i < output_count; i++)
+    for (size_t i = 0; i < output_count; i++)
         (*out)[count + i] = outputs[i].operand;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula *formula,
@@ -230,11 +222,9 @@ enum ulp_status ulp_call_formula(struct ulp_call *call, const struct ulp_formula
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "the row does not list the formula \"%s\", or not with these operands",
                         formula->text);
-    const enum ulp_status status =
-        lay_named(call, tape, operands, output_count, outputs, &laid, error);
-    return status == ULP_OK ? run_tape(call, tape, &call->bound->prepared->plans, arithmetic, rows,
-                                       laid, laid + operand_count, error)
-                            : status;
+    ULP_TRY(lay_named(call, tape, operands, output_count, outputs, &laid, error));
+    return run_tape(call, tape, &call->bound->prepared->plans, arithmetic, rows, laid,
+                    laid + operand_count, error);
 }
 
 enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
@@ -248,17 +238,12 @@ enum ulp_status ulp_call_text(struct ulp_call *call, const char *text,
     struct ulp_operand *laid;
     struct ulp_tape *tape;
     bool kept = call->trace != NULL; /* bounds of what it holds inside point to it */
-    enum ulp_status status =
-        ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, operand_count + output_count, sizeof *names, &names, error));
     for (size_t i = 0; i < operand_count + output_count; i++)
         names[i] = i < operand_count ? operands[i].name : outputs[i - operand_count].name;
-    status = ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
-                               &tape, &kept, error);
-    if (status != ULP_OK)
-        return status;
-    status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
+    ULP_TRY(ulp_prepared_tape(prepared, text, names, operand_count, output_count, call->budget,
+                              &tape, &kept, error));
+    enum ulp_status status = lay_named(call, tape, operands, output_count, outputs, &laid, error);
     if (status == ULP_OK)
         status = run_tape(call, tape, kept ? &prepared->plans : NULL, arithmetic, rows, laid,
                           laid + operand_count, error);
@@ -287,23 +272,21 @@ static enum ulp_status run_joined(struct ulp_call *call, const struct ulp_tape *
     struct ulp_join *join = call->join;
     struct ulp_rows rows = {0};
     struct ulp_operand output = {.tensor = &call->out[0]};
-    enum ulp_status status = ulp_join_add(join, tape, operands, &call->out[0], error);
-    if (status != ULP_OK || join->waits)
-        return status;
+    ULP_TRY(ulp_join_add(join, tape, operands, &call->out[0], error));
+    if (join->waits)
+        return ULP_OK;
     if (join->count > 1)
-        status = ulp_prepared_join(call->bound->prepared, join->tapes, join->count, join->source,
-                                   join->source_count, &tape, error);
+        ULP_TRY(ulp_prepared_join(call->bound->prepared, join->tapes, join->count, join->source,
+                                  join->source_count, &tape, error));
     const struct ulp_layout layout = {.rows = &rows,
                                       .operands = join->operands,
                                       .outputs = &output,
                                       .operand_count = tape->operand_count,
                                       .output_count = 1,
                                       .arena = call->scratch};
-    if (status == ULP_OK)
-        status = ulp_layout_elementwise(&layout, error);
-    return status == ULP_OK ? run_tape(call, tape, &call->bound->prepared->plans, arithmetic, &rows,
-                                       join->operands, &output, error)
-                            : status;
+    ULP_TRY(ulp_layout_elementwise(&layout, error));
+    return run_tape(call, tape, &call->bound->prepared->plans, arithmetic, &rows, join->operands,
+                    &output, error);
 }
 
 enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows,
@@ -311,16 +294,14 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
                               struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic = *call->arithmetic;
-    enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(call->out[0].type))
-        status = ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error);
+        ULP_TRY(ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error));
     const struct ulp_bound *bound = call->bound;
     const struct ulp_tape *tape = bound->plain && arithmetic.plain_exponentials ? bound->plain
                                   : bound->torch && arithmetic.norms_torch      ? bound->torch
                                                                                 : bound->tape;
-    if (status == ULP_OK && call->join)
+    if (call->join)
         return run_joined(call, tape, &arithmetic, operands, error);
-    return status == ULP_OK ? run_tape(call, tape, &bound->prepared->plans, &arithmetic, rows,
-                                       operands, outputs, error)
-                            : status;
+    return run_tape(call, tape, &bound->prepared->plans, &arithmetic, rows, operands, outputs,
+                    error);
 }

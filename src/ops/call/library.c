@@ -1,4 +1,5 @@
 /* The order of k in a library's products of FP32 and TF32. */
+#include "base/error.h"
 #include "ops/call/library.h"
 
 #include "kernels/cublas.h"
@@ -35,12 +36,11 @@ static enum ulp_status reorder(const struct ulp_call *call, const int64_t *place
                                const int64_t **table, struct ulp_error *error)
 {
     int64_t *ordered;
-    const enum ulp_status status = ulp_move_table(call, &ordered, count, 0, 0, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_move_table(call, &ordered, count, 0, 0, error));
+    for (size_t i = 0; i < count; i++)
         ordered[i] = (*table)[places[i] < 0 ? 0 : places[i]];
-    if (status == ULP_OK)
-        *table = ordered;
-    return status;
+    *table = ordered;
+    return ULP_OK;
 }
 
 /* b's lines in that order, with zeros that no product has. */

@@ -299,7 +299,7 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     size_t table_size = last ? to.size : rows.row_count;
     struct ulp_named_operand *operands;
     struct ulp_tensor *weights;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     enum ulp_status status =
         ulp_call_take(call, 2 * taps->count, sizeof *operands, &operands, error);
     if (status == ULP_OK)
@@ -339,7 +339,6 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
                      ? ulp_out_of_memory(error)
                      : ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands,
                                      1, (struct ulp_named_operand[]){{"y", result}}, error);
-    ulp_text_free(&text);
     return status;
 }
 

@@ -284,12 +284,11 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
         ulp_move_run(&source, (size_t)(i * (plane + 1)), in, (size_t)(i * plane), (size_t)plane);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_sum(&text, &g);
     status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
     for (size_t n = 0; status == ULP_OK && n < (size_t)in->dims[0]; n++)
         status = sample_image(call, &g, n, &source, text.data, error);
-    ulp_text_free(&text);
     return status;
 }
 

@@ -241,12 +241,11 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
                ulp_element_at(x, (size_t)(i * plane)), (size_t)plane * x->element_bytes);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_corners(&text, d.w.rank);
     status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
     for (int64_t set = 0; status == ULP_OK && set < d.batch * d.offset_groups; set++)
         status = fill_columns(call, &d, taps, set, &source, &columns, text.data, error);
-    ulp_text_free(&text);
     return status == ULP_OK ? contract_columns(call, &d, &columns, error) : status;
 }
 

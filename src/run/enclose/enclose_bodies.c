@@ -59,11 +59,10 @@ enum ulp_status ulp_enclose_bodies(struct ulp_enclosing_walk *w, const struct ul
     struct bodies b = {.outer = w,
                        .step = step,
                        .kind = (enum ulp_control_kind)step->bound.op->parameter};
-    enum ulp_status status = ulp_arena_create(&b.arena, w->from->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&b.arena, w->from->budget, error));
     struct ulp_slot_bounds *outputs =
         ulp_arena_take(b.arena, step->output_count + 1, sizeof *outputs);
+    enum ulp_status status = ULP_OK;
     if (!outputs)
         status = ulp_out_of_memory(error);
     else if (b.kind == ULP_CONTROL_IF)

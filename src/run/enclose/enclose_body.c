@@ -67,8 +67,7 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
 {
     b->body = body;
     b->results = ulp_arena_take(b->arena, body->output_count + 1, sizeof *b->results);
-    if (!b->results)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(b->results, error));
     const enum ulp_status status =
         ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error);
     b->inner.lane.keeps_constants = b->inner.lane.repeats = true;
@@ -79,16 +78,15 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
 static enum ulp_status set_captured(struct bodies *b, struct ulp_error *error)
 {
     size_t i = b->step->bound.node->input_count;
-    enum ulp_status status = ULP_OK;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
         const struct ulp_block *other = b->step->bound.blocks[a];
-        for (size_t c = 0; other && c < other->captured_count && status == ULP_OK; c++, i++) {
+        for (size_t c = 0; other && c < other->captured_count; c++, i++) {
             const int slot = other->captured[c];
             if (other == b->body && !b->body->slots[slot].constant)
-                status = ulp_bodies_read(b, i, &b->inner.values[slot], error);
+                ULP_TRY(ulp_bodies_read(b, i, &b->inner.values[slot], error));
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* A result of the body, a copy. */
@@ -104,17 +102,13 @@ static enum ulp_status take_result(struct bodies *b, size_t r, struct ulp_error 
         b->assumed = b->assumed || value->assumed;
         return ulp_bounds_copy(b->outer, &b->results[r], value, error);
     }
-    struct ulp_tensor wide = {0}, converted = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor wide = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
     const struct ulp_tensor *constant;
-    enum ulp_status status =
-        ulp_lane_value(&b->inner.lane, slot, (struct ulp_reader){0}, &converted, &constant, error);
-    if (status == ULP_OK)
-        status = ulp_enclose_widen(b->outer, &wide, &constant, error);
-    if (status == ULP_OK)
-        status = ulp_bounds_set_tensor(b->outer, &b->results[r], constant, error);
-    ulp_tensor_free(&wide);
-    ulp_tensor_free(&converted);
-    return status;
+    ULP_TRY(
+        ulp_lane_value(&b->inner.lane, slot, (struct ulp_reader){0}, &converted, &constant, error));
+    ULP_TRY(ulp_enclose_widen(b->outer, &wide, &constant, error));
+    return ulp_bounds_set_tensor(b->outer, &b->results[r], constant, error);
 }
 
 void ulp_bodies_free_results(struct bodies *b)

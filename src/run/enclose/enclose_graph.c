@@ -87,11 +87,8 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                      .normalised = normalised,
                                      .reason = reason};
     void *memory;
-    enum ulp_status status =
-        ulp_allocate_zero(&memory, step->output_count + 1, sizeof *node.outputs, w->from->budget,
-                          "bounds of a node", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&memory, step->output_count + 1, sizeof *node.outputs,
+                              w->from->budget, "bounds of a node", error));
     struct ulp_enclosed *outputs = memory;
     node.hidden = ulp_trace_hidden(w->trace, &node.hidden_count);
     for (size_t i = 0; i < step->own_input_count; i++) {
@@ -114,6 +111,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                         w->arithmetic->storage.max_finite);
     }
     node.outputs = outputs;
+    enum ulp_status status = ULP_OK;
     if (node.output_count)
         status = w->from->node(w->from->context, &node, error);
     for (size_t o = 0; o < step->output_count; o++)
@@ -145,14 +143,11 @@ static enum ulp_status enclose_step(struct ulp_enclosing_walk *w, size_t s, stru
     const char *normalised = NULL, *reason = NULL;
     struct ulp_error own = {0};
     bool done = false, assumed = follows_assumption(w, step);
-    enum ulp_status status =
-        ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, error);
-    if (status == ULP_OK)
-        status = ulp_enclose_special(w, step, &done, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_enclose(w->trace, ulp_enclose_computes(w, step), w->from->symbols, error));
+    ULP_TRY(ulp_enclose_special(w, step, &done, error));
     if (done && ulp_enclose_is_inside(w, step) && w->values[step->outputs[0]].is_range)
         ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
+    enum ulp_status status = ULP_OK;
     if (!done) {
         const enum ulp_status run = step->bound.blocks ? ulp_enclose_bodies(w, step, &assumed, &own)
                                                        : ulp_enclose_run_step(w, step, &own);
@@ -256,8 +251,7 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
                                          .outputs = outputs,
                                          .inputs = INFINITY,
                                          .reason = "the node it is inside of is not followed"};
-        if (!outputs)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(outputs, error));
         if (step->folded)
             continue;
         for (size_t o = 0; o < step->output_count; o++) {
@@ -293,17 +287,13 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
                                      .mix = mix,
                                      .arithmetic = &from->plan->lanes[0],
                                      .trace = trace};
-    enum ulp_status status = ulp_arena_create(&w->arena, from->budget, error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget,
-                                   "bounds of values", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&w->arena, from->budget, error));
+    ULP_TRY(ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget, "bounds of values",
+                              error));
     w->values = values;
     w->keep = ulp_arena_take(w->arena, slots, sizeof *w->keep);
-    if (!w->keep)
-        return ulp_out_of_memory(error);
-    status = ulp_enclose_find_normalised(w, error);
+    ULP_TRY(ulp_taken(w->keep, error));
+    enum ulp_status status = ulp_enclose_find_normalised(w, error);
     if (status == ULP_OK)
         status = ulp_enclose_find_shares(w, error);
     if (status == ULP_OK)
@@ -330,11 +320,10 @@ void ulp_enclose_close(struct ulp_enclosing_walk *w)
 
 enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++)
+    for (size_t s = 0; s < w->block->step_count; s++)
         if (!w->block->steps[s].folded)
-            status = enclose_step(w, s, error);
-    return status;
+            ULP_TRY(enclose_step(w, s, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error)

@@ -184,10 +184,9 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
     struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, 1, sizeof *parsed);
     w->normalisations =
         ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->normalisations);
-    if (!parsed || !w->normalisations)
-        return ulp_out_of_memory(error);
-    const enum ulp_status status = ulp_idiom_parse(formula, parsed, error);
-    for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_taken(parsed && w->normalisations, error));
+    ULP_TRY(ulp_idiom_parse(formula, parsed, error));
+    for (size_t s = 0; s < w->block->step_count; s++) {
         struct ulp_written_normalisation *n = &w->normalisations[s];
         n->idiom = (struct ulp_idiom){.root = (int)s, .formula = formula};
         n->is = !w->block->steps[s].folded &&
@@ -196,7 +195,7 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
         if (n->is)
             w->keep[n->idiom.holes[ULP_IDIOM_X]] = true;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* At least what a positive constant becomes in the lane. */

@@ -31,8 +31,8 @@ enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *w, const struct 
                                      size_t i, struct ulp_tensor *wide,
                                      const struct ulp_tensor **out, struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_lane_input(&w->lane, step, i, NULL, out, error);
-    return status == ULP_OK ? ulp_enclose_widen(w, wide, out, error) : status;
+    ULP_TRY(ulp_lane_input(&w->lane, step, i, NULL, out, error));
+    return ulp_enclose_widen(w, wide, out, error);
 }
 
 /* Does the operator's formula compute with its input i? What it lays out by it (the axes of a
@@ -257,8 +257,8 @@ enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct u
     uint8_t may;
     struct ulp_intervals hull = {&lo, &hi, &may};
     const bool chooses = only_chooses(step);
-    enum ulp_status status = chooses ? find_hull(w, step, &hull, error) : ULP_OK;
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    ULP_TRY(chooses ? find_hull(w, step, &hull, error) : ULP_OK);
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0)
             continue;
@@ -267,11 +267,11 @@ enum ulp_status ulp_enclose_give_up(struct ulp_enclosing_walk *w, const struct u
         value->shape = w->block->slots[slot].shape;
         if (value->shape.type == ULP_TYPE_UNDEFINED)
             continue;
-        status = chooses && ulp_type_is_float(value->shape.type)
-                     ? ulp_bounds_set_hull(w, value, lo, hi, may, error)
-                     : ulp_bounds_set_unknown(w, value, error);
+        ULP_TRY(chooses && ulp_type_is_float(value->shape.type)
+                    ? ulp_bounds_set_hull(w, value, lo, hi, may, error)
+                    : ulp_bounds_set_unknown(w, value, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- running ---- */
@@ -292,8 +292,7 @@ static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct 
     const struct ulp_tensor **known = ulp_arena_take(arena, step->input_count + 1, sizeof *known);
     struct ulp_tensor *views = ulp_arena_take(arena, step->input_count + 1, sizeof *views);
     bool unknown = false;
-    if (!known || !views)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(known && views, error));
     for (size_t i = 0; i < step->input_count; i++) {
         known[i] = in[i];
         if (!in[i] || in[i] < named || in[i] >= named + step->input_count ||
@@ -315,11 +314,11 @@ static enum ulp_status infer_results(struct ulp_enclosing_walk *w, const struct 
                             .scratch = arena,
                             .budget = w->from->budget,
                             .pool = w->from->pool};
-    enum ulp_status status = ulp_call_infer(&call, error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK && unknown; o++)
+    ULP_TRY(ulp_call_infer(&call, error));
+    for (size_t o = 0; o < step->output_count && unknown; o++)
         if (step->outputs[o] >= 0 && results[o].type == ULP_TYPE_UNDEFINED)
-            status = fail_shape(error);
-    return status;
+            ULP_TRY(fail_shape(error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct ulp_step *step,
@@ -328,8 +327,7 @@ static enum ulp_status run_on_names(struct ulp_enclosing_walk *w, const struct u
                                     struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_tensor *results = ulp_arena_take(arena, step->output_count + 1, sizeof *results);
-    if (!results)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(results, error));
     enum ulp_status status = infer_results(w, step, in, named, results, arena, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &w->names, in, outputs, error);
@@ -347,12 +345,11 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
                                      struct ulp_error *error)
 {
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, w->from->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, w->from->budget, error));
     const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
+    enum ulp_status status = ULP_OK;
     if (!in || !named || !outputs)
         status = ulp_out_of_memory(error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)

@@ -29,37 +29,33 @@ void ulp_bodies_free_parts(struct bodies *b)
 
 static enum ulp_status begin_carried(struct bodies *b, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     ulp_bodies_free_parts(b);
-    for (size_t c = 0; c < b->carried_count && status == ULP_OK; c++) {
+    for (size_t c = 0; c < b->carried_count; c++) {
         ulp_bounds_free(&b->carried[c]);
-        status = ulp_bodies_read(b, b->first_input + c, &b->carried[c], error);
+        ULP_TRY(ulp_bodies_read(b, b->first_input + c, &b->carried[c], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* A number that is not known: an iteration's, or the condition. */
 static enum ulp_status set_number(struct bodies *b, enum ulp_type type, bool known, int64_t value,
                                   struct ulp_slot_bounds *out, struct ulp_error *error)
 {
-    struct ulp_tensor number;
-    enum ulp_status status = ulp_tensor_create(&number, type, ULP_ELEMENT_COUNT, 0, 0, NULL, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor number = {0};
+    ULP_TRY(ulp_tensor_create(&number, type, ULP_ELEMENT_COUNT, 0, 0, NULL, error));
     if (type == ULP_TYPE_BOOL)
         *(uint8_t *)number.data = value != 0;
     else
         *(int64_t *)number.data = value;
     if (known) {
-        status = ulp_bounds_set_tensor(b->outer, out, &number, error);
+        ULP_TRY(ulp_bounds_set_tensor(b->outer, out, &number, error));
     } else {
         *out = (struct ulp_slot_bounds){.shape = ulp_tensor_view(&number)};
         out->shape.data = NULL;
-        status =
-            ulp_bounds_set_hull(b->outer, out, 0, type == ULP_TYPE_BOOL ? 1 : 0x1p63, 0, error);
+        ULP_TRY(
+            ulp_bounds_set_hull(b->outer, out, 0, type == ULP_TYPE_BOOL ? 1 : 0x1p63, 0, error));
     }
-    ulp_tensor_free(&number);
-    return status;
+    return ULP_OK;
 }
 
 /* Scan input s in that iteration; iteration < 0: in any. */
@@ -88,7 +84,7 @@ static enum ulp_status run_iteration(struct bodies *b, int64_t iteration, int64_
     const size_t before = b->kind == ULP_CONTROL_LOOP ? 2 : 0,
                  inputs = before + b->carried_count + b->scan_input_count;
     struct ulp_slot_bounds *in = ulp_arena_take(b->arena, inputs + 1, sizeof *in);
-    enum ulp_status status = in ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(in, error);
     if (status == ULP_OK && before)
         status = set_number(b, ULP_TYPE_INT64, iteration >= 0, iteration, &in[0], error);
     if (status == ULP_OK && before) /* it runs, so the condition was true */
@@ -110,8 +106,7 @@ static enum ulp_status keep_parts(struct bodies *b, size_t room, struct ulp_erro
         struct scan_output *scan = &b->scans[s];
         if (!scan->parts)
             scan->parts = ulp_arena_take(b->arena, room, sizeof *scan->parts);
-        if (!scan->parts)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(scan->parts, error));
         struct ulp_slot_bounds *result = &b->results[b->first_result + b->carried_count + s];
         scan->parts[scan->count++] = *result;
         *result = (struct ulp_slot_bounds){0};
@@ -181,8 +176,7 @@ static enum ulp_status repeat_parts(struct bodies *b, size_t count, struct ulp_e
     for (size_t s = 0; s < b->scan_count; s++) {
         struct scan_output *scan = &b->scans[s];
         scan->parts = ulp_arena_take(b->arena, count, sizeof *scan->parts);
-        if (!scan->parts)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(scan->parts, error));
         for (; scan->count < count && status == ULP_OK; scan->count++)
             status = ulp_bounds_copy(b->outer, &scan->parts[scan->count],
                                      &b->results[b->first_result + b->carried_count + s], error);
@@ -230,15 +224,14 @@ static enum ulp_status iterate(struct bodies *b, int64_t count, bool known, bool
 {
     const int64_t most = STEPS_MAX / (int64_t)(b->body->step_count + 1) + 1;
     bool done = false, always = false;
-    enum ulp_status status = ULP_OK;
     if (known)
-        status = follow(b, count, most, go_on, &done, error);
-    if (status == ULP_OK && !done) {
-        status = join_iterations(b, count, &always, error);
-        if (status == ULP_OK && known && always && go_on && count < PARTS_MAX)
-            status = repeat_parts(b, (size_t)count, error);
+        ULP_TRY(follow(b, count, most, go_on, &done, error));
+    if (!done) {
+        ULP_TRY(join_iterations(b, count, &always, error));
+        if (known && always && go_on && count < PARTS_MAX)
+            ULP_TRY(repeat_parts(b, (size_t)count, error));
     }
-    return status == ULP_OK ? give_outputs(b, outputs, error) : status;
+    return give_outputs(b, outputs, error);
 }
 
 static enum ulp_status take_memory(struct bodies *b, struct ulp_error *error)
@@ -246,7 +239,7 @@ static enum ulp_status take_memory(struct bodies *b, struct ulp_error *error)
     b->carried = ulp_arena_take(b->arena, b->carried_count + 1, sizeof *b->carried);
     b->scanned = ulp_arena_take(b->arena, b->scan_input_count + 1, sizeof *b->scanned);
     b->scans = ulp_arena_take(b->arena, b->scan_count + 1, sizeof *b->scans);
-    return b->carried && b->scanned && b->scans ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(b->carried && b->scanned && b->scans, error);
 }
 
 enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *outputs,
@@ -264,11 +257,9 @@ enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *output
         body->output_count != b->step->output_count + 1)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its body's outputs do not fit its own");
     b->scan_count = b->step->output_count - b->carried_count;
-    enum ulp_status status = take_memory(b, error);
-    if (status == ULP_OK)
-        status = ulp_bodies_open(b, body, error);
-    return status == ULP_OK ? iterate(b, count, known && decided, go_on != 0, outputs, error)
-                            : status;
+    ULP_TRY(take_memory(b, error));
+    ULP_TRY(ulp_bodies_open(b, body, error));
+    return iterate(b, count, known && decided, go_on != 0, outputs, error);
 }
 
 enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *outputs,

@@ -33,8 +33,7 @@ enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp
 {
     struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, PARTS, sizeof *parsed);
     w->shares = ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->shares);
-    if (!parsed || !w->shares)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(parsed && w->shares, error));
     enum ulp_status status = ULP_OK;
     for (int part = 0; part < PARTS && status == ULP_OK; part++)
         status = ulp_idiom_parse(formulas[part], &parsed[part], error);
@@ -91,10 +90,7 @@ static enum ulp_status join_rows(struct ulp_enclosing_walk *w, struct ulp_slot_b
 {
     struct ulp_enclosure joined;
     const size_t rows = y->range.count / idiom->length;
-    const enum ulp_status status =
-        ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_enclosure_create(&joined, y->range.count, rows, w->from->budget, error));
     for (size_t r = 0; r < rows; r++)
         joined.joints[r] = (struct ulp_joint){norm, norm};
     for (size_t i = 0; i < y->range.count; i++) {

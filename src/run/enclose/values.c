@@ -65,10 +65,10 @@ enum ulp_status ulp_bounds_set_tensor(struct ulp_enclosing_walk *w, struct ulp_s
         out->is_numbers = status == ULP_OK;
         return status;
     }
-    const enum ulp_status status = ulp_bounds_set_hull(w, out, 0, 0, 0, error);
-    for (size_t i = 0; status == ULP_OK && i < value->count; i++)
+    ULP_TRY(ulp_bounds_set_hull(w, out, 0, 0, 0, error));
+    for (size_t i = 0; i < value->count; i++)
         ulp_interval_set_element(&out->range.at, i, value, i);
-    return status;
+    return ULP_OK;
 }
 
 /* Integers as intervals. */
@@ -130,11 +130,8 @@ enum ulp_status ulp_bounds_join(struct ulp_enclosing_walk *w, struct ulp_slot_bo
         memcmp(into->numbers.data, other->numbers.data,
                into->numbers.count * into->numbers.element_bytes) == 0)
         return ULP_OK;
-    enum ulp_status status = widen_numbers(w, into, error);
-    if (status == ULP_OK)
-        status = widen_numbers(w, other, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(widen_numbers(w, into, error));
+    ULP_TRY(widen_numbers(w, other, error));
     struct ulp_enclosure *range = &into->range;
     /* what holds of one need not hold of the other */
     ulp_free(range->affine_memory);
@@ -207,11 +204,11 @@ enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_b
     const struct axis_view view = view_axis(&from->shape, axis);
     for (int d = 0; d + 1 < from->shape.rank; d++)
         dims[d] = from->shape.dims[d + (d >= axis)];
-    const enum ulp_status status = make_room(w, out, from, from->shape.rank - 1, dims, error);
-    for (size_t o = 0; status == ULP_OK && o < view.outer; o++)
+    ULP_TRY(make_room(w, out, from, from->shape.rank - 1, dims, error));
+    for (size_t o = 0; o < view.outer; o++)
         copy_elements(out, o * view.inner, from, (o * view.length + index) * view.inner,
                       view.inner);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,

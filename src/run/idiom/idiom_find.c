@@ -118,13 +118,9 @@ enum ulp_status ulp_idioms_find(const struct ulp_block *block, struct ulp_arena 
                                 ulp_arena_take(arena, block->step_count + 1, sizeof(uint32_t))};
     *out = NULL;
     *count = 0;
-    if (!search.formulas || !search.taken)
-        return ulp_out_of_memory(error);
-    for (int r = 0; r < ROWS; r++) {
-        const enum ulp_status status = ulp_idiom_parse(rows[r].formula, &search.formulas[r], error);
-        if (status != ULP_OK)
-            return status;
-    }
+    ULP_TRY(ulp_taken(search.formulas && search.taken, error));
+    for (int r = 0; r < ROWS; r++)
+        ULP_TRY(ulp_idiom_parse(rows[r].formula, &search.formulas[r], error));
     for (size_t s = block->step_count; s-- > 0;)
         if (!block->steps[s].folded && !find_at(&search, (int)s))
             return ulp_out_of_memory(error);

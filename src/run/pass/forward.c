@@ -76,18 +76,14 @@ static enum ulp_status begin_input(struct ulp_forward *forward, size_t i,
                         given ? ulp_tensor_describe_text(given, found, sizeof found) : "not there",
                         ulp_tensor_describe_text(&block->slots[slot].shape, planned,
                                                  sizeof planned));
-    enum ulp_status status = ulp_fit_input(fitted, given, block->slots[slot].shape.type,
-                                           forward->budget, forward->pool, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_fit_input(fitted, given, block->slots[slot].shape.type, forward->budget,
+                          forward->pool, error));
     reference->values[slot] = ulp_tensor_view(fitted);
     if (!block->slots[slot].data || !ulp_element_is_float(fitted->element))
         return ULP_OK;
-    status = ulp_format_find(ulp_type_rows[fitted->type].format, &from, error);
-    return status == ULP_OK
-               ? ulp_adapt(&reference->values[slot], fitted, &from, reference->mix->items, false,
-                           forward->budget, forward->pool, error)
-               : status;
+    ULP_TRY(ulp_format_find(ulp_type_rows[fitted->type].format, &from, error));
+    return ulp_adapt(&reference->values[slot], fitted, &from, reference->mix->items, false,
+                     forward->budget, forward->pool, error);
 }
 
 enum ulp_status ulp_forward_begin(struct ulp_forward *forward, const struct ulp_tensor_set *inputs,
@@ -111,18 +107,16 @@ enum ulp_status ulp_forward_step(struct ulp_forward *forward, const struct ulp_s
     struct ulp_lane *lane = &forward->lanes[0];
     struct ulp_inputs inputs;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    enum ulp_status status =
-        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(lane, step, &inputs, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, lane, inputs.at, outputs, error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+    ULP_TRY(outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
+                    : ulp_out_of_memory(error));
+    ULP_TRY(ulp_lane_inputs(lane, step, &inputs, error));
+    ULP_TRY(ulp_step_run(step, lane, inputs.at, outputs, error));
+    for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             lane->values[step->outputs[o]] = outputs[o];
         else
             ulp_tensor_free(&outputs[o]);
-    return status;
+    return ULP_OK;
 }
 
 void ulp_forward_drop(struct ulp_forward *forward, const struct ulp_step *step)
@@ -188,10 +182,10 @@ enum ulp_status ulp_forward_rounded(struct ulp_forward *forward, size_t l,
                                     const struct ulp_step *step, struct ulp_arena *arena,
                                     struct ulp_forward_inputs *out, struct ulp_error *error)
 {
-    enum ulp_status status = take_inputs(out, step, arena, error);
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = round_input(forward, l, step, i, &out->own[i], &out->at[i], error);
-    return status;
+    ULP_TRY(take_inputs(out, step, arena, error));
+    for (size_t i = 0; i < step->input_count; i++)
+        ULP_TRY(round_input(forward, l, step, i, &out->own[i], &out->at[i], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_forward_widened(struct ulp_forward *forward, size_t l,

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory/alloc.h"
 #include "ops/product/quantize_rows.h"
 #include "run/pass/cross_steps.h"
@@ -79,10 +80,7 @@ enum ulp_status ulp_handed_copy(const struct ulp_step *step, struct ulp_handed *
     const struct ulp_reverse *sweep = handed->sweep;
     const size_t count = sweep->values[step->outputs[0]].count;
     void *owed;
-    const enum ulp_status status =
-        ulp_allocate(&owed, count, sizeof(double), sweep->budget, "cotangents", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&owed, count, sizeof(double), sweep->budget, "cotangents", error));
     if (count)
         memcpy(owed, sweep->cotangents[step->outputs[0]], count * sizeof(double));
     handed->owed[0] = owed;

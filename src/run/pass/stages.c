@@ -108,14 +108,11 @@ static enum ulp_status round_factor(struct ladder *ladder, const struct ulp_tens
     if (ulp_scaling_is_used(own) || ulp_format_holds(&own->factor, &own->storage) ||
         ulp_type_rows[in->type].file_bits <= 8)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, ladder->stages->budget, error);
-    return status == ULP_OK
-               ? ulp_tensor_convert(out, in, &own->factor, own->schedule.operand_rounding, 0,
-                                    ladder->stages->pool, error)
-               : status;
+    ULP_TRY(
+        ulp_tensor_describe(out, in->type, in->element, in->precision, in->rank, in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, ladder->stages->budget, error));
+    return ulp_tensor_convert(out, in, &own->factor, own->schedule.operand_rounding, 0,
+                              ladder->stages->pool, error);
 }
 
 static bool is_constant(const struct ladder *ladder, size_t i)
@@ -186,9 +183,7 @@ static enum ulp_status open_ladder(struct ladder *ladder, const struct ulp_stage
     const size_t room = step->input_count + 1;
     ladder->stages = stages;
     ladder->wide_mix = (struct ulp_mix){.count = 1, .items = &ladder->wide};
-    enum ulp_status status = ulp_arena_create(&ladder->arena, stages->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&ladder->arena, stages->budget, error));
     if (!(ladder->rounded = ulp_arena_take(ladder->arena, room, sizeof *ladder->rounded)) ||
         !(ladder->widened = ulp_arena_take(ladder->arena, room, sizeof *ladder->widened)) ||
         !(ladder->held = ulp_arena_take(ladder->arena, room, sizeof *ladder->held)) ||
@@ -198,25 +193,20 @@ static enum ulp_status open_ladder(struct ladder *ladder, const struct ulp_stage
         !(ladder->outputs =
               ulp_arena_take(ladder->arena, step->output_count + 1, sizeof *ladder->outputs)))
         return ulp_out_of_memory(error);
-    status = ulp_arithmetic_find("fp64", &ladder->wide, error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&ladder->lane, stages->mix, stages->block, stages->budget,
-                                 stages->pool, error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&ladder->exact, &ladder->wide_mix, stages->block, stages->budget,
-                                 stages->pool, error);
-    if (status == ULP_OK)
-        status = ulp_inputs_create(&ladder->inputs, &ladder->lane, step, ladder->arena, error);
-    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++)
+    ULP_TRY(ulp_arithmetic_find("fp64", &ladder->wide, error));
+    ULP_TRY(ulp_lane_create(&ladder->lane, stages->mix, stages->block, stages->budget, stages->pool,
+                            error));
+    ULP_TRY(ulp_lane_create(&ladder->exact, &ladder->wide_mix, stages->block, stages->budget,
+                            stages->pool, error));
+    ULP_TRY(ulp_inputs_create(&ladder->inputs, &ladder->lane, step, ladder->arena, error));
+    for (size_t i = 0; i < step->own_input_count; i++)
         if (stages->values[i])
             ladder->lane.values[step->inputs[i]] = ulp_tensor_view(stages->values[i]);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(&ladder->lane, step, &ladder->inputs, error);
-    if (status == ULP_OK)
-        status = ulp_step_arithmetic(step, &ladder->lane, ladder->inputs.at, &ladder->own, error);
-    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++)
-        status = widen_input(ladder, i, error);
-    return status;
+    ULP_TRY(ulp_lane_inputs(&ladder->lane, step, &ladder->inputs, error));
+    ULP_TRY(ulp_step_arithmetic(step, &ladder->lane, ladder->inputs.at, &ladder->own, error));
+    for (size_t i = 0; i < step->own_input_count; i++)
+        ULP_TRY(widen_input(ladder, i, error));
+    return ULP_OK;
 }
 
 static void close_ladder(struct ladder *ladder)
@@ -247,20 +237,17 @@ static enum ulp_status copy_exact(const struct ladder *ladder, size_t o, struct 
 static enum ulp_status round_results(struct ladder *ladder, struct ulp_error *error)
 {
     const struct ulp_stages *stages = ladder->stages;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < stages->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < stages->step->output_count; o++) {
         const struct ulp_tensor *from = ladder->ran ? &ladder->outputs[o] : &stages->exact[o];
         if (!from->data || !ulp_element_is_float(from->element) ||
             ulp_type_rows[from->type].file_bits <= 8)
             continue;
         if (!ladder->ran)
-            status = copy_exact(ladder, o, error);
-        if (status == ULP_OK)
-            status =
-                ulp_tensor_convert(&ladder->outputs[o], from, &ladder->own.storage,
-                                   ladder->own.rounding, ladder->own.seed, stages->pool, error);
+            ULP_TRY(copy_exact(ladder, o, error));
+        ULP_TRY(ulp_tensor_convert(&ladder->outputs[o], from, &ladder->own.storage,
+                                   ladder->own.rounding, ladder->own.seed, stages->pool, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static void free_results(struct ladder *ladder)
@@ -339,12 +326,9 @@ static enum ulp_status run_stage(struct ladder *ladder, enum ulp_stage stage,
                             .pool = stages->pool};
     free_results(ladder);
     ladder->ran = true;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < stages->step->own_input_count && status == ULP_OK; i++)
-        status = fit_input(ladder, &arithmetic, i, &ladder->reads[i], error);
-    return status == ULP_OK
-               ? ulp_step_run(stages->step, &lane, ladder->reads, ladder->outputs, error)
-               : status;
+    for (size_t i = 0; i < stages->step->own_input_count; i++)
+        ULP_TRY(fit_input(ladder, &arithmetic, i, &ladder->reads[i], error));
+    return ulp_step_run(stages->step, &lane, ladder->reads, ladder->outputs, error);
 }
 
 enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_first,

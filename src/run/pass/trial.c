@@ -52,8 +52,7 @@ static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *er
     const struct ulp_plan *plan = trial->plan;
     trial->inside =
         ulp_arena_take(trial->memory, plan->main->step_count + 1, sizeof *trial->inside);
-    if (!trial->inside)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(trial->inside, error));
     for (size_t n = 0; n < plan->node_count; n++) {
         const struct ulp_block *block = plan->nodes[n].block;
         const struct ulp_step *owner = NULL;
@@ -64,8 +63,7 @@ static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *er
         const size_t s = (size_t)(owner - plan->main->steps);
         bool *nodes = trial->inside[s] ? (bool *)(uintptr_t)trial->inside[s]
                                        : take_flags(trial, plan->node_count);
-        if (!nodes)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(nodes, error));
         nodes[n] = true;
         trial->inside[s] = nodes;
     }
@@ -92,8 +90,7 @@ static enum ulp_status take_arithmetics(struct ulp_trial *trial, const struct ul
                         keep_count, UINT16_MAX - 1);
     struct ulp_arithmetic *items =
         ulp_arena_take(trial->memory, keep_count + 1, sizeof *trial->mix.items);
-    if (!items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items, error));
     items[0] = *own;
     memcpy(items + 1, keep_in, keep_count * sizeof *items);
     trial->mix = (struct ulp_mix){.count = keep_count + 1, .items = items};
@@ -109,8 +106,7 @@ static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
     trial->changed = take_flags(trial, slots);
     trial->before = ulp_arena_take(trial->memory, slots + 1, sizeof *trial->before);
     trial->samples = ulp_arena_take(trial->memory, sample_count + 1, sizeof *trial->samples);
-    if (!trial->of_node || !trial->changed || !trial->before || !trial->samples)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(trial->of_node && trial->changed && trial->before && trial->samples, error));
     trial->sample_room = sample_count;
     trial->holds = fits(plan, sample_count);
     trial->mix.of_node = trial->of_node;
@@ -135,8 +131,7 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
     struct ulp_budget *root = ulp_model_budget(plan->model);
     struct ulp_trial *trial = calloc(1, sizeof *trial);
     *out = NULL;
-    if (!trial)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(trial, error));
     trial->plan = plan;
     trial->pool = pool;
     trial->budget.keeps_blocks = true;
@@ -165,17 +160,15 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
     if (trial->sample_count == trial->sample_room)
         return ulp_fail(error, ULP_ERROR_USAGE, "more samples than the trial was made for");
     struct held *held = &trial->samples[trial->sample_count];
-    enum ulp_status status = ulp_model_check_inputs(trial->plan->model, inputs, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_model_check_inputs(trial->plan->model, inputs, error));
     *held = (struct held){.inputs = inputs};
     held->of_node =
         ulp_arena_take(trial->memory, trial->plan->node_count + 1, sizeof *held->of_node);
     held->values = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->values);
     held->fitted = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->fitted);
-    if (!held->of_node || !held->values || !held->fitted)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(held->of_node && held->values && held->fitted, error));
     trial->sample_count++;
+    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, block->slots[slot].name);
@@ -320,11 +313,10 @@ static enum ulp_status compare_input(struct ulp_trial *trial, const struct ulp_s
 static enum ulp_status must_run(struct ulp_trial *trial, const struct ulp_step *step, bool *out,
                                 struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     *out = is_moved(trial, step);
-    for (size_t i = 0; i < step->input_count && !*out && status == ULP_OK; i++)
-        status = compare_input(trial, step, i, out, error);
-    return status;
+    for (size_t i = 0; i < step->input_count && !*out; i++)
+        ULP_TRY(compare_input(trial, step, i, out, error));
+    return ULP_OK;
 }
 
 /* The lane's new value of a slot; what is held waits until the run is accepted or forgotten. */
@@ -356,8 +348,7 @@ static enum ulp_status decide(struct ulp_trial *trial, const struct ulp_step *st
     if (!integers || !reads_floats)
         return ULP_OK;
     struct ulp_tensor *reference = ulp_arena_take(arena, step->output_count + 1, sizeof *reference);
-    if (!reference)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(reference, error));
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             reference[o] = integers[step->outputs[o]];
@@ -399,13 +390,11 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
     bool runs = false;
     if (step->folded)
         return ULP_OK;
-    enum ulp_status status = must_run(trial, step, &runs, error);
-    if (status != ULP_OK || !runs)
-        return status;
-    status = ulp_arena_create(&arena, &trial->budget, error);
-    if (status != ULP_OK)
-        return status;
-    status = run_step(trial, step, arena, error);
+    ULP_TRY(must_run(trial, step, &runs, error));
+    if (!runs)
+        return ULP_OK;
+    ULP_TRY(ulp_arena_create(&arena, &trial->budget, error));
+    enum ulp_status status = run_step(trial, step, arena, error);
     ulp_arena_free(arena);
     return status == ULP_OK ? status : ulp_fail_at(error, status, "node '%s'", step->name);
 }

@@ -46,10 +46,8 @@ static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_
         return ULP_OK;
     for (; block->slots[slot].outer >= 0; block = block->parent)
         slot = block->slots[slot].outer;
-    enum ulp_status status = ulp_grow(&out->items, out->count, &out->capacity, sizeof *out->items,
-                                      out->budget, "borders", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_grow(&out->items, out->count, &out->capacity, sizeof *out->items, out->budget,
+                     "borders", error));
     const struct ulp_plan_slot *where = &block->slots[slot];
     out->items[out->count++] = (struct crossing){{.value = where->name,
                                                   .from = ulp_mix_arithmetic(mix, holder),

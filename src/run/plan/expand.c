@@ -194,9 +194,10 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
         block->slots[slot].constant = value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
-            if (!ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count,
-                               &block->captured_capacity, sizeof(int)))
-                return ulp_out_of_memory(error);
+            ULP_TRY(
+                ulp_taken(ulp_plan_grow(scope->plan->arena, &block->captured, block->captured_count,
+                                        &block->captured_capacity, sizeof(int)),
+                          error));
             block->captured[block->captured_count++] = slot;
         }
     }
@@ -225,22 +226,18 @@ static enum ulp_status expand_body(struct scope *scope, struct scope *outer,
     const struct ulp_graph *body = scope->graph;
     const struct ulp_node *node = scope->call;
     size_t count = body->node_count + body->value_count;
-    enum ulp_status status = charge_expansion(outer->plan, scope->prefix, count, count + 1, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(charge_expansion(outer->plan, scope->prefix, count, count + 1, error));
     scope->slots = ulp_arena_take(outer->plan->arena, body->value_count + 1, sizeof(int));
-    if (!scope->slots)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(scope->slots, error));
     pass_parameters(scope, outer);
-    status = add_slots(scope, NULL, error);
-    if (status == ULP_OK)
-        status = expand_nodes(scope, error);
+    ULP_TRY(add_slots(scope, NULL, error));
+    ULP_TRY(expand_nodes(scope, error));
     /* A body output that is also a body input, or given twice, is the same slot under a further
      * name. */
-    for (size_t i = 0; i < body->output_count && i < node->output_count && status == ULP_OK; i++)
+    for (size_t i = 0; i < body->output_count && i < node->output_count; i++)
         if (node->outputs[i] >= 0)
             outer->slots[node->outputs[i]] = scope->slots[body->outputs[i]];
-    return status;
+    return ULP_OK;
 }
 
 /* source: the node as the model has it. */
@@ -256,6 +253,7 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *s
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "node '%s': function '%s' takes %zu inputs and gives %zu outputs",
                         node->name, function->name, function->input_count, function->output_count);
+    ULP_SCOPED(ulp_names_free)
     struct ulp_names given = {.budget = ulp_arena_budget(outer->plan->arena)};
     struct scope scope = {
         .plan = outer->plan,
@@ -276,9 +274,7 @@ static enum ulp_status expand_call(struct scope *outer, const struct ulp_node *s
     bool named = scope.prefix && path;
     for (size_t i = 0; i < node->attribute_count && named; i++)
         named = ulp_names_add(&given, node->attributes[i].name, (int)i);
-    enum ulp_status status = named ? expand_body(&scope, outer, error) : ulp_out_of_memory(error);
-    ulp_names_free(&given);
-    return status;
+    return named ? expand_body(&scope, outer, error) : ulp_out_of_memory(error);
 }
 
 static int slot_of(const struct scope *scope, int value)
@@ -300,10 +296,8 @@ static enum ulp_status bind_bodies(struct scope *scope, struct ulp_step *step,
             !(blocks = ulp_arena_take(scope->plan->arena, ULP_ATTRIBUTES_MAX, sizeof *blocks)))
             return ulp_out_of_memory(error);
         const char *name = join_name(scope, node->name);
-        enum ulp_status status =
-            name ? make_block(scope, graph, name, &blocks[a], error) : ulp_out_of_memory(error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(name ? make_block(scope, graph, name, &blocks[a], error)
+                     : ulp_out_of_memory(error));
         for (size_t i = 0; i < blocks[a]->captured_count; i++) {
             if (step->input_count >= input_capacity)
                 return ulp_fail(error, ULP_ERROR_INPUT,
@@ -343,14 +337,13 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     const struct ulp_function *function = ulp_function_find(plan->model, node);
     const struct ulp_node *source = node;
     node = resolve_references(scope, node);
-    if (!node)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(node, error));
     if (function)
         return expand_call(scope, source, node, function, error);
     struct ulp_block *block = scope->block;
-    if (!ulp_plan_grow(plan->arena, &block->steps, block->step_count, &block->step_capacity,
-                       sizeof *block->steps))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(plan->arena, &block->steps, block->step_count,
+                                    &block->step_capacity, sizeof *block->steps),
+                      error));
     size_t input_capacity = node->input_count + count_captured(node);
     int *inputs = ulp_arena_take(plan->arena, input_capacity + 1, sizeof *inputs);
     int *outputs = ulp_arena_take(plan->arena, node->output_count + 1, sizeof *outputs);
@@ -365,8 +358,7 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
         .inputs = inputs,
         .outputs = outputs,
     };
-    if (!inputs || !outputs || !step.name)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(inputs && outputs && step.name, error));
     for (size_t i = 0; i < node->input_count; i++)
         inputs[i] = slot_of(scope, node->inputs[i]);
     for (size_t i = 0; i < node->output_count; i++)
@@ -380,18 +372,16 @@ static enum ulp_status expand_node(struct scope *scope, const struct ulp_node *n
     step.bound.key = ulp_hash(step.name, strlen(step.name));
     ulp_plan_charge_prepared(plan, &step.bound);
     share_tape(block, &step.bound);
-    status = bind_bodies(scope, &step, node, inputs, input_capacity, error);
-    if (status == ULP_OK)
-        block->steps[block->step_count++] = step;
-    return status;
+    ULP_TRY(bind_bodies(scope, &step, node, inputs, input_capacity, error));
+    block->steps[block->step_count++] = step;
+    return ULP_OK;
 }
 
 static enum ulp_status expand_nodes(struct scope *scope, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < scope->graph->node_count && status == ULP_OK; n++)
-        status = expand_node(scope, &scope->graph->nodes[n], error);
-    return status;
+    for (size_t n = 0; n < scope->graph->node_count; n++)
+        ULP_TRY(expand_node(scope, &scope->graph->nodes[n], error));
+    return ULP_OK;
 }
 
 static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *graph,
@@ -399,9 +389,9 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
 {
     struct ulp_plan *plan = outer->plan;
     struct ulp_block *block = ulp_arena_take(plan->arena, 1, sizeof *block);
-    if (!block || !ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count,
-                                 &plan->block_capacity, sizeof *plan->blocks))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(block && ulp_plan_grow(plan->arena, &plan->blocks, plan->block_count,
+                                             &plan->block_capacity, sizeof *plan->blocks),
+                      error));
     *block = (struct ulp_block){.name = name, .parent = outer->block};
     plan->blocks[plan->block_count++] = block;
     struct scope scope = *outer;
@@ -413,15 +403,11 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
         return ulp_fail(error, ULP_ERROR_INPUT, "graph '%s': nested more than %d deep", graph->name,
                         CALL_DEPTH_MAX);
     size_t count = graph->node_count + graph->value_count;
-    enum ulp_status status =
-        charge_expansion(plan, scope.prefix, count, outer->call ? count : 0, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(charge_expansion(plan, scope.prefix, count, outer->call ? count : 0, error));
     scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
     int *inputs = ulp_arena_take(plan->arena, graph->free_input_count + 1, sizeof(int));
     int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
-    if (!scope.slots || !inputs || !outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(scope.slots && inputs && outputs, error));
     for (size_t v = 0; v < graph->value_count; v++)
         scope.slots[v] = -1;
     /* Exact when no functions are called: an arena keeps what a growing array leaves behind. */
@@ -429,9 +415,8 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     block->slot_capacity = graph->value_count;
     block->steps = ulp_arena_take(plan->arena, block->step_capacity, sizeof *block->steps);
     block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
-    if (!block->steps || !block->slots)
-        return ulp_out_of_memory(error);
-    status = add_slots(&scope, outer->slots, error);
+    ULP_TRY(ulp_taken(block->steps && block->slots, error));
+    enum ulp_status status = add_slots(&scope, outer->slots, error);
     if (status == ULP_OK)
         status = expand_nodes(&scope, error);
     /* Inputs with initializers (IR < 4) are constants. */

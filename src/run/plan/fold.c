@@ -36,8 +36,7 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
     *out = (struct inputs){.count = step->input_count, .shapes_known = true, .values_known = true};
     out->views = ulp_arena_take(scratch, out->count + 1, sizeof *out->views);
     out->pointers = ulp_arena_take(scratch, out->count + 1, sizeof *out->pointers);
-    if (!out->views || !out->pointers)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->views && out->pointers, error));
     for (size_t i = 0; i < out->count; i++) {
         if (step->inputs[i] < 0)
             continue;
@@ -55,14 +54,13 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
 static enum ulp_status read_stored(struct ulp_plan *plan, struct inputs *inputs,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < inputs->count; i++) {
         const struct ulp_tensor stored = inputs->views[i];
         if (ulp_is_stored(&stored))
-            status =
-                ulp_tensor_in_memory(&inputs->views[i], &stored, &plan->budget, plan->pool, error);
+            ULP_TRY(
+                ulp_tensor_in_memory(&inputs->views[i], &stored, &plan->budget, plan->pool, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool worth_folding(const struct ulp_step *step, const struct inputs *inputs,
@@ -106,8 +104,7 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
                                    struct ulp_error *error)
 {
     slot->folded = ulp_arena_take(plan->arena, 1, sizeof *slot->folded);
-    if (!slot->folded)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(slot->folded, error));
     *slot->folded = *output;
     *output = (struct ulp_tensor){0};
     slot->known = slot->folded;
@@ -190,12 +187,10 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
                                  struct ulp_step *step, struct ulp_error *error)
 {
     struct ulp_arena *scratch;
-    enum ulp_status status = ulp_arena_create(&scratch, &plan->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&scratch, &plan->budget, error));
     struct inputs inputs = {0};
     struct ulp_tensor *outputs = ulp_arena_take(scratch, step->output_count + 1, sizeof *outputs);
-    status =
+    enum ulp_status status =
         outputs ? gather_inputs(block, step, scratch, &inputs, error) : ulp_out_of_memory(error);
     struct ulp_call call = {.bound = &step->bound,
                             .arithmetic = &plan->exact,
@@ -345,8 +340,7 @@ static enum ulp_status give_captured(struct ulp_plan *plan, const struct ulp_blo
                                      struct ulp_step *step, struct ulp_error *error)
 {
     int *inputs = ulp_arena_take(plan->arena, step->input_count + 1, sizeof *inputs);
-    if (!inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(inputs, error));
     memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
     size_t at = step->own_input_count;
     for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
@@ -370,12 +364,10 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
 {
     for (size_t v = 0; v < block->slot_count; v++)
         ulp_slot_set_constant(&block->slots[v], block->slots[v].constant);
-    enum ulp_status status = fold_block_steps(plan, block, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(fold_block_steps(plan, block, error));
     drop_constant_nodes(block);
     set_producers(block);
-    status = ulp_plan_join_attention(plan, block, error);
+    enum ulp_status status = ulp_plan_join_attention(plan, block, error);
     set_producers(block);
     if (status == ULP_OK)
         status = ulp_plan_integer_forms(plan, block, error);
@@ -399,10 +391,8 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options,
                               struct ulp_error *error)
 {
-    enum ulp_status status = describe_inputs(plan, options, error);
-    if (status != ULP_OK)
-        return status;
-    status = fold_block(plan, plan->main, error);
+    ULP_TRY(describe_inputs(plan, options, error));
+    enum ulp_status status = fold_block(plan, plan->main, error);
     return status == ULP_OK ? ulp_plan_number(plan, error)
                             : ulp_fail_at(error, status, "%s", plan->model->path);
 }

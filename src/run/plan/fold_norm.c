@@ -94,7 +94,7 @@ static enum ulp_status add_slots(struct ulp_plan *plan, struct ulp_block *block,
 {
     const size_t channels = block->slots[step->inputs[1]].constant->count;
     int *slots = ulp_arena_take(plan->arena, ULP_NORM_PARAMETERS, sizeof *slots);
-    enum ulp_status status = slots ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(slots, error);
     for (int p = 0; p < ULP_NORM_PARAMETERS && status == ULP_OK; p++) {
         const size_t room = strlen(step->name) + strlen(words[p]) + 4;
         char *name = ulp_arena_take(plan->arena, room, 1);
@@ -117,13 +117,12 @@ static enum ulp_status add_slots(struct ulp_plan *plan, struct ulp_block *block,
 enum ulp_status ulp_plan_fold_norms(struct ulp_plan *plan, struct ulp_block *block,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         if (!step->norm && is_foldable(block, step))
-            status = add_slots(plan, block, step, error);
-        if (step->norm && status == ULP_OK)
-            status = compute(plan, block, step, error);
+            ULP_TRY(add_slots(plan, block, step, error));
+        if (step->norm)
+            ULP_TRY(compute(plan, block, step, error));
     }
-    return status;
+    return ULP_OK;
 }

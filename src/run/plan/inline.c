@@ -19,8 +19,7 @@ static enum ulp_status renumber(struct ulp_plan *plan, const struct ulp_block *b
                                 struct ulp_error *error)
 {
     int *renumbered = ulp_arena_take(plan->arena, count + 1, sizeof *renumbered);
-    if (!renumbered)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(renumbered, error));
     for (size_t i = 0; i < count; i++)
         renumbered[i] = (*slots)[i] < 0 ? -1
                         : map           ? map[(*slots)[i]]
@@ -112,9 +111,9 @@ static int *place_values(struct ulp_plan *plan, struct ulp_block *block,
 static enum ulp_status note_inlined(struct ulp_plan *plan, const struct ulp_step *step,
                                     const struct ulp_block *branch, struct ulp_error *error)
 {
-    if (!ulp_plan_grow(plan->arena, &plan->inlined, plan->inlined_count, &plan->inlined_capacity,
-                       sizeof *plan->inlined))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(plan->arena, &plan->inlined, plan->inlined_count,
+                                    &plan->inlined_capacity, sizeof *plan->inlined),
+                      error));
     size_t a = 0;
     while (step->bound.blocks[a] != branch)
         a++;
@@ -128,8 +127,7 @@ enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
                                 struct ulp_error *error)
 {
     const int *map = place_values(plan, block, step, branch);
-    if (!map)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(map, error));
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < branch->step_count && status == ULP_OK; s++)
         status = move_step(plan, block, map, &branch->steps[s], error);

@@ -133,8 +133,7 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     int *inputs = ulp_arena_take(arena, step->input_count + count, sizeof *inputs),
         *from = ulp_arena_take(arena, count, sizeof *from);
     int *numbers = ulp_arena_take(arena, count, sizeof *numbers);
-    if (!form || !node || !inputs || !from || !numbers)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(form && node && inputs && from && numbers, error));
     memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
     size_t used = step->input_count;
     for (size_t i = 0; i < count; i++) {
@@ -154,11 +153,8 @@ static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
     *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
                                       .input_count = count,
                                       .from = from};
-    enum ulp_status status =
-        ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
-                     product->opset, arena, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
+                         product->opset, arena, error));
     ulp_plan_charge_prepared(fuse->plan, &form->bound);
     form->bound.key = step->bound.key;
     step->integer = form;
@@ -223,10 +219,9 @@ enum ulp_status ulp_plan_integer_forms(struct ulp_plan *plan, struct ulp_block *
     if (!plan->wants_integers)
         return ULP_OK;
     const struct fuse fuse = {plan, block};
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
-        status = fuse_product(&fuse, &block->steps[s], error);
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
-        status = fuse_quantize(&fuse, &block->steps[s], error);
-    return status;
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fuse_product(&fuse, &block->steps[s], error));
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fuse_quantize(&fuse, &block->steps[s], error));
+    return ULP_OK;
 }

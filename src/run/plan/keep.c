@@ -56,11 +56,8 @@ static enum ulp_status apply_keep(const struct ulp_plan *plan, struct ulp_mix *m
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "nodes are to be kept in %s: plan with qdq=integer in a lane or its keeps",
                         keep->arithmetic.name);
-    enum ulp_status status = check_slices(&keep->arithmetic, error);
-    if (status == ULP_OK)
-        status = choose_nodes(plan, keep, chosen, mix->memory, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(check_slices(&keep->arithmetic, error));
+    ULP_TRY(choose_nodes(plan, keep, chosen, mix->memory, error));
     const size_t arithmetic = add_arithmetic(mix, &keep->arithmetic);
     for (size_t n = 0; n < plan->node_count; n++)
         if (chosen[n])
@@ -94,7 +91,7 @@ static void add_arithmetic_name(struct ulp_text *text, const struct ulp_arithmet
 static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *keeps,
                                 const struct ulp_grouping *grouping, struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     add_arithmetic_name(&text, &mix->items[0], grouping);
     if (keeps->name)
         ulp_text_add(&text, ",keep=%s", keeps->name);
@@ -106,8 +103,7 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
             ulp_text_add(&text, ",keep=%zu nodes=%s", keep->node_count, keep->arithmetic.asked);
     }
     mix->name = text.failed ? NULL : ulp_arena_text(mix->memory, text.data, text.length);
-    ulp_text_free(&text);
-    return mix->name ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(mix->name, error);
 }
 
 /* In "ort-cpu" some nodes obey the types that are declared. */
@@ -115,11 +111,8 @@ static enum ulp_status keep_halves(const struct ulp_plan *plan, struct ulp_mix *
                                    struct ulp_error *error)
 {
     struct ulp_arithmetic declared;
-    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
-    if (status == ULP_OK)
-        status = ulp_plan_ort_cpu(plan, chosen, mix->memory, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find("model", &declared, error));
+    ULP_TRY(ulp_plan_ort_cpu(plan, chosen, mix->memory, error));
     const size_t arithmetic = add_arithmetic(mix, &declared);
     for (size_t n = 0; n < plan->node_count; n++)
         if (chosen[n])
@@ -134,19 +127,17 @@ static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix
     bool *chosen = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *chosen);
     mix->items = ulp_arena_take(mix->memory, keeps->count + 2, sizeof *mix->items);
     mix->of_node = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *mix->of_node);
-    if (!chosen || !mix->items || !mix->of_node)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(chosen && mix->items && mix->of_node, error));
     if (keeps->count >= UINT16_MAX - 1)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu entries of nodes to be kept: at most %d",
                         keeps->count, UINT16_MAX - 2);
     mix->count = 1;
     mix->items[0] = *lane;
-    enum ulp_status status = ULP_OK;
-    if (lane->half_as_float && status == ULP_OK)
-        status = keep_halves(plan, mix, chosen, error);
-    for (size_t k = 0; k < keeps->count && status == ULP_OK; k++)
-        status = apply_keep(plan, mix, &keeps->items[k], chosen, error);
-    return status;
+    if (lane->half_as_float)
+        ULP_TRY(keep_halves(plan, mix, chosen, error));
+    for (size_t k = 0; k < keeps->count; k++)
+        ULP_TRY(apply_keep(plan, mix, &keeps->items[k], chosen, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct ulp_keeps *keeps,

@@ -61,8 +61,7 @@ static enum ulp_status find_readers(struct readers *out, const struct ulp_block 
     *out = (struct readers){.any = ulp_arena_take(scratch, room, sizeof *out->any),
                             .with_kernel = ulp_arena_take(scratch, room, sizeof *out->any),
                             .widened = ulp_arena_take(scratch, room, sizeof *out->any)};
-    if (!out->any || !out->with_kernel || !out->widened)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->any && out->with_kernel && out->widened, error));
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool kernel = has_kernel(step);
@@ -115,11 +114,10 @@ static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
                                   struct ulp_arena *scratch, struct ulp_error *error)
 {
     struct readers readers;
-    enum ulp_status status = find_readers(&readers, block, scratch, error);
+    ULP_TRY(find_readers(&readers, block, scratch, error));
     bool *casts = ulp_arena_take(scratch, block->step_count + 1, sizeof *casts);
-    if (status == ULP_OK && !casts)
-        status = ulp_out_of_memory(error);
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_taken(casts, error));
+    for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool kernel = has_kernel(step);
         bool reads_half = false;
@@ -132,15 +130,14 @@ static enum ulp_status mark_block(const struct ulp_block *block, bool *half,
                                        readers.widened[step->outputs[0]]
                                  : !in_float;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_ort_cpu(const struct ulp_plan *plan, bool *half, struct ulp_arena *scratch,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+    for (size_t n = 0; n < plan->node_count; n++)
         if (plan->nodes[n].step == plan->nodes[n].block->steps)
-            status = mark_block(plan->nodes[n].block, half, scratch, error);
-    return status;
+            ULP_TRY(mark_block(plan->nodes[n].block, half, scratch, error));
+    return ULP_OK;
 }

@@ -64,7 +64,7 @@ static const char *find_joined(const struct ulp_plan *plan, const char *name)
 enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name,
                                    struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_add(&text, "no node is called '%s'", name);
     size_t before = text.length;
     const char *joined = find_joined(plan, name);
@@ -86,10 +86,8 @@ enum ulp_status ulp_pattern_refuse(const struct ulp_plan *plan, const char *name
     bare[length] = 0;
     if (text.length == before)
         ulp_suggest_names(&text, bare, plan->node_count, node_name, plan);
-    enum ulp_status status =
-        text.failed ? ulp_out_of_memory(error) : ulp_fail(error, ULP_ERROR_USAGE, "%s", text.data);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_fail(error, ULP_ERROR_USAGE, "%s", text.data);
 }
 
 /* The nodes of that name; a glob only where no node is called just so. */
@@ -116,12 +114,10 @@ static enum ulp_status choose_op(const struct ulp_plan *plan, const char *op, bo
     }
     if (any)
         return ULP_OK;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_suggest_names(&text, op, plan->node_count, node_op, plan);
-    enum ulp_status status = ulp_fail(error, ULP_ERROR_USAGE, "the model has no operator '%s'%s",
-                                      op, text.length && !text.failed ? text.data : "");
-    ulp_text_free(&text);
-    return status;
+    return ulp_fail(error, ULP_ERROR_USAGE, "the model has no operator '%s'%s", op,
+                    text.length && !text.failed ? text.data : "");
 }
 
 /* "12", "12-40". */
@@ -203,8 +199,7 @@ static enum ulp_status spread_marks(const struct ulp_plan *plan, bool *marked, b
 {
     struct marks marks = {marked, back,
                           ulp_arena_take(scratch, plan->node_count + 1, sizeof *marks.given)};
-    if (!marks.given)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(marks.given, error));
     for (size_t i = 0; i < plan->node_count; i++) {
         const size_t n = back ? plan->node_count - 1 - i : i;
         if (marked[n] == back && follow_node(&marks, &plan->nodes[n]))
@@ -217,17 +212,13 @@ static enum ulp_status choose_side(const struct ulp_plan *plan, const char *name
                                    bool *chosen, struct ulp_arena *scratch, struct ulp_error *error)
 {
     bool *named = ulp_arena_take(scratch, plan->node_count + 1, sizeof *named);
-    if (!named)
-        return ulp_out_of_memory(error);
-    enum ulp_status status =
-        choose_names(plan, name, named) ? ULP_OK : ulp_pattern_refuse(plan, name, error);
-    if (status == ULP_OK) {
-        memcpy(chosen, named, plan->node_count * sizeof *chosen);
-        status = spread_marks(plan, chosen, back, scratch, error);
-    }
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+    ULP_TRY(ulp_taken(named, error));
+    ULP_TRY(choose_names(plan, name, named) ? ULP_OK : ulp_pattern_refuse(plan, name, error));
+    memcpy(chosen, named, plan->node_count * sizeof *chosen);
+    ULP_TRY(spread_marks(plan, chosen, back, scratch, error));
+    for (size_t n = 0; n < plan->node_count; n++)
         chosen[n] = chosen[n] && !named[n];
-    return status;
+    return ULP_OK;
 }
 
 /* Both ends and what lies on a way from one to the other. */
@@ -236,19 +227,15 @@ static enum ulp_status choose_between(const struct ulp_plan *plan, const char *f
                                       struct ulp_error *error)
 {
     bool *before = ulp_arena_take(scratch, plan->node_count + 1, sizeof *before);
-    if (!before)
-        return ulp_out_of_memory(error);
-    enum ulp_status status =
-        !choose_names(plan, first, chosen)  ? ulp_pattern_refuse(plan, first, error)
-        : !choose_names(plan, last, before) ? ulp_pattern_refuse(plan, last, error)
-                                            : ULP_OK;
-    if (status == ULP_OK)
-        status = spread_marks(plan, chosen, false, scratch, error);
-    if (status == ULP_OK)
-        status = spread_marks(plan, before, true, scratch, error);
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
+    ULP_TRY(ulp_taken(before, error));
+    ULP_TRY(!choose_names(plan, first, chosen)  ? ulp_pattern_refuse(plan, first, error)
+            : !choose_names(plan, last, before) ? ulp_pattern_refuse(plan, last, error)
+                                                : ULP_OK);
+    ULP_TRY(spread_marks(plan, chosen, false, scratch, error));
+    ULP_TRY(spread_marks(plan, before, true, scratch, error));
+    for (size_t n = 0; n < plan->node_count; n++)
         chosen[n] = chosen[n] && before[n];
-    return status;
+    return ULP_OK;
 }
 
 /* A name may hold commas: the one that parts two names of nodes counts, else the first. */
@@ -257,11 +244,10 @@ static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names
 {
     const char *comma = strchr(names, ',');
     char *first = ulp_arena_copy(scratch, names);
-    enum ulp_status status =
-        !first   ? ulp_out_of_memory(error)
-        : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)
-                 : ULP_OK;
-    for (const char *c = comma; c && status == ULP_OK; c = strchr(c + 1, ',')) {
+    ULP_TRY(!first   ? ulp_out_of_memory(error)
+            : !comma ? ulp_fail(error, ULP_ERROR_USAGE, "'between:%s': expected between:A,B", names)
+                     : ULP_OK);
+    for (const char *c = comma; c; c = strchr(c + 1, ',')) {
         memcpy(first, names, (size_t)(c - names));
         first[c - names] = 0;
         memset(chosen, 0, plan->node_count * sizeof *chosen);
@@ -270,13 +256,10 @@ static enum ulp_status choose_two(const struct ulp_plan *plan, const char *names
         if (both)
             break;
     }
-    if (status == ULP_OK) {
-        memcpy(first, names, (size_t)(comma - names));
-        first[comma - names] = 0;
-        memset(chosen, 0, plan->node_count * sizeof *chosen);
-        status = choose_between(plan, first, comma + 1, chosen, scratch, error);
-    }
-    return status;
+    memcpy(first, names, (size_t)(comma - names));
+    first[comma - names] = 0;
+    memset(chosen, 0, plan->node_count * sizeof *chosen);
+    return choose_between(plan, first, comma + 1, chosen, scratch, error);
 }
 
 static const char *after_prefix(const char *text, const char *prefix)

@@ -47,28 +47,22 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
                                  struct ulp_error *error)
 {
     const size_t draws = ulp_reserve_draws();
-    enum ulp_status status = ulp_arena_create(&plan->arena, &plan->budget, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&plan->pool, 1, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&plan->arena, &plan->budget, error));
+    ULP_TRY(ulp_pool_create(&plan->pool, 1, error));
     plan->lanes = ulp_arena_take(plan->arena, lane_count, sizeof *lanes);
-    if (!plan->lanes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan->lanes, error));
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
     plan->mixes = ulp_arena_take(plan->arena, lane_count, sizeof *plan->mixes);
-    if (!plan->mixes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan->mixes, error));
     plan->groupings = ulp_arena_take(plan->arena, lane_count, sizeof *plan->groupings);
     plan->names = ulp_arena_take(plan->arena, lane_count, sizeof *plan->names);
-    if (!plan->groupings || !plan->names)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan->groupings && plan->names, error));
     for (size_t l = 0; l < lane_count; l++)
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     ulp_pool_set_root(plan->pool, plan->budget.root);
-    status = find_joining(plan, error);
+    enum ulp_status status = find_joining(plan, error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find("fp32", &plan->exact, error);
     if (status == ULP_OK)
@@ -112,8 +106,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     if (lane_count == 0)
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs at least one arithmetic");
     struct ulp_plan *plan = calloc(1, sizeof *plan);
-    if (!plan)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan, error));
     plan->model = model;
     ulp_budget_open(&plan->budget, ulp_model_budget(model));
     ulp_budget_open(&plan->constants, ulp_model_budget(model));

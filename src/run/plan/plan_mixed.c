@@ -101,8 +101,7 @@ static enum ulp_status set_outputs(const struct ulp_plan *plan, size_t n,
     const struct ulp_block *block = plan->nodes[n].block;
     const struct ulp_step *step = plan->nodes[n].step;
     enum ulp_type *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(outputs, error));
     for (size_t o = 0; o < step->output_count; o++) {
         const struct ulp_plan_slot *slot =
             step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
@@ -124,8 +123,7 @@ enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
     *out = (struct ulp_mixed_types){.node = ulp_arena_take(arena, count, sizeof *out->node),
                                     .widened = ulp_arena_take(arena, count, sizeof *out->widened),
                                     .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
-    if (!out->node || !out->widened || !out->outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->node && out->widened && out->outputs, error));
     out->low = ulp_mixed_type(&plan->lanes[lane]);
     out->constants = plan->lanes[lane].constants;
     find_lengths(plan, out);
@@ -248,10 +246,8 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
                                       const char *path, struct ulp_mixed_written *out,
                                       struct ulp_error *error)
 {
-    struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, ulp_model_budget(plan->model), error);
-    if (status != ULP_OK)
-        return status;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(plan->model), error));
     const size_t count = plan->node_count + plan->inlined_count;
     struct ulp_mixed_node *nodes = ulp_arena_take(arena, count + 1, sizeof *nodes);
     struct ulp_mixed_request request = {.model = plan->model,
@@ -273,11 +269,7 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
         nodes[plan->node_count + i] = (struct ulp_mixed_node){.node = plan->inlined[i].node,
                                                               .call = plan->inlined[i].call,
                                                               .branch = plan->inlined[i].branch};
-    status = nodes ? mark_squares(plan, types, io, nodes, arena, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK) {
-        ulp_mixed_sort(nodes, count);
-        status = ulp_mixed_write_file(&request, out, error);
-    }
-    ulp_arena_free(arena);
-    return status;
+    ULP_TRY(nodes ? mark_squares(plan, types, io, nodes, arena, error) : ulp_out_of_memory(error));
+    ulp_mixed_sort(nodes, count);
+    return ulp_mixed_write_file(&request, out, error);
 }

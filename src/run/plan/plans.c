@@ -46,13 +46,11 @@ enum ulp_status ulp_plans_choose(struct ulp_plans *plans, const struct ulp_tenso
                                  struct ulp_plan **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
     *out = NULL;
     if (!plans->first)
-        status = make_plan(plans, inputs, &plans->first, error);
-    if (status == ULP_OK)
-        *out = find_plan(plans, inputs);
-    return status == ULP_OK && !*out ? make_other(plans, inputs, out, error) : status;
+        ULP_TRY(make_plan(plans, inputs, &plans->first, error));
+    *out = find_plan(plans, inputs);
+    return !*out ? make_other(plans, inputs, out, error) : ULP_OK;
 }
 
 void ulp_plans_drop(struct ulp_plans *plans)

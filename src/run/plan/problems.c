@@ -27,11 +27,11 @@ enum ulp_status ulp_plan_add_problem(struct ulp_plan *plan, const char *text, co
     if (at < 0) {
         const char *copy = ulp_arena_copy(plan->arena, text);
         at = (int)problems->count;
-        if (!copy ||
-            !ulp_plan_grow(plan->arena, &problems->items, problems->count, &problems->capacity,
-                           sizeof *problems->items) ||
-            !ulp_names_add(&problems->names, copy, at))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(copy &&
+                              ulp_plan_grow(plan->arena, &problems->items, problems->count,
+                                            &problems->capacity, sizeof *problems->items) &&
+                              ulp_names_add(&problems->names, copy, at),
+                          error));
         problems->items[problems->count++] = (struct ulp_problem){.text = copy};
     }
     struct ulp_problem *problem = &problems->items[at];
@@ -76,7 +76,7 @@ static void add_line(struct ulp_text *text, const struct ulp_problem *problem)
 enum ulp_status ulp_plan_report_problems(const struct ulp_plan *plan, struct ulp_error *error)
 {
     const struct ulp_problems *problems = &plan->problems;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     size_t shown = 0, nodes = 0;
     ulp_text_show(&text, "%s: %zu thing%s this version does not compute:", plan->model->path,
                   problems->count, problems->count == 1 ? "" : "s");
@@ -87,8 +87,7 @@ enum ulp_status ulp_plan_report_problems(const struct ulp_plan *plan, struct ulp
     if (nodes)
         ulp_text_show(&text, "\n  and %zu more, in %zu node%s", problems->count - shown, nodes,
                       nodes == 1 ? "" : "s");
-    enum ulp_status status =
-        ulp_fail_lines(error, ULP_ERROR_UNSUPPORTED, text.failed ? "unsupported model" : text.data);
-    ulp_text_free(&text);
-    return status;
+    return ulp_fail_lines(error, ULP_ERROR_UNSUPPORTED,
+                          text.failed ? "unsupported model" : text.data);
+    return ULP_OK;
 }

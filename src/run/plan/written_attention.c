@@ -95,9 +95,9 @@ static const char *find_obstacle(const struct ulp_block *block, const struct ulp
 static enum ulp_status leave(struct ulp_plan *plan, const struct ulp_bound *bound,
                              struct ulp_error *error)
 {
-    if (!ulp_plan_grow(plan->arena, &plan->left, plan->left_count, &plan->left_capacity,
-                       sizeof *plan->left))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(ulp_plan_grow(plan->arena, &plan->left, plan->left_count,
+                                    &plan->left_capacity, sizeof *plan->left),
+                      error));
     plan->left[plan->left_count++] = *bound;
     return ULP_OK;
 }
@@ -113,8 +113,7 @@ static enum ulp_status join(struct ulp_plan *plan, struct ulp_block *block,
     struct ulp_attribute *attributes = ulp_arena_take(plan->arena, 2, sizeof *attributes);
     struct ulp_node *node = ulp_arena_take(plan->arena, 1, sizeof *node);
     int *inputs = ulp_arena_take(plan->arena, count, sizeof *inputs);
-    if (!attributes || !node || !inputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(attributes && node && inputs, error));
     memcpy(inputs, slots, count * sizeof *inputs);
     attributes[0] = (struct ulp_attribute){.name = "scale",
                                            .kind = ULP_ATTRIBUTE_FLOAT,
@@ -128,12 +127,9 @@ static enum ulp_status join(struct ulp_plan *plan, struct ulp_block *block,
     node->inputs = numbers;
     node->input_count = count;
     struct ulp_bound bound;
-    enum ulp_status status = leave(plan, &step->bound, error);
-    if (status == ULP_OK)
-        status = ulp_bind_row(&bound, &ulp_operator_written_attention, node, step->opset,
-                              plan->arena, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(leave(plan, &step->bound, error));
+    ULP_TRY(ulp_bind_row(&bound, &ulp_operator_written_attention, node, step->opset, plan->arena,
+                         error));
     bound.key = step->bound.key;
     step->bound = bound;
     ulp_plan_charge_prepared(plan, &step->bound);
@@ -227,10 +223,8 @@ enum ulp_status ulp_plan_join_attention(struct ulp_plan *plan, struct ulp_block 
     struct ulp_arena *memory;
     if (!plan->joins_attention)
         return ULP_OK;
-    enum ulp_status status = ulp_arena_create(&memory, &plan->budget, error);
-    if (status != ULP_OK)
-        return status;
-    status = join_all(plan, block, memory, error);
+    ULP_TRY(ulp_arena_create(&memory, &plan->budget, error));
+    enum ulp_status status = join_all(plan, block, memory, error);
     ulp_arena_free(memory);
     return status;
 }

@@ -190,8 +190,7 @@ enum ulp_status ulp_plan_fuse(const struct ulp_plan *plan, size_t lane, struct u
         fusion->nodes = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *fusion->nodes);
         fusion->items = ulp_arena_take(mix->memory, mix->count, sizeof *fusion->items);
     }
-    if (!fusion || !fusion->nodes || !fusion->items)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(fusion && fusion->nodes && fusion->items, error));
     for (size_t i = 0; i < mix->count; i++)
         fill_item(&fusion->items[i], &mix->items[i]);
     mix->fusion = fusion;

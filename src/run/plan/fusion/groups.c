@@ -25,8 +25,7 @@ static enum ulp_status list_names(struct directory *directory, const struct ulp_
     directory->names.budget = ulp_arena_budget(scratch);
     directory->next = ulp_arena_take(scratch, plan->node_count + 1, sizeof *directory->next);
     int *last = ulp_arena_take(scratch, plan->node_count + 1, sizeof *last);
-    if (!directory->next || !last)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(directory->next && last, error));
     for (size_t n = 0; n < plan->node_count; n++) {
         const int first = ulp_names_find(&directory->names, plan->nodes[n].step->name);
         directory->next[n] = -1;
@@ -127,8 +126,7 @@ static enum ulp_status fill_grouping(struct ulp_grouping *grouping,
 {
     const size_t nodes = directory->plan->node_count;
     size_t *filled = ulp_arena_take(scratch, nodes + 1, sizeof *filled);
-    if (!filled)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(filled, error));
     enum ulp_status status = ULP_OK;
     for (size_t g = 0; g < groups->count && status == ULP_OK; g++)
         status = enter_names(directory, &groups->items[g],
@@ -169,9 +167,7 @@ enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct 
                         UINT32_MAX - 1);
     struct directory directory = {0};
     struct ulp_arena *scratch;
-    enum ulp_status status = ulp_arena_create(&scratch, &plan->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&scratch, &plan->budget, error));
     const char *name = groups->name ? groups->name : "groups";
     struct ulp_grouping *grouping = ulp_arena_take(plan->arena, 1, sizeof *grouping);
     if (grouping) {
@@ -182,6 +178,7 @@ enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct 
         grouping->rounded =
             ulp_arena_take(plan->arena, plan->node_count + 1, sizeof *grouping->rounded);
     }
+    enum ulp_status status = ULP_OK;
     if (!grouping || !grouping->name || !grouping->first || !grouping->rounded)
         status = ulp_out_of_memory(error);
     if (status == ULP_OK)
@@ -205,8 +202,7 @@ enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct
     const size_t entries = grouping->first[plan->node_count];
     struct ulp_group *items = ulp_arena_take(arena, grouping->count, sizeof *items);
     const char **names = ulp_arena_take(arena, 2 * entries + 1, sizeof *names);
-    if (!items || !names)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(items && names, error));
     for (size_t i = 0; i < entries; i++)
         items[grouping->groups[i]].node_count++;
     for (size_t g = 0, end = 0; g < grouping->count; g++) {

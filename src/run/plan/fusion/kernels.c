@@ -68,8 +68,7 @@ static enum ulp_status find_sources(struct search *search, struct ulp_error *err
         ulp_arena_take(kernels->memory, search->source_count + 1, sizeof *search->sources);
     search->indexed =
         ulp_arena_take(kernels->memory, search->source_count + 1, sizeof *search->indexed);
-    if (!search->sources || !search->indexed)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(search->sources && search->indexed, error));
     for (size_t s = 0; s < steps; s++)
         if (kernels->steps[s].kept)
             list_sources(search, (int)s, search->sources + search->first_source[s],
@@ -195,15 +194,13 @@ enum ulp_status ulp_kernels_find(struct ulp_kernels *kernels, struct ulp_error *
                                 ulp_arena_take(memory, steps + 2, sizeof *search.first_source),
                             .stack = ulp_arena_take(memory, steps + 1, sizeof *search.stack),
                             .seen = ulp_arena_take(memory, steps + 1, sizeof *search.seen)};
-    if (!search.first_source || !search.stack || !search.seen)
-        return ulp_out_of_memory(error);
-    enum ulp_status status = ulp_kernels_part(kernels, error);
-    if (status == ULP_OK)
-        status = find_sources(&search, error);
-    for (size_t s = 0; s < steps && status == ULP_OK; s++)
+    ULP_TRY(ulp_taken(search.first_source && search.stack && search.seen, error));
+    ULP_TRY(ulp_kernels_part(kernels, error));
+    ULP_TRY(find_sources(&search, error));
+    for (size_t s = 0; s < steps; s++)
         join_sources(&search, (int)s);
-    for (size_t s = steps; s-- > 0 && status == ULP_OK;)
+    for (size_t s = steps; s-- > 0;)
         if (!kernels->steps[s].kept)
             kernels->steps[s].kernel = find_computed(kernels, (int)s);
-    return status;
+    return ULP_OK;
 }

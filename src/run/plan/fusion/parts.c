@@ -194,8 +194,7 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
     const size_t steps = block->step_count;
     kernels->first_reader =
         ulp_arena_take(kernels->memory, steps + 2, sizeof *kernels->first_reader);
-    if (!kernels->first_reader)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(kernels->first_reader, error));
     for (int fill = 0; fill < 2; fill++) {
         for (size_t s = 0; s < steps; s++)
             for (size_t i = 0; i < block->steps[s].input_count && !block->steps[s].folded; i++) {
@@ -213,8 +212,7 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
         if (!fill)
             kernels->readers = ulp_arena_take(kernels->memory, kernels->first_reader[steps + 1] + 1,
                                               sizeof *kernels->readers);
-        if (!kernels->readers)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(kernels->readers, error));
     }
     return ULP_OK;
 }
@@ -431,8 +429,7 @@ enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_err
 {
     const size_t steps = kernels->block->step_count;
     kernels->steps = ulp_arena_take(kernels->memory, steps + 1, sizeof *kernels->steps);
-    if (!kernels->steps)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(kernels->steps, error));
     for (size_t s = 0; s < steps; s++)
         describe_step(kernels, (int)s);
     return ULP_OK;
@@ -443,13 +440,11 @@ enum ulp_status ulp_kernels_part(struct ulp_kernels *kernels, struct ulp_error *
     const size_t steps = kernels->block->step_count;
     const struct pricing pricing = {kernels, ulp_arena_take(kernels->memory, steps + 1,
                                                             sizeof *pricing.prices)};
-    enum ulp_status status =
-        pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = list_readers(kernels, error);
-    for (size_t s = steps; s-- > 0 && status == ULP_OK;)
+    ULP_TRY(pricing.prices ? ulp_kernels_describe(kernels, error) : ulp_out_of_memory(error));
+    ULP_TRY(list_readers(kernels, error));
+    for (size_t s = steps; s-- > 0;)
         count_readers(kernels, (int)s);
-    for (size_t s = 0; s < steps && status == ULP_OK; s++)
+    for (size_t s = 0; s < steps; s++)
         decide_kept(&pricing, (int)s);
-    return status;
+    return ULP_OK;
 }
