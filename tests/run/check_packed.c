@@ -416,6 +416,33 @@ START_TEST(padding_meets_what_was_left)
 }
 END_TEST
 
+/* A convolution's weights, of one use, are packed whole where there is memory for it: half of that
+ * is enough besides its output, as blocks take 256 terms of 512 and 280 lines, and the bits are the
+ * same. */
+START_TEST(convolutions_need_no_whole_weights)
+{
+    enum { FROM = 512, TO = 2048, SIDE = 7 };
+    struct proto graph = {0};
+    struct ulp_tensor_set inputs;
+    struct ulp_error error;
+    unsigned long long wanted, found;
+    add_constant(&graph, "w", 4, (const int64_t[]){TO, FROM, 1, 1});
+    add_node(&graph, "Conv", "conv", "x w", "y");
+    proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, TO, SIDE, SIDE});
+    struct ulp_model *model = load(&graph, 4, (const int64_t[]){1, FROM, SIDE, SIDE}, &inputs);
+    struct ulp_plan *plan = plan_named(model, &inputs, "fp32");
+    ck_ulp_ok(hash_run(plan, &inputs, false, 0, &wanted, NULL, &error), error);
+    for (int run = 0; run < 3; run++) {
+        const size_t limit = (TO * SIDE * SIDE + FROM * TO / 2) * sizeof(float);
+        ck_ulp_ok(hash_run(plan, &inputs, false, limit, &found, NULL, &error), error);
+        ck_assert(found == wanted);
+    }
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 TEST_MAIN("packed", 120)
 {
     tcase_add_test(tests, counts_are_found_again);
@@ -423,6 +450,7 @@ TEST_MAIN("packed", 120)
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
     tcase_add_test(tests, runs_leave_weights);
     tcase_add_loop_test(tests, padding_meets_what_was_left, 0, 2);
+    tcase_add_test(tests, convolutions_need_no_whole_weights);
     tcase_add_test(tests, blocks_left_do_not_change_what_runs_need);
     tcase_add_loop_test(tests, audits_pack_once, 0, 1);
     tcase_add_loop_test(tests, audits_pack_once, 11, 13); /* nanogpt_4l, tinybert_1l */

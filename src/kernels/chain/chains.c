@@ -220,10 +220,11 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
     if (direct) {
-        /* beside padding a sum that is NaN needs a second look, which blocks have */
+        /* beside padding a sum that is NaN needs a second look, which blocks have; and where there
+         * is no memory for the whole of the columns' panels, blocks need less */
         bool nan;
         status = ulp_direct_run(&job, &nan, error);
-        if (status != ULP_OK || !nan)
+        if (status == ULP_OK ? !nan : status != ULP_ERROR_MEMORY)
             return status;
     }
     double nanoseconds =
