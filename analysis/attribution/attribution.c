@@ -77,9 +77,7 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
         course->condition[node] += ulp_weigh_squares(pool, cotangents, value->data, count);
     if (!item || item->count != count)
         return ULP_OK;
-    const enum ulp_status status = ulp_attribution_fetch(course->attributor, &item->kept, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
     const float *introduced = item->kept.data;
     const double share = ulp_weigh_errors(pool, cotangents, introduced, count),
                  gain = ulp_weigh_errors(pool, cotangents, introduced + count, count);
@@ -281,12 +279,11 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
                                   .values = course->lane->values,
                                   .budget = attributor->budget};
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
     weights.cotangents =
         ulp_arena_take(arena, attributor->plan->main->slot_count + 1, sizeof *weights.cotangents);
-    status = weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
+    enum ulp_status status =
+        weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_attribution_verify(attributor, (size_t)(course->lane - attributor->lanes),
                                         course->share, course->gain, weights.cotangents, error);
@@ -315,8 +312,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
 {
     const struct ulp_attributor *attributor = course->attributor;
     const struct ulp_plan *plan = attributor->plan;
-    if (!take_course(course, arena))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(take_course(course, arena), error));
     *sweep = (struct ulp_reverse){.plan = plan,
                                   .values = course->lane->values,
                                   .errors = course->lane->differences,
@@ -333,12 +329,10 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .open = open_step,
                                   .close = close_step,
                                   .context = course};
-    const enum ulp_status status = sweep->cotangents && sweep->remainders
-                                       ? seed_targets(course, sweep, error)
-                                       : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        add_borders(course, sweep->cotangents);
-    return status;
+    ULP_TRY(sweep->cotangents && sweep->remainders ? seed_targets(course, sweep, error)
+                                                   : ulp_out_of_memory(error));
+    add_borders(course, sweep->cotangents);
+    return ULP_OK;
 }
 
 /* Courses of a lane, side by side. */
@@ -348,7 +342,7 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
     const struct ulp_attributor *attributor = courses->attributor;
     struct ulp_reverse *sweeps = ulp_arena_take(arena, count, sizeof *sweeps);
     size_t swept = 0;
-    enum ulp_status status = sweeps ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(sweeps, error);
     for (size_t c = 0; c < count && status == ULP_OK; c++) {
         status = open_sweep(&courses[c], arena, &sweeps[swept], error);
         swept += courses[c].any;
@@ -417,27 +411,22 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
 {
     const size_t groups = ulp_attribution_groups(attributor),
                  together = count_together(attributor, lane, COURSE_BYTES);
-    struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, attributor->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
     struct ulp_course *courses = ulp_arena_take(arena, groups + 1, sizeof *courses);
-    if (!courses)
-        status = ulp_out_of_memory(error);
-    for (size_t g = 0; g < groups && status == ULP_OK; g++)
+    ULP_TRY(ulp_taken(courses, error));
+    for (size_t g = 0; g < groups; g++)
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
-    const size_t worst = status == ULP_OK ? choose_courses(courses, groups) : 0;
-    for (size_t g = 0; g < groups && status == ULP_OK; g += together)
-        status = sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error);
-    if (status == ULP_OK && !lane->reason)
-        status =
-            ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error);
-    if (status == ULP_OK && courses[worst].any && attributor->verify_count)
-        status = verify_lane(&courses[worst], error);
-    if (status == ULP_OK)
-        add_courses(lane, courses, groups);
-    ulp_arena_free(arena);
-    return status;
+    const size_t worst = choose_courses(courses, groups);
+    for (size_t g = 0; g < groups; g += together)
+        ULP_TRY(sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error));
+    if (!lane->reason)
+        ULP_TRY(
+            ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error));
+    if (courses[worst].any && attributor->verify_count)
+        ULP_TRY(verify_lane(&courses[worst], error));
+    add_courses(lane, courses, groups);
+    return ULP_OK;
 }
 
 static enum ulp_status sweep_lanes(void *context, size_t begin, size_t end, int worker,

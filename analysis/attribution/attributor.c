@@ -40,8 +40,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     struct ulp_budget *budget = ulp_model_budget(plan->model);
     struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
     *out = NULL;
-    if (!attributor)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(attributor, error));
     attributor->plan = plan;
     attributor->budget = budget;
     attributor->file = -1;
@@ -102,7 +101,7 @@ enum ulp_status ulp_attributor_spill(struct ulp_attributor *attributor, const ch
 {
     ULP_ENTER_ENVIRONMENT;
     attributor->folder = ulp_arena_text(attributor->memory, folder, strlen(folder));
-    return attributor->folder ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(attributor->folder, error);
 }
 
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor)
@@ -143,8 +142,7 @@ static enum ulp_status finish_group(const struct ulp_attributor *attributor,
     out->output = ulp_arena_text(audit->memory, name, strlen(name));
     out->node_count = plan->node_count;
     out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
-    if (!out->output || !out->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->output && out->nodes, error));
     memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
     ulp_shares_divide(out, plan->node_count);
     return ULP_OK;
@@ -156,8 +154,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
                                        struct ulp_error *error)
 {
     to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
-    if (!to->verified)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(to->verified, error));
     to->verified_count = from->verified_count;
     if (from->verified_count)
         memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);
@@ -165,7 +162,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
         return ULP_OK;
     const char *name = ulp_attribution_output(attributor, from->verified_group);
     to->verified_output = ulp_arena_text(audit->memory, name, strlen(name));
-    return to->verified_output ? ULP_OK : ulp_out_of_memory(error);
+    return ulp_taken(to->verified_output, error);
 }
 
 static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size_t l,
@@ -181,8 +178,7 @@ static enum ulp_status finish_lane(const struct ulp_attributor *attributor, size
         return ulp_out_of_memory(error);
     enum ulp_status status = finish_verified(attributor, from, audit, to, error);
     struct ulp_output_shares *outputs = ulp_arena_take(audit->memory, groups + 1, sizeof *outputs);
-    if (!outputs)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(outputs, error));
     for (size_t g = 0; g < groups && status == ULP_OK; g++)
         status = finish_group(attributor, &from->sums[g], g, audit, &outputs[g], error);
     if (status != ULP_OK)
@@ -200,8 +196,7 @@ enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct 
                                       struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < attributor->lane_count && status == ULP_OK; l++)
-        status = finish_lane(attributor, l, audit, error);
-    return status;
+    for (size_t l = 0; l < attributor->lane_count; l++)
+        ULP_TRY(finish_lane(attributor, l, audit, error));
+    return ULP_OK;
 }

@@ -274,15 +274,16 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     struct ulp_introduced *item;
     if (value->held == value->here && !attributor->beside)
         return ULP_OK; /* it introduces nothing */
-    enum ulp_status status = ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error);
-    if (status != ULP_OK || !item)
-        return status;
+    ULP_TRY(ulp_attribution_room(attributor, lane, 1, sizeof *item, &item, error));
+    if (!item)
+        return ULP_OK;
     *item = (struct ulp_introduced){.next = lane->introduced[event->index],
                                     .execution = event->execution,
                                     .count = count,
                                     .position = event->output_positions[o]};
     lane->introduced[event->index] = item;
     struct ulp_attributed_bytes *kept = settled ? &settled->introduced : &item->kept;
+    enum ulp_status status = ULP_OK;
     if (!known)
         status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
@@ -318,10 +319,8 @@ static enum ulp_status find_settled(struct ulp_attributor *attributor, struct ul
         if ((*out)->mark == event->settled && (*out)->position == position)
             return ULP_OK;
     void *memory;
-    const enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof **out, attributor->budget,
-                                                     "values of an attribution", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof **out, attributor->budget,
+                              "values of an attribution", error));
     *out = memory;
     **out = (struct ulp_attributed_settled){.next = lane->settled,
                                             .mark = event->settled,
@@ -342,11 +341,8 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     const int slot = node->step->outputs[event->output_positions[o]];
     const bool main = node->block == attributor->plan->main;
     struct ulp_attributed_settled *settled = NULL;
-    enum ulp_status status = ULP_OK;
     if (main)
-        status = find_settled(attributor, lane, event, o, slot, &settled, error);
-    if (status != ULP_OK)
-        return status;
+        ULP_TRY(find_settled(attributor, lane, event, o, slot, &settled, error));
     if (!ulp_tensor_same_shape(value->entire, reference) ||
         !ulp_tensor_same_shape(value->entire, value->here)) {
         lane->reason = diverged;
@@ -355,14 +351,14 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
     if (!ulp_element_is_float(reference->element) && !(main && attributor->amounts[slot]))
         lane->decided[event->index] |= !same_integers(value->entire, reference);
     else
-        status = keep_introduced(attributor, lane, event, l, o, settled, error);
-    if (status == ULP_OK && !lane->reason && main)
-        status = keep_value(attributor, lane, slot, value->held, reference,
-                            attributor->wanted[slot], settled, error);
-    if (status == ULP_OK && !lane->reason && main && attributor->wanted[slot] &&
-        value->held != value->entire && ulp_element_is_float(reference->element))
-        status = keep_border(attributor, lane, slot, value, error);
-    return status;
+        ULP_TRY(keep_introduced(attributor, lane, event, l, o, settled, error));
+    if (!lane->reason && main)
+        ULP_TRY(keep_value(attributor, lane, slot, value->held, reference, attributor->wanted[slot],
+                           settled, error));
+    if (!lane->reason && main && attributor->wanted[slot] && value->held != value->entire &&
+        ulp_element_is_float(reference->element))
+        ULP_TRY(keep_border(attributor, lane, slot, value, error));
+    return ULP_OK;
 }
 
 /* The arithmetic that rounds an input: the lane's, or that of the kept nodes which read it. NULL:
@@ -393,20 +389,15 @@ static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l
     const struct ulp_mix *mix = &attributor->plan->mixes[l];
     const struct ulp_arithmetic *reader = find_reader(attributor->plan, mix, slot, given->type);
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
-    struct ulp_tensor own = ulp_tensor_view(given);
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor own = ulp_tensor_view(given);
     struct ulp_format from = {0};
-    enum ulp_status status = ULP_OK;
     if (ulp_element_is_float(given->element) && attributor->plan->main->slots[slot].data &&
         reader) {
-        status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
-        if (status == ULP_OK)
-            status = ulp_adapt(&own, given, &from, reader, false, attributor->budget,
-                               attributor->pool, error);
+        ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &from, error));
+        ULP_TRY(ulp_adapt(&own, given, &from, reader, false, attributor->budget, attributor->pool,
+                          error));
     }
-    if (status == ULP_OK)
-        status = keep_value(attributor, lane, slot, &own, given, true, NULL, error);
-    ulp_tensor_free(&own);
-    return status;
+    return keep_value(attributor, lane, slot, &own, given, true, NULL, error);
 }
 
 enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,

@@ -43,8 +43,7 @@ enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const st
     ULP_TRY(ulp_plan_constants(plan, index, &constants, error));
     lane->constants = ulp_arena_take(memory, constants.count + 1, sizeof *lane->constants);
     lane->overflows = ulp_arena_take(memory, lane->node_count + 1, sizeof *lane->overflows);
-    if (!lane->constants || !lane->overflows)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(lane->constants && lane->overflows, error));
     for (size_t c = 0; c < constants.count; c++)
         ULP_TRY(copy_constant(lane, &constants.items[c], memory, error));
     return ULP_OK;

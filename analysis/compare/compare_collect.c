@@ -434,7 +434,7 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
                                                   .keeps = keeps,
                                                   .groups = options->groups ? groups : NULL};
-    ULP_TRY(lanes && keeps && groups && first ? ULP_OK : ulp_out_of_memory(error));
+    ULP_TRY(ulp_taken(lanes && keeps && groups && first, error));
     ULP_TRY(ulp_plan_create(comparing->model, lanes,
                             make_lanes(options, comparing->asked, lanes, keeps, groups, first),
                             &plan_options, &comparing->plan, error));

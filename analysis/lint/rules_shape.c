@@ -1,11 +1,11 @@
 /* Rules about shapes. */
-#include "base/error.h"
 #include "analysis/lint/lint.h"
 
 #include <string.h>
 
 #include <ulpscope/run.h>
 
+#include "base/error.h"
 #include "tensor/tensor.h"
 
 ULP_FREES(ulp_plan_free, struct ulp_plan)

@@ -26,11 +26,6 @@ static const struct {
                     {"summary.txt", write_summary}};
 enum { FILE_COUNT = sizeof report_files / sizeof *report_files };
 
-const char *ulp_report_file_name(size_t index)
-{
-    return index < FILE_COUNT ? report_files[index].name : NULL;
-}
-
 /* Into a text that was opened for the file. */
 static enum ulp_status write_file(const struct ulp_audit *audit, size_t index,
                                   struct ulp_text *text, struct ulp_error *error)

@@ -223,12 +223,10 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
     ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
     ULP_TRY(ulp_plan_create(model, &fp32, 1, &planning, &plan, error));
     s.plan = plan;
-    if (!list_products(&s))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(list_products(&s), error));
     for (size_t i = 0; i < sample_count && out->count; i++)
         if (i == 0 || ulp_plan_takes(plan, samples[i].inputs))
             ULP_TRY(ulp_plan_run(plan, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
-    if (!choose(&s))
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(choose(&s), error));
     return ULP_OK;
 }

@@ -179,8 +179,7 @@ enum ulp_status ulp_search_descend(struct ulp_searcher *search, ulp_pick *of, do
                               .without = ulp_arena_take(memory, layers, sizeof(double)),
                               .fewer = ulp_arena_take(memory, layers, sizeof(ptrdiff_t))};
     ulp_pick *before = ulp_arena_take(memory, layers, sizeof *before);
-    if (!descent.moves || !descent.without || !descent.fewer || !before)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(descent.moves && descent.without && descent.fewer && before, error));
     ULP_TRY(descend_groups(&descent, before, ratio, error));
     /* first what the model expects to do, then everything */
     for (bool moved = true, all = false; !search->over && (moved || !(all || likely));) {

@@ -108,8 +108,7 @@ enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, do
                                 .whole = ulp_arena_take(memory, watched_count + 1, sizeof(double)),
                                 .broken = ulp_arena_take(memory, watched_count * links->count + 1,
                                                          sizeof(bool))};
-    if (!learning.said || !learning.whole || !learning.broken)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(learning.said && learning.whole && learning.broken, error));
     for (size_t w = 0; w < watched_count; w++)
         for (size_t l = 0; l < links->count; l++)
             learning.broken[w * links->count + l] =

@@ -27,7 +27,7 @@ enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ul
     ulp_pick *wide =
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
     out->decided = ulp_arena_take(out->memory, count + 1, sizeof *out->decided);
-    ULP_TRY(wide && out->decided ? ULP_OK : ulp_out_of_memory(error));
+    ULP_TRY(ulp_taken(wide && out->decided, error));
     ulp_search_same(search, 0, wide);
     for (size_t o = 0; o < count; o++) {
         struct ulp_search_decided *decided = &out->decided[out->decided_count];

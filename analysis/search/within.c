@@ -79,7 +79,7 @@ static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,
 {
     const size_t layers = search->layer_count;
     double *powers = ulp_arena_take(search->emulation.memory, layers + 1, sizeof *powers);
-    ULP_TRY(powers ? ULP_OK : ulp_out_of_memory(error));
+    ULP_TRY(ulp_taken(powers, error));
     for (size_t l = 0; l < layers; l++)
         powers[l] = search->layers[l].power;
     for (size_t number = 0; number < STARTS_MAX && !search->over &&

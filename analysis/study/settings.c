@@ -192,7 +192,7 @@ static enum ulp_status add_sweep(struct ulp_studying *s, size_t index,
                                 .sweep = sweep,
                                 .settings = ulp_arena_take(s->out->memory, sweep->count,
                                                            sizeof *swept.settings)};
-    ULP_TRY(swept.settings ? ULP_OK : ulp_out_of_memory(error));
+    ULP_TRY(ulp_taken(swept.settings, error));
     for (size_t i = 0; i < sweep->count; i++)
         ULP_TRY(add_setting(s, swept.text, sweep->names[i], &swept.settings[i], error));
     return add_series(s, &swept, error);

@@ -7,8 +7,6 @@
 /* Make the folder (and those above it) when it is missing, and check that files can be made in it:
  * call it before a long run, so that the report can be written at its end. */
 ULP_API enum ulp_status ulp_report_prepare(const char *folder, struct ulp_error *error);
-/* The names of a report's files: index 0, 1, ... until NULL. Static storage. */
-ULP_API const char *ulp_report_file_name(size_t index);
 /* Write report.json, layers.csv and summary.txt into the folder (made when missing). The files are
  * written under other names and renamed together when all are complete: of two reports written into
  * one folder at the same time, the later one's files stay. */

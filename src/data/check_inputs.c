@@ -13,7 +13,7 @@
 /* "FLOAT[batch,3,224,224]" as the model declares it. */
 static const char *declared_text(const struct ulp_value_info *info, char *buffer, size_t size)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_add(&text, "%s[", ulp_type_name(info->type));
     for (int d = 0; d < info->rank; d++) {
         if (info->dims[d] >= 0)
@@ -25,7 +25,6 @@ static const char *declared_text(const struct ulp_value_info *info, char *buffer
     size_t length = text.failed ? 0 : text.length < size - 1 ? text.length : size - 1;
     memcpy(buffer, text.data ? text.data : "", length);
     buffer[length] = '\0';
-    ulp_text_free(&text);
     return buffer;
 }
 
@@ -68,15 +67,12 @@ static enum ulp_status refuse_missing(const struct ulp_value_info *info,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     char declared[400];
-    struct ulp_text names = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text names = {0};
     for (size_t i = 0; i < inputs->count; i++)
         ulp_text_add(&names, "%s'%s'", i ? ", " : "", inputs->items[i].name);
-    enum ulp_status status =
-        ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
-                 info->name, declared_text(info, declared, sizeof declared),
-                 names.length ? names.data : "none");
-    ulp_text_free(&names);
-    return status;
+    return ulp_fail(error, ULP_ERROR_INPUT, "input '%s' (%s) is not among the arrays given: %s",
+                    info->name, declared_text(info, declared, sizeof declared),
+                    names.length ? names.data : "none");
 }
 
 static enum ulp_status check_input(const struct ulp_value_info *info,

@@ -63,7 +63,7 @@ static enum ulp_status read_keep(const json_t *keep, struct ulp_arena *arena,
         const char *text =
             ulp_arena_text(arena, json_string_value(pattern), json_string_length(pattern));
         *(*items)++ = (struct ulp_keep){.pattern = text, .arithmetic = arithmetic};
-        ULP_TRY(text ? ULP_OK : ulp_out_of_memory(error));
+        ULP_TRY(ulp_taken(text, error));
     }
     return ULP_OK;
 }

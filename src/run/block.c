@@ -136,13 +136,13 @@ static enum ulp_status round_results(const struct ulp_lane *lane, const struct u
                                      struct ulp_tensor *outputs, struct ulp_error *error)
 {
     struct ulp_format half;
-    enum ulp_status status = ulp_format_find("fp16", &half, error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++)
+    ULP_TRY(ulp_format_find("fp16", &half, error));
+    for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0 && outputs[o].type == ULP_TYPE_FLOAT16 && outputs[o].owned &&
             lane->block->slots[step->outputs[o]].last_use == INT_MAX)
-            status = ulp_tensor_convert(&outputs[o], &outputs[o], &half, ULP_ROUND_NEAREST_EVEN, 0,
-                                        lane->pool, error);
-    return status;
+            ULP_TRY(ulp_tensor_convert(&outputs[o], &outputs[o], &half, ULP_ROUND_NEAREST_EVEN, 0,
+                                       lane->pool, error));
+    return ULP_OK;
 }
 
 /* What ends a kernel was computed in the inner format and is stored. */
@@ -151,14 +151,12 @@ static enum ulp_status store_results(const struct ulp_lane *lane, const struct u
 {
     const struct ulp_fused_node *node = &lane->mix->fusion->nodes[step->number];
     const struct ulp_arithmetic *stores = ulp_mix_arithmetic(lane->mix, step->number);
-    enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < step->output_count && node->inner && !node->held; o++)
-        if (status == ULP_OK && outputs[o].data && ulp_element_is_float(outputs[o].element) &&
+        if (outputs[o].data && ulp_element_is_float(outputs[o].element) &&
             ulp_type_rows[outputs[o].type].file_bits > 8)
-            status =
-                ulp_tensor_convert(&outputs[o], &outputs[o], &stores->storage, stores->rounding,
-                                   stores->seed ^ step->bound.key, lane->pool, error);
-    return status;
+            ULP_TRY(ulp_tensor_convert(&outputs[o], &outputs[o], &stores->storage, stores->rounding,
+                                       stores->seed ^ step->bound.key, lane->pool, error));
+    return ULP_OK;
 }
 
 /* The constant as the lane reads it, in the shape of the step's result. */
@@ -181,12 +179,9 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
         view_constant(step, lane, inputs[0], &outputs[0]);
         return ULP_OK;
     }
-    enum ulp_status status = ulp_lane_keep_bodies(lane, step, error);
-    if (status == ULP_OK)
-        status = ulp_step_open(&call, step, lane, inputs, outputs, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_call_run(&call.call, error);
+    ULP_TRY(ulp_lane_keep_bodies(lane, step, error));
+    ULP_TRY(ulp_step_open(&call, step, lane, inputs, outputs, error));
+    enum ulp_status status = ulp_call_run(&call.call, error);
     ulp_step_close(&call);
     if (status == ULP_OK && ulp_lane_arithmetic(lane, step)->half_as_float)
         status = round_results(lane, step, outputs, error);
@@ -200,11 +195,9 @@ static enum ulp_status run_body_step(struct ulp_lane *lane, const struct ulp_ste
 {
     struct ulp_inputs inputs;
     struct ulp_tensor *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    enum ulp_status status =
-        outputs ? ulp_inputs_create(&inputs, lane, step, arena, error) : ulp_out_of_memory(error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_lane_inputs(lane, step, &inputs, error);
+    ULP_TRY(outputs ? ulp_inputs_create(&inputs, lane, step, arena, error)
+                    : ulp_out_of_memory(error));
+    enum ulp_status status = ulp_lane_inputs(lane, step, &inputs, error);
     if (status == ULP_OK)
         status = ulp_step_run(step, lane, inputs.at, outputs, error);
     if (status == ULP_OK && lane->probe && lane->probe->give)
@@ -231,18 +224,16 @@ static enum ulp_status take_output(struct ulp_lane *lane, int slot, struct ulp_t
     struct ulp_tensor converted = {0}, *value = &lane->values[slot];
     const struct ulp_reader reader = {.arithmetic =
                                           ulp_mix_index(lane->mix, lane->block->owner->number)};
-    enum ulp_status status = ulp_lane_value(lane, slot, reader, &converted, &from, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_lane_value(lane, slot, reader, &converted, &from, error));
     if (from == &converted && converted.owned) {
         *out = converted;
     } else if (from == value && value->owned) {
         *out = *value;
         value->owned = false;
     } else {
-        status = ulp_tensor_copy(out, from, lane->budget, error);
+        ULP_TRY(ulp_tensor_copy(out, from, lane->budget, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *call,

@@ -17,16 +17,14 @@ static enum ulp_status set_input(struct ulp_lane *lane, int slot, const struct u
                                  struct ulp_error *error)
 {
     struct ulp_format from = {0};
-    enum ulp_status status = ULP_OK;
     if (!lane->block->slots[slot].data || !ulp_lane_is_uniform(lane)) {
         lane->values[slot] = ulp_tensor_view(given);
         return ULP_OK;
     }
     if (ulp_element_is_float(given->element))
-        status = ulp_format_find(ulp_type_rows[given->type].format, &from, error);
-    return status == ULP_OK ? ulp_adapt(&lane->values[slot], given, &from, lane->mix->items, false,
-                                        lane->budget, lane->pool, error)
-                            : status;
+        ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &from, error));
+    return ulp_adapt(&lane->values[slot], given, &from, lane->mix->items, false, lane->budget,
+                     lane->pool, error);
 }
 
 /* Give the lanes the model's inputs. */

@@ -62,19 +62,18 @@ static void drop_slot(struct ulp_lane *lane, int slot)
 static enum ulp_status keep_bodies(struct ulp_lane *lane, const struct ulp_step *step, bool keep,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++) {
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX; a++) {
         const struct ulp_block *body = step->bound.blocks[a];
-        for (size_t v = 0; body && v < body->slot_count && status == ULP_OK; v++)
+        for (size_t v = 0; body && v < body->slot_count; v++)
             if (ulp_is_factor(&body->slots[v]) && keep)
-                status = ulp_packed_keep(lane->packed, body->slots[v].constant, error);
+                ULP_TRY(ulp_packed_keep(lane->packed, body->slots[v].constant, error));
             else if (ulp_is_factor(&body->slots[v]))
                 ulp_packed_drop(lane->packed, body->slots[v].constant);
-        for (size_t s = 0; body && s < body->step_count && status == ULP_OK; s++)
+        for (size_t s = 0; body && s < body->step_count; s++)
             if (body->steps[s].bound.blocks)
-                status = keep_bodies(lane, &body->steps[s], keep, error);
+                ULP_TRY(keep_bodies(lane, &body->steps[s], keep, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static void drop_bodies(struct ulp_lane *lane)
@@ -160,13 +159,12 @@ enum ulp_status ulp_adapt(struct ulp_tensor *out, const struct ulp_tensor *value
     *out = ulp_tensor_view(value);
     if (!ulp_element_is_float(value->element))
         return ULP_OK;
-    enum ulp_status status = ulp_lane_format(arithmetic, value->type, &storage, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_lane_format(arithmetic, value->type, &storage, error));
     if (!ulp_needs_conversion(value, from, &storage, mixed))
         return ulp_tensor_in_memory(out, value, budget, pool, error);
-    status = ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
-                                 value->rank, value->dims, error);
+    enum ulp_status status =
+        ulp_tensor_describe(out, value->type, ulp_storage_element(&storage), storage.precision,
+                            value->rank, value->dims, error);
     if (status == ULP_OK)
         status = ulp_tensor_allocate(out, budget, error);
     if (status == ULP_OK)
@@ -208,11 +206,8 @@ static enum ulp_status read_stored(struct ulp_lane *lane, size_t holder,
     const struct ulp_arithmetic *stores = ulp_mix_arithmetic(lane->mix, holder);
     struct ulp_tensor stored;
     struct ulp_format storage;
-    enum ulp_status status =
-        ulp_adapt(&stored, value, from, stores, false, lane->budget, lane->pool, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_lane_format(stores, value->type, &storage, error);
+    ULP_TRY(ulp_adapt(&stored, value, from, stores, false, lane->budget, lane->pool, error));
+    enum ulp_status status = ulp_lane_format(stores, value->type, &storage, error);
     if (status == ULP_OK)
         status = ulp_adapt(converted, &stored, &storage, &lane->mix->items[reader.arithmetic],
                            reader.mixed, lane->budget, lane->pool, error);
@@ -262,12 +257,8 @@ static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct u
 {
     out->arithmetic = reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
                                     : &lane->mix->items[reader.arithmetic];
-    enum ulp_status status =
-        ulp_format_find(ulp_type_rows[constant->type].format, &out->from, error);
-    if (status == ULP_OK)
-        status = ulp_lane_format(out->arithmetic, constant->type, &out->storage, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_format_find(ulp_type_rows[constant->type].format, &out->from, error));
+    ULP_TRY(ulp_lane_format(out->arithmetic, constant->type, &out->storage, error));
     out->converts =
         !reader.declared && ulp_needs_conversion(constant, &out->from, &out->storage, reader.mixed);
     out->bytes =
@@ -289,9 +280,10 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
     struct ulp_budget *budget = NULL;
     if (constant->element == ULP_ELEMENT_PACKED)
         return ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
-    enum ulp_status status = find_lowering(lane, constant, reader, &how, error);
-    if (status != ULP_OK || (!how.converts && constant->element != ULP_ELEMENT_STORED))
-        return status;
+    ULP_TRY(find_lowering(lane, constant, reader, &how, error));
+    if (!how.converts && constant->element != ULP_ELEMENT_STORED)
+        return ULP_OK;
+    enum ulp_status status = ULP_OK;
     if (how.converts)
         status = ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
                                   &slot->magnitudes, lane->budget, error);
@@ -495,11 +487,10 @@ enum ulp_status ulp_lane_input(struct ulp_lane *lane, const struct ulp_step *ste
 enum ulp_status ulp_lane_inputs(struct ulp_lane *lane, const struct ulp_step *step,
                                 struct ulp_inputs *out, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        status = ulp_lane_input(lane, step, i, out->converted ? &out->converted[i] : NULL,
-                                &out->at[i], error);
-    return status;
+    for (size_t i = 0; i < step->input_count; i++)
+        ULP_TRY(ulp_lane_input(lane, step, i, out->converted ? &out->converted[i] : NULL,
+                               &out->at[i], error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *name,
@@ -507,21 +498,17 @@ enum ulp_status ulp_lane_output(struct ulp_lane *lane, int slot, const char *nam
                                 struct ulp_error *error)
 {
     const struct ulp_tensor *value;
-    struct ulp_tensor copy = {0}, converted = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
     const size_t holder = ulp_slot_holder(lane->block, slot);
     struct ulp_reader reader = {0};
     if (holder != ULP_NO_NODE) {
         reader.arithmetic = ulp_mix_index(lane->mix, holder);
         reader.inside = lane->mix->fusion && lane->mix->fusion->nodes[holder].cast;
     }
-    enum ulp_status status = ulp_lane_value(lane, slot, reader, &converted, &value, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_copy(&copy, value, budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(outputs, name, &copy, error);
-    ulp_tensor_free(&copy);
-    ulp_tensor_free(&converted);
-    return status;
+    ULP_TRY(ulp_lane_value(lane, slot, reader, &converted, &value, error));
+    ULP_TRY(ulp_tensor_copy(&copy, value, budget, error));
+    return ulp_tensor_set_add(outputs, name, &copy, error);
 }
 
 enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *given,
@@ -535,13 +522,9 @@ enum ulp_status ulp_fit_input(struct ulp_tensor *out, const struct ulp_tensor *g
         out->type = declared; /* bytes for integers of 4 bits, as ulp_model_check_inputs allows */
     if (given->type == declared || !ulp_type_is_float(given->type) || !ulp_type_is_float(declared))
         return ULP_OK;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[declared].format, &format, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(out, declared, ULP_ELEMENT_COUNT, 0, given->rank, given->dims,
-                                     error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, budget, error);
-    return status == ULP_OK
-               ? ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0, pool, error)
-               : status;
+    ULP_TRY(ulp_format_find(ulp_type_rows[declared].format, &format, error));
+    ULP_TRY(
+        ulp_tensor_describe(out, declared, ULP_ELEMENT_COUNT, 0, given->rank, given->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    return ulp_tensor_convert(out, given, &format, ULP_ROUND_NEAREST_EVEN, 0, pool, error);
 }

@@ -13,8 +13,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
            lanes = walk->plan->lane_count;
     *out = (struct ulp_event_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
     int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
-    if (!out->names || !slots)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->names && slots, error));
     for (size_t i = 0; i < all; i++)
         if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant &&
             frame->names[step->inputs[i]]) {
@@ -22,8 +21,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
             slots[out->count++] = step->inputs[i];
         }
     out->values = ulp_arena_take(arena, lanes * out->count + 1, sizeof *out->values);
-    if (!out->values)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(out->values, error));
     for (size_t l = 0; l < lanes; l++)
         for (size_t i = 0; i < out->count && !frame->absent[l]; i++)
             out->values[l * out->count + i].entire = &frame->lanes[l].values[slots[i]];
@@ -63,22 +61,19 @@ static enum ulp_status round_results(const struct ulp_lane *lane, const struct u
                                      struct ulp_tensor **out, struct ulp_error *error)
 {
     struct ulp_format held;
-    enum ulp_status status = ULP_OK;
     *out = ulp_arena_take(arena, step->output_count + 1, sizeof **out);
-    if (!*out)
-        return ulp_out_of_memory(error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_taken(*out, error));
+    for (size_t o = 0; o < step->output_count; o++) {
         (*out)[o] = ulp_tensor_view(&results[o]);
         if (!results[o].data || !ulp_element_is_float(results[o].element))
             continue;
-        status =
-            ulp_lane_format(ulp_mix_holds(lane->mix, step->number), results[o].type, &held, error);
-        if (status == ULP_OK)
-            status = ulp_adapt(&(*out)[o], &results[o], &held,
-                               ulp_mix_arithmetic(lane->mix, step->number), false, lane->budget,
-                               lane->pool, error);
+        ULP_TRY(
+            ulp_lane_format(ulp_mix_holds(lane->mix, step->number), results[o].type, &held, error));
+        ULP_TRY(ulp_adapt(&(*out)[o], &results[o], &held,
+                          ulp_mix_arithmetic(lane->mix, step->number), false, lane->budget,
+                          lane->pool, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Does the lane round the step's results where they leave the graph? */
@@ -94,18 +89,17 @@ static enum ulp_status round_leaving(const struct ulp_walk *walk, const struct u
                                      struct ulp_evaluation *evaluations, struct ulp_arena *arena,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < walk->plan->lane_count; l++) {
         struct ulp_evaluation *evaluation = &evaluations[l];
         if (!evaluation->entire || evaluation->skipped || !leaves_rounded(frame, step, l))
             continue;
-        status = round_results(&frame->lanes[l], step, evaluation->entire, arena,
-                               &evaluation->entire_left, error);
-        if (status == ULP_OK && l > 0 && walk->options->audit && !evaluation->single_is_entire)
-            status = round_results(&frame->lanes[l], step, evaluation->single, arena,
-                                   &evaluation->single_left, error);
+        ULP_TRY(round_results(&frame->lanes[l], step, evaluation->entire, arena,
+                              &evaluation->entire_left, error));
+        if (l > 0 && walk->options->audit && !evaluation->single_is_entire)
+            ULP_TRY(round_results(&frame->lanes[l], step, evaluation->single, arena,
+                                  &evaluation->single_left, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* A constant under other names has one mark. */
@@ -150,8 +144,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         output_names = ulp_arena_take(arena, shown, sizeof *output_names);
         positions = ulp_arena_take(arena, shown, sizeof *positions);
         values = ulp_arena_take(arena, lanes * shown, sizeof *values);
-        if (!output_names || !positions || !values)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(output_names && positions && values, error));
     }
     for (size_t o = 0; o < shown; o++)
         if (step->outputs[o] >= 0) {

@@ -55,16 +55,15 @@ static enum ulp_status foreign_inputs(struct ulp_lane *lane, const struct ulp_la
                                       const struct ulp_step *step, struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **inputs, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
+    for (size_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] >= 0 && from_reference && is_own_view(lane, step->inputs[i]))
             inputs[i] = &lane->values[step->inputs[i]];
         else
-            status = step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
-                         ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
-                         : foreign_input(lane, source, source_own, step, i, &temporaries[i],
-                                         &inputs[i], error);
-    return status;
+            ULP_TRY(step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
+                        ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
+                        : foreign_input(lane, source, source_own, step, i, &temporaries[i],
+                                        &inputs[i], error));
+    return ULP_OK;
 }
 
 static void free_tensors(struct ulp_tensor *tensors, size_t count)
@@ -104,8 +103,7 @@ enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct u
                                       struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_tensor *tensors = ulp_arena_take(arena, 3 * step->output_count + 1, sizeof *tensors);
-    if (!tensors)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(tensors, error));
     *out = (struct ulp_evaluation){.entire = tensors,
                                    .single = tensors + step->output_count,
                                    .here = tensors + 2 * step->output_count};
@@ -229,8 +227,7 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     if (ulp_walk_compares(walk) && lane != reference) {
         foreign = ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
         temporaries = ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
-        if (!foreign || !temporaries)
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(foreign && temporaries, error));
     }
     if (walk->options->isolated && lane != reference)
         return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,

@@ -20,8 +20,7 @@ static enum ulp_status find_perturbed(struct ulp_plan *plan, const struct ulp_te
     if (perturbed)
         return ULP_OK;
     perturbed = ulp_arena_take(plan->arena, 1, sizeof *perturbed);
-    if (!perturbed)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(perturbed, error));
     *perturbed = (struct ulp_perturbed){.from = from, .before = plan->perturbed};
     plan->perturbed = perturbed;
     *out = &perturbed->tensor;

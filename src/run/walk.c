@@ -20,12 +20,11 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
 {
     size_t lanes = walk->plan->lane_count;
     *out = (struct ulp_frame){.block = block, .outer = outer};
-    enum ulp_status status = ulp_arena_create(&out->arena, &walk->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&out->arena, &walk->budget, error));
     out->lanes = ulp_arena_take(out->arena, lanes, sizeof *out->lanes);
     out->absent = ulp_arena_take(out->arena, lanes, sizeof *out->absent);
     out->names = ulp_arena_take(out->arena, block->slot_count + 1, sizeof *out->names);
+    enum ulp_status status = ULP_OK;
     if (!out->lanes || !out->absent || !out->names)
         status = ulp_out_of_memory(error);
     for (size_t v = 0; v < block->slot_count && status == ULP_OK; v++)
@@ -216,8 +215,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     size_t lanes = walk->plan->lane_count;
     struct ulp_join *join = frame->lanes[0].join;
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
-    if (!evaluations)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(evaluations, error));
     enum ulp_status status = compute_step(walk, frame, step, evaluations, arena, error);
     if (status == ULP_OK && walk->departed && !frame->outer && leaves_departure(walk->options))
         ulp_departure_leave(walk->options->departure, frame, step);
@@ -264,7 +262,7 @@ static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *fram
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
                                struct ulp_error *error)
 {
-    struct ulp_arena *arena = NULL;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     enum ulp_status status = ULP_OK;
     if (frame->outer)
         walk->clock = ulp_seconds_now();
@@ -285,6 +283,5 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (!frame->outer && arena)
             ulp_arena_clear(arena);
     }
-    ulp_arena_free(arena);
     return status;
 }

@@ -390,11 +390,8 @@ static enum ulp_status explain_word(const struct ulp_arithmetic *before, const c
     int length = (int)strcspn(list, ",");
     bool part = before && memchr(list, '=', (size_t)length);
     ulp_text_add(&name, "%s%s%.*s", part ? before->name : "", part ? "," : "", length, list);
-    enum ulp_status status =
-        name.failed ? out_of_memory(error) : ulp_arithmetic_find(name.data, &ignored, error);
-    return status == ULP_OK
-               ? ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list)
-               : status;
+    ULP_TRY(name.failed ? out_of_memory(error) : ulp_arithmetic_find(name.data, &ignored, error));
+    return ulp_fail(error, ULP_ERROR_USAGE, "'%s' is not a list of arithmetics", list);
 }
 
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,

@@ -35,10 +35,8 @@ static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
                       job->k_block, &columns) ||
         !ulp_size_add(rows, columns, &total) || !ulp_size_add(total, sums + stack, &total))
         total = SIZE_MAX;
-    enum ulp_status status = ulp_allocate(&out->memory, total, 1, ulp_pool_scratch(job->pool),
-                                          "contraction scratch", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&out->memory, total, 1, ulp_pool_scratch(job->pool), "contraction scratch",
+                         error));
     out->rows = out->memory;
     out->columns = out->rows + rows;
     out->sums = out->columns + columns;
@@ -116,9 +114,8 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
     (void)worker;
     const struct ulp_chains_job *job = context;
     struct ulp_chains_scratch scratch;
-    enum ulp_status status = create_scratch(&scratch, job, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(create_scratch(&scratch, job, error));
+    enum ulp_status status = ULP_OK;
     for (size_t item = first; item < last && status == ULP_OK; item++) {
         struct ulp_chains_block block =
             job->shared_lines ? ulp_chains_find_share(job, item) : ulp_chains_find_block(job, item);
@@ -137,7 +134,7 @@ static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, 
 static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count,
                                   struct ulp_error *error)
 {
-    void *memory = NULL;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
     const bool packs = !job->forms[!job->share_rows];
     enum ulp_status status = ULP_OK;
     if (packs)
@@ -151,7 +148,6 @@ static enum ulp_status run_shared(struct ulp_chains_job *job, size_t batch_count
             status = ulp_parallel_for(job->pool, job->thread_count * ulp_chains_share_length(job),
                                       1, work_on_blocks, job, error);
     }
-    ulp_free(memory);
     return status;
 }
 
@@ -187,10 +183,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.element = job.tile->element;
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_columns = job.tile->columns;
-    enum ulp_status status =
-        ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error));
     const bool direct = ulp_direct_serves(&job, arithmetic, problem);
     ulp_chains_set_sides(&job, arithmetic, problem,
                          direct || ulp_chains_prefers_swap(&job, problem));
@@ -219,6 +212,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         return ulp_unpacked_run(&unpacked, job.tile, pool, error);
     job.meets_padding =
         has_padding && (job.nan_shows || ulp_pack_meets_padding(&job.rows, &job.columns, pool));
+    enum ulp_status status = ULP_OK;
     if (direct) {
         /* beside padding a sum that is NaN needs a second look, which blocks have; and where there
          * is no memory for the whole of the columns' panels, blocks need less */

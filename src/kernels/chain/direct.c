@@ -186,15 +186,13 @@ static enum ulp_status run_batches(struct direct *direct, struct ulp_chains_job 
                      ulp_grain(ulp_chains_estimate(job, job->row_count / direct->piece_count + 1,
                                                    ulp_size_min(direct->block * job->tile_columns,
                                                                 job->column_count)));
-    enum ulp_status status = ULP_OK;
-    for (job->batch = 0; job->batch < batch_count && status == ULP_OK; job->batch += together) {
+    for (job->batch = 0; job->batch < batch_count; job->batch += together) {
         if (!job->forms[1])
-            status = ulp_chains_pack_shared(job, error);
-        if (status == ULP_OK)
-            status =
-                ulp_parallel_for(job->pool, items * together, grain, work_on_pieces, direct, error);
+            ULP_TRY(ulp_chains_pack_shared(job, error));
+        ULP_TRY(
+            ulp_parallel_for(job->pool, items * together, grain, work_on_pieces, direct, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_direct_run(const struct ulp_chains_job *whole, bool *nan,

@@ -77,11 +77,8 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
     const size_t tile = making->side ? job->tile_columns : job->tile_rows,
                  k_blocks = ulp_size_divide_up(job->k_count, job->k_block);
     void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, base->bytes, 1, ulp_packed_budget(job->problem->packed),
-                     "panels of a factor", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, base->bytes, 1, ulp_packed_budget(job->problem->packed),
+                         "panels of a factor", error));
     form->data = memory;
     form->lines = ulp_size_round_up(base->line_count, tile);
     form->group_bytes = base->bytes / base->group_count;

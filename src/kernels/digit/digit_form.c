@@ -183,12 +183,8 @@ static enum ulp_status allocate_digits(struct ulp_wide_form *form, struct ulp_bu
         form->most = form->least;
     if (bytes > ULP_TUNE_DIGIT_FORM_BYTES_MAX)
         return ULP_ERROR_MEMORY;
-    enum ulp_status status = ulp_allocate(&form->data, bytes, 1, budget, what, error);
-    if (status == ULP_OK)
-        status =
-            ulp_allocate_zero(&form->half_sums, half_count, sizeof(int64_t), budget, what, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&form->data, bytes, 1, budget, what, error));
+    ULP_TRY(ulp_allocate_zero(&form->half_sums, half_count, sizeof(int64_t), budget, what, error));
     form->base.bytes = bytes + half_count * sizeof(int64_t);
     uint64_t *data = form->data;
     int64_t *half_sums = form->half_sums;
@@ -235,11 +231,9 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
     for (size_t i = 0; set_bytes && i < panels; i++)
         form->panels[i].sets = (uint64_t *)((char *)form->sets + i * set_bytes);
     choose_lines(form, making->side);
-    status = ulp_parallel_for(making->pool, panels, 1, measure_panels, making, error);
-    if (status == ULP_OK)
-        status = allocate_digits(form, budget, error);
-    return status == ULP_OK ? ulp_parallel_for(making->pool, panels, 1, cut_panels, making, error)
-                            : status;
+    ULP_TRY(ulp_parallel_for(making->pool, panels, 1, measure_panels, making, error));
+    ULP_TRY(allocate_digits(form, budget, error));
+    return ulp_parallel_for(making->pool, panels, 1, cut_panels, making, error);
 }
 
 static struct ulp_wide_form *make_form(const struct ulp_wide_call *call,

@@ -183,9 +183,7 @@ enum ulp_status ulp_wide_tile_store(const int64_t *sums, const struct ulp_wide_p
                                       column))
                 continue;
             exact_count++;
-            enum ulp_status status = ulp_wide_kulisch_element(kulisch, call, place, error);
-            if (status != ULP_OK)
-                return status;
+            ULP_TRY(ulp_wide_kulisch_element(kulisch, call, place, error));
         }
     }
     call->counts->exact += exact_count;

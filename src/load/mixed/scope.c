@@ -15,8 +15,7 @@ static enum ulp_status find_tensors(struct mixed_scope *scope, struct ulp_error 
     const struct ulp_graph *source = scope->source;
     for (size_t i = 0; i < scope->graph->n_initializer; i++) {
         const char *text = mixed_text(scope->mixed, scope->graph->initializer[i]->name);
-        if (!text || !ulp_names_add(&names, text, (int)i))
-            return ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(text && ulp_names_add(&names, text, (int)i), error));
     }
     for (size_t v = 0; v < source->value_count; v++) {
         struct mixed_value *value = &scope->values[v];

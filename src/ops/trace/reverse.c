@@ -268,15 +268,13 @@ static enum ulp_status find_slopes(struct ulp_trace *trace, struct ulp_trace_gat
 {
     const size_t count = gate->rows.row_count * gate->rows.row_length;
     double **slopes;
-    enum ulp_status status =
-        ulp_trace_take(trace, (size_t)gate->operand_count, sizeof *slopes, &slopes, error);
-    for (int i = 0; i < gate->operand_count && status == ULP_OK; i++)
+    ULP_TRY(ulp_trace_take(trace, (size_t)gate->operand_count, sizeof *slopes, &slopes, error));
+    for (int i = 0; i < gate->operand_count; i++)
         if (gate->parts[i].named)
-            status = ulp_trace_take(trace, count, sizeof **slopes, &slopes[i], error);
-    if (status == ULP_OK)
-        status = fill_slopes(trace, gate, span, step, slopes, error);
-    gate->slopes = status == ULP_OK ? slopes : NULL;
-    return status;
+            ULP_TRY(ulp_trace_take(trace, count, sizeof **slopes, &slopes[i], error));
+    ULP_TRY(fill_slopes(trace, gate, span, step, slopes, error));
+    gate->slopes = slopes;
+    return ULP_OK;
 }
 
 /* What the adjoint reads, as numbers, and room to run it in spans of *step rows. */

@@ -130,7 +130,6 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
 {
     struct ulp_trace_source *source;
     size_t end;
-    enum ulp_status status = ULP_OK;
     ULP_TRY(ulp_tensor_describe(out, values->type, ULP_ELEMENT_F64, 0, values->rank, values->dims,
                                 error));
     if (!ulp_size_add(trace->count, out->count, &end))
@@ -145,16 +144,14 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
     if (end <= trace->name_count) {
         out->data = trace->names + trace->count;
     } else {
-        status = ulp_tensor_allocate(out, trace->budget, error);
+        ULP_TRY(ulp_tensor_allocate(out, trace->budget, error));
         double *names = out->data;
-        for (size_t i = 0; status == ULP_OK && i < out->count; i++)
+        for (size_t i = 0; i < out->count; i++)
             names[i] = ulp_name_of(trace->count + i);
     }
-    if (status == ULP_OK) {
-        trace->sources = source;
-        trace->count = end;
-    }
-    return status;
+    trace->sources = source;
+    trace->count = end;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error *error)

@@ -52,14 +52,13 @@ static bool is_owed(const struct ulp_reverse *sweep, const struct ulp_step *step
 static enum ulp_status notify_outputs(const struct ulp_reverse *sweep, const struct ulp_step *step,
                                       double *introduced, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot >= 0 && sweep->cotangents[slot])
-            status = sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
-                                 sweep->values[slot].count, introduced, error);
+            ULP_TRY(sweep->node(sweep->context, step->number, 0, (int)o, sweep->cotangents[slot],
+                                sweep->values[slot].count, introduced, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* A value as names. */
@@ -101,8 +100,8 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_reve
                                     const struct ulp_step *step, const struct ulp_tensor *outputs,
                                     bool shared, bool *named, struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_trace_begin_reverse(course->trace, shared, error);
-    for (size_t o = 0; o < step->output_count && status == ULP_OK; o++) {
+    ULP_TRY(ulp_trace_begin_reverse(course->trace, shared, error));
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         /* a body that runs otherwise where derivatives are taken gives other shapes */
         if (slot < 0 || !sweep->cotangents[slot] || outputs[o].count != sweep->values[slot].count ||
@@ -111,7 +110,7 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_reve
         *named = true;
         ulp_trace_seed(course->trace, &outputs[o], sweep->cotangents[slot]);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* What was remembered of the bodies. Executions are counted as the walk counts them. */
@@ -195,17 +194,15 @@ static enum ulp_status add_slopes(struct course *course, const struct ulp_step *
                                   double weight, double **slopes, struct ulp_error *error)
 {
     bool found = false;
-    enum ulp_status status = ULP_OK;
     if (weight == 1)
-        status = ulp_trace_slopes(course->trace, named, step->input_count, slopes, &found, error);
-    if (status == ULP_OK && !found)
-        status = ulp_trace_begin_reverse(course->trace, false, error);
-    if (status != ULP_OK || found)
-        return status;
+        ULP_TRY(ulp_trace_slopes(course->trace, named, step->input_count, slopes, &found, error));
+    if (!found)
+        ULP_TRY(ulp_trace_begin_reverse(course->trace, false, error));
+    if (found)
+        return ULP_OK;
     ulp_trace_seed(course->trace, output, NULL);
-    status = ulp_trace_reverse(course->trace, error);
-    return status == ULP_OK ? take_cotangents(course, step, named, weight, slopes, true, error)
-                            : status;
+    ULP_TRY(ulp_trace_reverse(course->trace, error));
+    return take_cotangents(course, step, named, weight, slopes, true, error);
 }
 
 /* Backwards at one point, the middle and `at` times the error, in `count` sweeps; of an elementwise
@@ -215,14 +212,13 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
                                   struct ulp_handed *handed, size_t count, struct ulp_error *error)
 {
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, course->sweep->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, course->sweep->budget, error));
     const struct ulp_tensor **in = ulp_arena_take(arena, step->input_count + 1, sizeof *in);
     struct ulp_tensor *named = ulp_arena_take(arena, step->input_count + 1, sizeof *named),
                       *outputs = ulp_arena_take(arena, step->output_count + 1, sizeof *outputs);
-    status = in && named && outputs ? find_inputs(course, step, at, named, in, error)
-                                    : ulp_out_of_memory(error);
+    enum ulp_status status = in && named && outputs
+                                 ? find_inputs(course, step, at, named, in, error)
+                                 : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
     /* of a step as large as the way (cross_steps.c) the last bit decides: it stays the adjoint's */
@@ -264,7 +260,7 @@ static enum ulp_status refine(struct course *course, const struct ulp_step *step
 {
     struct ulp_handed *means = ulp_arena_take(arena, count, sizeof *means);
     size_t found = 0;
-    enum ulp_status status = means ? ULP_OK : ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(means, error);
     for (size_t h = 0; h < count && status == ULP_OK; h++)
         if (is_curved(step, &handed[h])) {
             means[found] = handed[h];
@@ -303,10 +299,9 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
     const bool cast = ulp_casts_amounts(sweep->plan->main, step) &&
                       ulp_element_is_float(sweep->values[step->inputs[0]].element);
     struct ulp_arena *arena;
-    enum ulp_status status = ulp_arena_create(&arena, sweep->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arena_create(&arena, sweep->budget, error));
     double **slopes = ulp_arena_take(arena, step->input_count + 1, sizeof *slopes);
+    enum ulp_status status = ULP_OK;
     if (!slopes)
         status = ulp_out_of_memory(error);
     for (size_t h = 0; h < count && status == ULP_OK; h++) {
@@ -387,12 +382,9 @@ enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                             .mix = {.count = 1, .items = &course.arithmetic}};
     struct ulp_settled_order settled = {0};
     void *memory;
-    enum ulp_status status =
-        ulp_allocate(&memory, count, sizeof *course.handed, budget, "cotangents", error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_allocate(&memory, count, sizeof *course.handed, budget, "cotangents", error));
     course.handed = memory;
-    status = ulp_arithmetic_find("fp64", &course.arithmetic, error);
+    enum ulp_status status = ulp_arithmetic_find("fp64", &course.arithmetic, error);
     if (status == ULP_OK)
         status = ulp_trace_create(&course.trace, budget, sweeps->pool, error);
     if (status == ULP_OK)

@@ -64,8 +64,7 @@ static enum ulp_status fold_parameters(struct ulp_plan *plan, struct ulp_block *
 {
     bool *moved = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *moved);
     bool *captured = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *captured);
-    if (!moved || !captured)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(moved && captured, error));
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const bool moves = moves_constants(block, step, moved);
@@ -119,8 +118,7 @@ static enum ulp_status find_aliases(struct ulp_plan *plan, struct ulp_block *blo
                                     struct ulp_error *error)
 {
     bool *taken = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *taken);
-    if (!taken)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(taken, error));
     for (size_t i = 0; i < block->output_count; i++)
         taken[block->outputs[i]] = true;
     for (size_t s = 0; s < block->step_count; s++)
@@ -181,8 +179,7 @@ static enum ulp_status set_last_uses(struct ulp_plan *plan, struct ulp_block *bl
 {
     size_t *dead_counts = ulp_arena_take(plan->arena, block->step_count + 1, sizeof *dead_counts);
     int *dead = ulp_arena_take(plan->arena, block->slot_count + 1, sizeof *dead);
-    if (!dead_counts || !dead)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(dead_counts && dead, error));
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         for (size_t i = 0; i < step->input_count; i++)
@@ -288,11 +285,8 @@ static double estimate_bodies(const struct ulp_block *block, const struct ulp_st
 enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
                                struct ulp_error *error)
 {
-    enum ulp_status status = fold_parameters(plan, block, error);
-    if (status == ULP_OK)
-        status = find_aliases(plan, block, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(fold_parameters(plan, block, error));
+    ULP_TRY(find_aliases(plan, block, error));
     find_settled(block);
     find_left(block);
     for (size_t s = 0; s < block->step_count; s++) {
@@ -300,10 +294,9 @@ enum ulp_status ulp_plan_order(struct ulp_plan *plan, struct ulp_block *block,
         step->cost = step->folded ? 0 : estimate_node(block, step) + estimate_bodies(block, step);
         block->cost += step->cost;
     }
-    status = set_last_uses(plan, block, error);
-    if (status == ULP_OK)
-        ulp_plan_find_joins(block);
-    return status;
+    ULP_TRY(set_last_uses(plan, block, error));
+    ulp_plan_find_joins(block);
+    return ULP_OK;
 }
 
 /* ---- numbers ---- */
@@ -337,8 +330,7 @@ static void number_nodes(struct ulp_plan *plan, struct ulp_block *block)
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
 {
     plan->nodes = ulp_arena_take(plan->arena, count_nodes(plan->main) + 1, sizeof *plan->nodes);
-    if (!plan->nodes)
-        return ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(plan->nodes, error));
     number_nodes(plan, plan->main);
     return ULP_OK;
 }
