@@ -198,13 +198,24 @@ static void add_output(const struct ulp_page *page, const struct ulp_audit_lane 
     }
 }
 
+/* Has the output an error that shares could explain? */
+static bool errs(const struct ulp_audit_lane *lane, const char *output)
+{
+    for (size_t o = 0; o < lane->outputs.output_count; o++) {
+        const struct ulp_metrics *entire = &lane->outputs.outputs[o].entire;
+        if (strcmp(lane->outputs.outputs[o].name, output) == 0)
+            return entire->rms > 0 && !entire->nonfinite && !entire->diverged;
+    }
+    return false;
+}
+
 static void add_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
     const struct ulp_attribution *attribution = &lane->attribution;
     size_t listed = 0, left = 0;
     for (size_t o = 0; o < attribution->output_count; o++) {
         const struct ulp_output_shares *shares = &attribution->outputs[o];
-        left += !shares->sample_count;
+        left += !shares->sample_count && errs(lane, shares->output);
         if (!shares->sample_count || strcmp(shares->output, attribution->output) == 0)
             continue;
         if (!listed++)

@@ -294,11 +294,48 @@ START_TEST(bodies_are_gone_through)
 }
 END_TEST
 
+/* The eighth power has about eight times the relative error of what it is the power of, which is
+ * explained when every output is; a sign has no error. The report offers what it can do. */
+START_TEST(good_outputs_are_explained_when_asked)
+{
+    static const struct text_graph powers = {"x",
+                                             "y n s",
+                                             {NODE("Mul", "second", "x x", "t"),
+                                              NODE("Mul", "fourth", "t t", "u"),
+                                              NODE("Mul", "eighth", "u u", "y"),
+                                              NODE("Neg", "minus", "x", "n"),
+                                              NODE("Sign", "sign", "x", "s")}};
+    struct ulp_model *model = text_load(&powers);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    const struct ulp_sample item = {"0", &inputs, 0};
+    const struct ulp_samples samples = {.count = 1, .items = &item};
+    const struct ulp_arithmetic both[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
+    for (int every = 0; every < 2; every++) {
+        const struct ulp_audit_options options = {.shares = true,
+                                                  .thread_count = 1,
+                                                  .every_output = every};
+        struct ulp_audit audit;
+        struct ulp_error error;
+        char *text;
+        ck_ulp_ok(ulp_audit_run(model, both, 2, &samples, &options, &audit, &error), error);
+        ck_ulp_ok(ulp_report_text(&audit, 100, false, &text, &error), error);
+        const char *offer = strstr(text, "--attribute");
+        ck_assert_msg(every ? !offer : offer && strstr(text, " 1 output has less than half"), "%s",
+                      text);
+        free(text);
+        ulp_audit_free(&audit);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 TEST_MAIN("attribution", 60)
 {
     tcase_add_test(tests, shares_add_up);
     tcase_add_test(tests, groups_add_up);
     tcase_add_test(tests, outputs_are_apart);
+    tcase_add_test(tests, good_outputs_are_explained_when_asked);
     tcase_add_test(tests, causes_add_up);
     tcase_add_test(tests, causes_are_those_of_the_arithmetic);
     tcase_add_test(tests, samples_are_averaged);
