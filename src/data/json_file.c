@@ -126,7 +126,7 @@ enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, siz
     size_t first = 0;
     while (first < count && isspace(bytes[first]))
         first++;
-    if (first == count || !strchr("{[", bytes[first]))
+    if (first == count || (bytes[first] != '{' && bytes[first] != '['))
         return ulp_fail(error, ULP_ERROR_INPUT, "%s: %s, expected JSON", path,
                         first == count       ? "empty"
                         : bytes[first] < ' ' ? "a binary file"
