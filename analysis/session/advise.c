@@ -324,7 +324,7 @@ static size_t list_choices(const struct advising *advising, struct choice *choic
     for (size_t count = 1; count <= NODES_MAX && count <= advising->pool_count; count++) {
         const struct choice choice = choose(advising, count);
         if (choice.count < count || choice.foretold < foretold + WORTH_A_RUN ||
-            1 - choice.foretold > WORTH_NAMING_REST * (1 - foretold))
+            1 - choice.foretold > WORTH_NAMING_REST)
             continue;
         foretold = choice.foretold;
         choices[listed++] = choice;
