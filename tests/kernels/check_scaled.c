@@ -439,22 +439,24 @@ END_TEST
 /* A convolution's lines, which share cells, give the bits of the same lines copied one by one. */
 START_TEST(cells_that_lines_share)
 {
-    enum { M = 5, H = 9, W = 11, OUT_H = 4, OUT_W = 5, N = OUT_H * OUT_W, TAPS = 9 };
+    enum { M = 5, H = 9, W = 11, N_MAX = 7 * 9, TAPS = 9, CHANNELS = 6 };
     static const char *const names[] = {
         "bf16,factor=mxfp8",     "fp32,factor=mxfp4",           "bf16,factor=nvfp4,scale=four-six",
         "fp32,factor=fp8-1x128", "bf16,factor=mxfp6,unit=none", "fp32,factor=nvfp4"};
-    static const int channels[] = {1, 16, 20, 32, 45, 130};
+    static const int channels[CHANNELS] = {1, 16, 20, 32, 45, 130};
     for (size_t which = 0; which < sizeof names / sizeof *names; which++)
-        for (size_t c = 0; c < sizeof channels / sizeof *channels; c++) {
-            const int64_t run = channels[c], k = run * TAPS;
+        for (size_t turn = 0; turn < 2 * CHANNELS; turn++) {
+            const size_t c = turn % CHANNELS;
+            const int64_t run = channels[c], k = run * TAPS, stride = turn < CHANNELS ? 2 : 1,
+                          out_w = (W - 3) / stride + 1, n = ((H - 3) / stride + 1) * out_w;
             uint64_t state = which + 10 * c;
             struct ulp_error error;
             struct ulp_tensor image;
             const int64_t dims[] = {run, H, W};
             const struct ulp_arithmetic arithmetic = test_arithmetic(names[which]);
-            float first[M * N];
-            int64_t line_offset[N], k_offset[130 * TAPS];
-            struct product p = make(M, N, (size_t)k, &state, 12);
+            float first[M * N_MAX];
+            int64_t line_offset[N_MAX], k_offset[130 * TAPS];
+            struct product p = make(M, (size_t)n, (size_t)k, &state, 12);
             set_problem(&p);
             ck_ulp_ok(ulp_tensor_create(&image, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims,
                                         &error),
@@ -462,17 +464,17 @@ START_TEST(cells_that_lines_share)
             draw(image.data, image.count, &state, 12);
             if (c == 2)
                 ((float *)image.data)[5 * W + 3] = NAN;
-            for (int64_t j = 0; j < N; j++)
-                line_offset[j] = j / OUT_W * 2 * W + j % OUT_W * 2;
+            for (int64_t j = 0; j < n; j++)
+                line_offset[j] = (j / out_w * W + j % out_w) * stride;
             for (int64_t i = 0; i < k; i++)
                 k_offset[i] = i % run * H * W + i / run / 3 * W + i / run % 3;
-            for (int64_t j = 0; j < N; j++)
+            for (int64_t j = 0; j < n; j++)
                 for (int64_t i = 0; i < k; i++)
                     ((float *)p.b.data)[j * k + i] =
                         ((const float *)image.data)[line_offset[j] + k_offset[i]];
             p.problem.k_run = (size_t)run;
             ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
-            memcpy(first, p.out.data, sizeof first);
+            memcpy(first, p.out.data, (size_t)(M * n) * sizeof *first);
             p.problem.b = (struct ulp_factor){.tensor = &image,
                                               .line_offset = line_offset,
                                               .k_offset = k_offset};
@@ -480,14 +482,15 @@ START_TEST(cells_that_lines_share)
             ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[1], &p.problem, 1, true,
                                       ULP_ROUND_NEAREST_EVEN, NULL, &error),
                       error);
-            ck_assert(scaled.shared && scaled.cell_count < N * TAPS);
+            ck_assert(scaled.shared && scaled.cell_count < (size_t)n * TAPS);
             ulp_scaled_free(&scaled);
             ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
-            for (size_t i = 0; i < M * N; i++)
+            for (size_t i = 0; i < (size_t)(M * n); i++)
                 ck_expect(ulp_float_pattern(first[i]) ==
                               ulp_float_pattern(((const float *)p.out.data)[i]),
-                          "%s, %d channels, %zu: %a, copied %a", names[which], channels[c], i,
-                          (double)((const float *)p.out.data)[i], (double)first[i]);
+                          "%s, %d channels, stride %d, %zu: %a, copied %a", names[which],
+                          channels[c], (int)stride, i, (double)((const float *)p.out.data)[i],
+                          (double)first[i]);
             ulp_tensor_free(&image);
             unmake(&p);
         }

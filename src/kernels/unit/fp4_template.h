@@ -33,33 +33,38 @@ TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(d
     *sum = (doubles)bits + 0.0;
 }
 
-/* Exp and Sig of scales, `step` apart, as the unit reads them; NaN stays NaN. */
-TARGET ULP_VECTORISE static void NAME(split, SUFFIX)(int64_t *exponent, double *significand,
-                                                     const float *scale, ptrdiff_t step,
-                                                     size_t count, int emin)
+/* Exp and Sig of scales as the unit reads them, where NaN stays NaN; elements, and which of them
+ * are not zero. */
+TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apart,
+                                                    const struct source *from, size_t count)
 {
+    int16_t *restrict const nonzero = out.nonzero, *restrict const exponent = out.exponent;
+    float *restrict const significand = out.significand;
+    const int64_t *const k = from->k;
     for (size_t j = 0; j < count; j++) {
-        const float x = scale[(ptrdiff_t)j * step];
-        const int e = (int)(ulp_float_bits(x) >> 23 & 255) - 127;
-        exponent[j] = x > 0 && e > emin ? e : emin;
-        significand[j] = (double)x * ulp_double_from((uint64_t)(1023 - exponent[j]) << 52);
-    }
-}
-
-/* A group of columns that lie `step` apart: elements, [used][COLUMNS], and which are not zero. */
-TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(int16_t *out, int64_t *nonzero, const float *x,
-                                                    ptrdiff_t step, const int64_t *k, size_t used,
-                                                    size_t count)
-{
-    for (size_t j = 0; j < count; j++)
+        const float x = from->scale[(ptrdiff_t)j * from->scale_step];
+        const int own = (int)(ulp_float_bits(x) >> 23 & 255) - 127,
+                  e = x > 0 && own > from->emin ? own : from->emin;
+        const uint32_t down = (uint32_t)(127 - e) << 23; /* 2^-e; 2^-127 is subnormal */
+        exponent[j] = (int16_t)e;
+        significand[j] = x * ulp_float_from(down > 0x400000 ? down : 0x400000);
         nonzero[j] = 0;
-    for (size_t i = 0; i < used && step == 1; i++)
+    }
+    for (size_t i = 0; i < from->used && from->step == 1; i++) {
+        const float *const x = from->x + k[i];
+        int16_t *restrict const twice = out.twice + i * apart;
         for (size_t j = 0; j < count; j++)
-            nonzero[j] |= (int64_t)read_element(&out[i * COLUMNS + j], x[k[i] + (ptrdiff_t)j]) << i;
-    for (size_t j = 0; j < count && step != 1; j++)
-        for (size_t i = 0; i < used; i++)
-            nonzero[j] |=
-                (int64_t)read_element(&out[i * COLUMNS + j], x[k[i] + (ptrdiff_t)j * step]) << i;
+            nonzero[j] |= (int16_t)(read_element(&twice[j], x[j]) << i);
+    }
+    for (size_t j = 0; j < count && from->step != 1; j++) {
+        const float *const x = from->x + (ptrdiff_t)j * from->step;
+        int found = 0;
+        for (size_t i = 0; i < from->used; i++)
+            found |= read_element(&out.twice[i * apart + j], x[k[i]]) << i;
+        nonzero[j] = (int16_t)found;
+    }
+    for (size_t j = 0; j < count; j++)
+        nonzero[j] = significand[j] != 0 ? nonzero[j] : 0;
 }
 
 /* The exact sum of a group's products in quarters, all columns. */
@@ -80,38 +85,44 @@ TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel 
     memset(c, 0, sizeof c);
     for (size_t first = 0; first < group_count; first += GROUPS) {
         const size_t count = group_count - first < GROUPS ? group_count - first : GROUPS;
-        shorts sum[GROUPS];
-        for (size_t g = 0; g < count; g++)
+        shorts exponent[GROUPS], top = (shorts){0} + LOWEST;
+        floats term[GROUPS][2]; /* exact */
+        for (size_t g = 0; g < count; g++) {
+            const size_t at = first + g;
+            shorts sum;
             if (width == GROUP)
                 NAME(sum_group, SUFFIX)
-        (&sum[g], row->twice + (first + g) * GROUP, panel->twice + (first + g) * GROUP, GROUP);
-        else NAME(sum_group, SUFFIX)(&sum[g], row->twice + (first + g) * width,
-                                     panel->twice + (first + g) * width, width);
+            (&sum, row->twice + at * GROUP, panel->twice + at * GROUP, GROUP);
+            else NAME(sum_group, SUFFIX)(&sum, row->twice + at * width, panel->twice + at * width,
+                                         width);
+            const shorts meets = (panel->nonzero[at] & row->nonzero[at]) != 0;
+            exponent[g] = ((panel->exponent[at] + row->exponent[at]) & meets) | (LOWEST & ~meets);
+            const shorts more = exponent[g] > top;
+            top = (exponent[g] & more) | (top & ~more);
+            for (int half = 0; half < 2; half++)
+                term[g][half] = __builtin_convertvector(((const shorts16 *)&sum)[half], floats) *
+                                (panel->significand[at][half] * row->significand[at]);
+        }
         for (int part = 0; part < PARTS; part++) {
-            doubles term[GROUPS];
-            longs exponent[GROUPS], e = (longs)c[part] >> 52 & 2047;
+            longs e = (longs)c[part] >> 52 & 2047;
             e -= 1023;
             const longs above = e > -126;
             e = (e & above) | (-126 & ~above);
-            const longs there = c[part] != 0;
+            const longs there = c[part] != 0,
+                        tops = __builtin_convertvector(((const shorts8 *)&top)[part], longs);
             e = (e & there) | (LOWEST & ~there);
-            for (size_t g = 0; g < count; g++) {
-                const size_t at = first + g;
-                const struct scales *s = &panel->scales[at];
-                const shorts8 *own = (const shorts8 *)&sum[g] + part;
-                const longs meets = (s->nonzero[part] & row->nonzero[at]) != 0;
-                term[g] = __builtin_convertvector(*own, doubles) *
-                          (s->significand[part] * row->significand[at]);
-                exponent[g] = ((s->exponent[part] + row->exponent[at]) & meets) | (LOWEST & ~meets);
-                const longs more = exponent[g] > e;
-                e = (exponent[g] & more) | (e & ~more);
-            }
+            const longs more = tops > e;
+            e = (tops & more) | (e & ~more);
             doubles whole = c[part] * (doubles)((FRACTION_BITS + 1023 - e) << 52);
             NAME(truncate, SUFFIX)(&whole);
             for (size_t g = 0; g < count; g++) {
-                term[g] *= (doubles)((exponent[g] - e + (FRACTION_BITS - 2 + 1023)) << 52);
-                NAME(truncate, SUFFIX)(&term[g]);
-                whole += term[g];
+                const longs own =
+                    __builtin_convertvector(((const shorts8 *)&exponent[g])[part], longs);
+                doubles whole_term =
+                    __builtin_convertvector(((const floats8 *)term[g])[part], doubles) *
+                    (doubles)((own - e + (FRACTION_BITS - 2 + 1023)) << 52);
+                NAME(truncate, SUFFIX)(&whole_term);
+                whole += whole_term;
             }
             NAME(convert, SUFFIX)(&whole, &e);
             c[part] = whole;
@@ -120,8 +131,7 @@ TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel 
     memcpy(total, c, sizeof c);
 }
 
-static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(split, SUFFIX),
-                                                 NAME(read, SUFFIX)};
+static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(read, SUFFIX)};
 
 #undef NAME
 #undef NAME_OF
