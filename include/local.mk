@@ -31,4 +31,4 @@ pkginclude_HEADERS = \
 	include/ulpscope/fix.h \
 	include/ulpscope/verdict.h \
 	include/ulpscope/prove.h \
-	include/ulpscope/outputs.h include/ulpscope/report.h
+	include/ulpscope/outputs.h include/ulpscope/report.h include/ulpscope/written.h

@@ -9,10 +9,10 @@
  * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
- * one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline, broken), scales.h (what formats with
- * scales do to factors), tolerance.h (what an arithmetic
- * can meet), report.h (writing it down), saved.h (reading that again), html.h (as a page to look
- * at), outputs.h (several files or none). The library never prints, aborts or exits.
+ * one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline, broken),
+ * scales.h (what formats with scales do to factors), tolerance.h (what an arithmetic can meet),
+ * report.h (writing it down), saved.h (reading that again), html.h (as a page to look at),
+ * outputs.h (several files or none). The library never prints, aborts or exits.
  *
  * Results do not depend on the calling thread's rounding mode, flushing of subnormals, MPFR
  * settings or locale: functions that compute set their own and put the caller's back, also while
@@ -53,6 +53,7 @@
 #include <ulpscope/report.h>
 #include <ulpscope/html.h>
 #include <ulpscope/outputs.h>
+#include <ulpscope/written.h>
 
 /* The library's version, "MAJOR.MINOR.PATCH". A constant string. */
 ULP_API const char *ulp_version(void);

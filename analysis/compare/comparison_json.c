@@ -8,7 +8,6 @@
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
-#include "analysis/writing/folder.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
 
@@ -139,24 +138,9 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
     return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, const char *folder,
-                                     struct ulp_error *error)
+enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, enum ulp_as as,
+                                     const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_report_write_json(ulp_comparison_document(comparison), folder, "compare.json",
-                                 error);
-}
-
-enum ulp_status ulp_comparison_write_json(const struct ulp_comparison *comparison, const char *path,
-                                          struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(ulp_comparison_document(comparison), path, error);
-}
-
-enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison, const char *path,
-                                    struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("compare", ulp_comparison_document(comparison), path, error);
+    return ulp_html_write_as("compare", as, ulp_comparison_document(comparison), path, error);
 }

@@ -41,42 +41,24 @@ static json_t *make_document(const struct ulp_doctor *doctor)
     return ulp_json_document(&ulp_struct_doctor, doctor, &how, ulp_json_lines(&verdict));
 }
 
-static enum ulp_status write_lint(const struct ulp_doctor *doctor, const char *folder,
-                                  struct ulp_error *error)
+static enum ulp_status write_files(const struct ulp_doctor *doctor, const char *folder,
+                                   struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
-    ulp_text_add(&path, "%s/lint.json", folder);
-    return path.failed ? ulp_out_of_memory(error)
-                       : ulp_lint_write_json(doctor->lint, path.data, error);
-}
-
-enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
-                                 struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
     ULP_TRY(ulp_report_write_json(make_document(doctor), folder, "doctor.json", error));
     ULP_TRY(ulp_report_write(doctor->audit, folder, error));
-    ULP_TRY(write_lint(doctor, folder, error));
+    ULP_TRY(ulp_lint_write(doctor->lint, ULP_AS_FOLDER, folder, error));
     if (doctor->overflow)
-        ULP_TRY(ulp_overflow_write(doctor->overflow, folder, error));
+        ULP_TRY(ulp_overflow_write(doctor->overflow, ULP_AS_FOLDER, folder, error));
     if (doctor->comparison)
-        ULP_TRY(ulp_comparison_write(doctor->comparison, folder, error));
+        ULP_TRY(ulp_comparison_write(doctor->comparison, ULP_AS_FOLDER, folder, error));
     if (doctor->plan)
-        ULP_TRY(ulp_search_write(doctor->plan, folder, error));
+        ULP_TRY(ulp_search_write(doctor->plan, ULP_AS_FOLDER, folder, error));
     return ULP_OK;
 }
 
-enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,
-                                      struct ulp_error *error)
+static enum ulp_status write_page(const struct ulp_doctor *doctor, const char *path,
+                                  struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(doctor), path, error);
-}
-
-enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
     struct ulp_html_report reports[6] = {{.kind = "doctor", .root = make_document(doctor)},
                                          ulp_report_page(doctor->audit),
                                          {.kind = "lint", .root = ulp_lint_document(doctor->lint)}};
@@ -100,4 +82,13 @@ enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *pat
     for (size_t r = 0; r < count; r++)
         json_decref(reports[r].root);
     return status;
+}
+
+enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_as as, const char *path,
+                                 struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    return as == ULP_AS_FOLDER ? write_files(doctor, path, error)
+           : as == ULP_AS_HTML ? write_page(doctor, path, error)
+                               : ulp_json_write(make_document(doctor), path, error);
 }

@@ -8,7 +8,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
 #include "analysis/writing/structs.h"
-#include "analysis/writing/folder.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
@@ -100,28 +99,9 @@ static json_t *make_document(const struct ulp_engine_map *built, const struct ul
 
 enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      const struct ulp_wishes *wishes,
-                                     const struct ulp_engine_map_changes *changes,
-                                     const char *folder, struct ulp_error *error)
+                                     const struct ulp_engine_map_changes *changes, enum ulp_as as,
+                                     const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_report_write_json(make_document(built, wishes, changes), folder, "engine.json",
-                                 error);
-}
-
-enum ulp_status ulp_engine_map_write_json(const struct ulp_engine_map *built,
-                                          const struct ulp_wishes *wishes,
-                                          const struct ulp_engine_map_changes *changes,
-                                          const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(built, wishes, changes), path, error);
-}
-
-enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
-                                    const struct ulp_wishes *wishes,
-                                    const struct ulp_engine_map_changes *changes, const char *path,
-                                    struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("engine", make_document(built, wishes, changes), path, error);
+    return ulp_html_write_as("engine", as, make_document(built, wishes, changes), path, error);
 }

@@ -48,15 +48,9 @@ static json_t *make_document(const struct ulp_fix *fix)
     return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
 }
 
-enum ulp_status ulp_fix_write_json(const struct ulp_fix *fix, const char *path,
-                                   struct ulp_error *error)
+enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_as as, const char *path,
+                              struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(fix), path, error);
-}
-
-enum ulp_status ulp_fix_html(const struct ulp_fix *fix, const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("fix", make_document(fix), path, error);
+    return ulp_html_write_as("fix", as, make_document(fix), path, error);
 }

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <time.h>
 #include <ulpscope/html.h>
+#include <ulpscope/written.h>
 
 #include "base/text/text.h"
 
@@ -25,9 +26,10 @@ struct ulp_html_report {
 /* Write the page; the file is complete or unchanged. */
 enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t count,
                                const char *path, struct ulp_error *error);
-/* The same of one document, which is freed; root NULL: out of memory. */
-enum ulp_status ulp_html_write_root(const char *kind, json_t *root, const char *path,
-                                    struct ulp_error *error);
+/* One document, which is freed, in that form; root NULL: out of memory. Its file in a folder is
+ * KIND.json. */
+enum ulp_status ulp_html_write_as(const char *kind, enum ulp_as as, json_t *root, const char *path,
+                                  struct ulp_error *error);
 
 /* page.c, made of page/: pieces of the page, and the script's SHA-256 in base64 ("": not known). */
 extern const char *const ulp_html_body, *const ulp_html_style, *const ulp_html_script,

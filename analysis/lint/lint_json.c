@@ -138,11 +138,11 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
     return root;
 }
 
-enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
-                                    struct ulp_error *error)
+enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_as as,
+                               const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(ulp_lint_document(result), path, error);
+    return ulp_html_write_as("lint", as, ulp_lint_document(result), path, error);
 }
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
@@ -150,11 +150,4 @@ enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const
 {
     ULP_ENTER_ENVIRONMENT;
     return ulp_json_write(make_sarif(result), path, error);
-}
-
-enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
-                              struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("lint", ulp_lint_document(result), path, error);
 }

@@ -6,7 +6,6 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/overflow/meter.h"
-#include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
@@ -81,23 +80,9 @@ json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
                              ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast, const char *folder,
-                                   struct ulp_error *error)
+enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast, enum ulp_as as,
+                                   const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_report_write_json(ulp_overflow_document(forecast), folder, "overflow.json", error);
-}
-
-enum ulp_status ulp_overflow_write_json(const struct ulp_overflow_forecast *forecast,
-                                        const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(ulp_overflow_document(forecast), path, error);
-}
-
-enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast, const char *path,
-                                  struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("overflow", ulp_overflow_document(forecast), path, error);
+    return ulp_html_write_as("overflow", as, ulp_overflow_document(forecast), path, error);
 }

@@ -2,7 +2,7 @@
 
 #include <ulpscope.h>
 
-#include "analysis/writing/folder.h"
+#include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
@@ -49,16 +49,9 @@ static json_t *make_document(const struct ulp_proof *proof)
     return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
+enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_as as, const char *path,
                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_report_write_json(make_document(proof), folder, "proof.json", error);
-}
-
-enum ulp_status ulp_proof_write_json(const struct ulp_proof *proof, const char *path,
-                                     struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(proof), path, error);
+    return ulp_html_write_as("proof", as, make_document(proof), path, error);
 }

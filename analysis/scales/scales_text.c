@@ -181,16 +181,9 @@ static json_t *make_document(const struct ulp_scales *scales)
     return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
-                                      struct ulp_error *error)
+enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_as as, const char *path,
+                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(scales), path, error);
-}
-
-enum ulp_status ulp_scales_html(const struct ulp_scales *scales, const char *path,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("scales", make_document(scales), path, error);
+    return ulp_html_write_as("scales", as, make_document(scales), path, error);
 }

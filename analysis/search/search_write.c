@@ -176,10 +176,9 @@ static enum ulp_status write_file(const struct ulp_search *found, const char *fo
     return status == ULP_OK ? closed : status;
 }
 
-enum ulp_status ulp_search_write(const struct ulp_search *found, const char *folder,
-                                 struct ulp_error *error)
+static enum ulp_status write_files(const struct ulp_search *found, const char *folder,
+                                   struct ulp_error *error)
 {
-    ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ulp_report_prepare(folder, error);
     const bool begun = ulp_files_hold();
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++)
@@ -190,17 +189,11 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, const char *fol
     return ulp_files_release(begun, status, error);
 }
 
-enum ulp_status ulp_search_write_json(const struct ulp_search *found, const char *path,
-                                      struct ulp_error *error)
+enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_as as, const char *path,
+                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(ulp_search_document(found), path, error);
-}
-
-enum ulp_status ulp_search_html(const struct ulp_search *found, const char *path,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root(found->by_node ? "plan" : "bits", ulp_search_document(found), path,
-                               error);
+    return as == ULP_AS_FOLDER ? write_files(found, path, error)
+                               : ulp_html_write_as(found->by_node ? "plan" : "bits", as,
+                                                   ulp_search_document(found), path, error);
 }

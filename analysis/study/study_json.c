@@ -40,18 +40,11 @@ static json_t *make_document(const struct ulp_study *study)
     return ulp_json_document(&ulp_struct_study, study, &how, make_verdict(study));
 }
 
-enum ulp_status ulp_study_write_json(const struct ulp_study *study, const char *path,
-                                     struct ulp_error *error)
+enum ulp_status ulp_study_write(const struct ulp_study *study, enum ulp_as as, const char *path,
+                                struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return ulp_json_write(make_document(study), path, error);
-}
-
-enum ulp_status ulp_study_write_html(const struct ulp_study *study, const char *path,
-                                     struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_root("study", make_document(study), path, error);
+    return ulp_html_write_as("study", as, make_document(study), path, error);
 }
 
 static void add_csv(const struct ulp_study *study, struct ulp_text *out)

@@ -11,6 +11,7 @@
 
 #include <ulpscope/audit.h>
 #include <ulpscope/recording.h>
+#include <ulpscope/written.h>
 
 /* The errors to expect of an arithmetic at one tensor. */
 struct ulp_expected_error {
@@ -204,15 +205,10 @@ ULP_API enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                            struct ulp_comparison *out, struct ulp_error *error);
 ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
-/* Write compare.json (schema: doc/compare.md) into a folder, made when missing. */
+/* Write compare.json (schema: doc/compare.md). */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
-                                             const char *folder, struct ulp_error *error);
-/* compare.json alone, as the file of that path. */
-ULP_API enum ulp_status ulp_comparison_write_json(const struct ulp_comparison *comparison,
-                                                  const char *path, struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_comparison_html(const struct ulp_comparison *comparison,
-                                            const char *path, struct ulp_error *error);
+                                             enum ulp_as as, const char *path,
+                                             struct ulp_error *error);
 /* The result as text: the verdict on each recording first, then a table. Free *out with free();
  * width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width,

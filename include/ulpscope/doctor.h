@@ -101,15 +101,9 @@ ULP_API void ulp_doctor_free(struct ulp_doctor *doctor);
  * colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour,
                                         char **out, struct ulp_error *error);
-/* Write doctor.json (doc/doctor.md) and beside it the files of the steps: lint.json, report.json
- * and the like, into the folder, which is made when missing. */
-ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, const char *folder,
-                                         struct ulp_error *error);
-/* doctor.json alone, as the file of that path. */
-ULP_API enum ulp_status ulp_doctor_write_json(const struct ulp_doctor *doctor, const char *path,
-                                              struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_doctor_html(const struct ulp_doctor *doctor, const char *path,
-                                        struct ulp_error *error);
+/* Write doctor.json (doc/doctor.md), beside it in a folder the files of the steps: lint.json,
+ * report.json and the like. */
+ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_as as,
+                                         const char *path, struct ulp_error *error);
 
 #endif

@@ -12,6 +12,7 @@
 #define ULPSCOPE_ENGINE_H
 
 #include <ulpscope/audit.h>
+#include <ulpscope/written.h>
 
 /* ---- what the description says ---- */
 
@@ -323,21 +324,11 @@ ULP_API enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
 ULP_API enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes *changes,
                                                     size_t shown, int width, bool colour,
                                                     char **out, struct ulp_error *error);
-/* Write engine.json (doc/engine.md) into the folder, which is made when missing. wishes and changes
- * may be NULL. */
+/* Write engine.json (doc/engine.md). wishes and changes may be NULL. */
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,
                                              const struct ulp_engine_map_changes *changes,
-                                             const char *folder, struct ulp_error *error);
-/* The same as the file of that path. */
-ULP_API enum ulp_status ulp_engine_map_write_json(const struct ulp_engine_map *built,
-                                                  const struct ulp_wishes *wishes,
-                                                  const struct ulp_engine_map_changes *changes,
-                                                  const char *path, struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_engine_map_html(const struct ulp_engine_map *built,
-                                            const struct ulp_wishes *wishes,
-                                            const struct ulp_engine_map_changes *changes,
-                                            const char *path, struct ulp_error *error);
+                                             enum ulp_as as, const char *path,
+                                             struct ulp_error *error);
 
 #endif

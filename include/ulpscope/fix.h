@@ -117,11 +117,8 @@ ULP_API void ulp_fix_free(struct ulp_fix *fix);
  * as in ulp_report_text. */
 ULP_API enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                                      struct ulp_error *error);
-/* Write the result as JSON (doc/fix.md). */
-ULP_API enum ulp_status ulp_fix_write_json(const struct ulp_fix *fix, const char *path,
-                                           struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_fix_html(const struct ulp_fix *fix, const char *path,
-                                     struct ulp_error *error);
+/* Write fix.json (doc/fix.md). */
+ULP_API enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_as as, const char *path,
+                                      struct ulp_error *error);
 
 #endif

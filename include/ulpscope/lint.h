@@ -12,6 +12,7 @@
 #include <ulpscope/audit.h>
 #include <ulpscope/model.h>
 #include <ulpscope/target.h>
+#include <ulpscope/written.h>
 
 enum ulp_severity {
     ULP_SEVERITY_NOTE,    /* could be better; results stay right */
@@ -108,12 +109,9 @@ ULP_API void ulp_lint_fixed_free(struct ulp_lint_fixed *fixed);
  * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                                       bool colour, char **out, struct ulp_error *error);
-/* Write the result as JSON (schema: doc/lint.md), or as SARIF 2.1.0. */
-ULP_API enum ulp_status ulp_lint_write_json(const struct ulp_lint_result *result, const char *path,
-                                            struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_lint_html(const struct ulp_lint_result *result, const char *path,
-                                      struct ulp_error *error);
+/* Write lint.json (schema: doc/lint.md), or SARIF 2.1.0. */
+ULP_API enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_as as,
+                                       const char *path, struct ulp_error *error);
 ULP_API enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                              struct ulp_error *error);
 

@@ -12,6 +12,7 @@
 #define ULPSCOPE_OVERFLOW_H
 
 #include <ulpscope/limit.h>
+#include <ulpscope/written.h>
 
 /* In order of severity. Bits are log2 of the format's largest number over the largest magnitude. */
 enum ulp_overflow_verdict {
@@ -241,15 +242,10 @@ ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *fore
                                               struct ulp_error *error);
 ULP_API void ulp_overflow_free(struct ulp_overflow_forecast *forecast);
 
-/* Write overflow.json into the folder (made when missing); doc/overflow.md has its schema. */
+/* Write overflow.json (schema: doc/overflow.md). */
 ULP_API enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
-                                           const char *folder, struct ulp_error *error);
-/* The same as the file of that path. */
-ULP_API enum ulp_status ulp_overflow_write_json(const struct ulp_overflow_forecast *forecast,
-                                                const char *path, struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_overflow_html(const struct ulp_overflow_forecast *forecast,
-                                          const char *path, struct ulp_error *error);
+                                           enum ulp_as as, const char *path,
+                                           struct ulp_error *error);
 /* The forecast as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, int width,

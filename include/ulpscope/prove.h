@@ -12,6 +12,7 @@
 #define ULPSCOPE_PROVE_H
 
 #include <ulpscope/run.h>
+#include <ulpscope/written.h>
 
 enum ulp_proof_verdict {
     ULP_PROOF_PROVEN, /* no input of the box makes it overflow */
@@ -106,12 +107,9 @@ ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model, const struc
                                       struct ulp_proof *out, struct ulp_error *error);
 ULP_API void ulp_proof_free(struct ulp_proof *proof);
 
-/* Write proof.json into the folder (made when missing); doc/prove.md has its schema. */
-ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, const char *folder,
-                                        struct ulp_error *error);
-/* The same as the file of that path. */
-ULP_API enum ulp_status ulp_proof_write_json(const struct ulp_proof *proof, const char *path,
-                                             struct ulp_error *error);
+/* Write proof.json (schema: doc/prove.md). */
+ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_as as,
+                                        const char *path, struct ulp_error *error);
 /* The proof as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour,

@@ -5,6 +5,7 @@
 #define ULPSCOPE_SCALES_H
 
 #include <ulpscope/run.h>
+#include <ulpscope/written.h>
 
 /* The input of a QuantizeLinear (format: "INT8"; a block is what shares a scale, product_db is
  * sqnr_db, worst_line the number of the scale, there is no outlier, and negative values
@@ -90,12 +91,9 @@ ULP_API void ulp_scales_free(struct ulp_scales *scales);
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour,
                                         char **out, struct ulp_error *error);
-/* Write it as JSON (schema: doc/scales.md). */
-ULP_API enum ulp_status ulp_scales_write_json(const struct ulp_scales *scales, const char *path,
-                                              struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_scales_html(const struct ulp_scales *scales, const char *path,
-                                        struct ulp_error *error);
+/* Write scales.json (schema: doc/scales.md). */
+ULP_API enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_as as,
+                                         const char *path, struct ulp_error *error);
 
 /* How the range of a factor follows from the magnitudes of all samples. */
 enum ulp_calibrator {

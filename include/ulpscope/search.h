@@ -16,6 +16,7 @@
 
 #include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
+#include <ulpscope/written.h>
 
 /* What allocations are counted by: "nodes" (of a plan those in the wider format; else the bits of a
  * value, every node alike), "bits" (every layer alike), "macs" (times multiply-adds and element
@@ -321,16 +322,10 @@ ULP_API const char *ulp_search_file_name(size_t index);
 /* Write plan.json or bits.json (doc/plan.md, doc/bits.md), which ulp_precision_plan_read takes; the
  * allocation as options and scripts for TensorRT's tools, where these have its formats
  * (trtexec.txt, npps.py, autocast.txt, strongly_typed.txt); and of a frontier frontier.csv and
- * frontier.svg, into the folder, which is made when missing. Those of these files that an earlier
+ * frontier.svg beside it in a folder. Those of these files that an earlier
  * result left there, and this one has not, are removed, as ulp_search_run does with mixed.onnx and
  * quantised.onnx. */
-ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, const char *folder,
-                                         struct ulp_error *error);
-/* plan.json or bits.json alone, as the file of that path. */
-ULP_API enum ulp_status ulp_search_write_json(const struct ulp_search *search, const char *path,
-                                              struct ulp_error *error);
-/* The same as one HTML page (ulpscope/html.h). */
-ULP_API enum ulp_status ulp_search_html(const struct ulp_search *search, const char *path,
-                                        struct ulp_error *error);
+ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, enum ulp_as as,
+                                         const char *path, struct ulp_error *error);
 
 #endif

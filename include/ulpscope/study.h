@@ -12,6 +12,7 @@
 #define ULPSCOPE_STUDY_H
 
 #include <ulpscope/audit.h>
+#include <ulpscope/written.h>
 
 /* The most settings that all sweeps of a study may have together, and trials of one. */
 #define ULP_STUDY_SETTINGS_MAX 1000
@@ -219,14 +220,11 @@ ULP_API size_t ulp_study_worst(const struct ulp_study *study,
  * in ulp_report_text. */
 ULP_API enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour,
                                        char **out, struct ulp_error *error);
-/* Write it as JSON (schema: doc/study.md), as CSV (a row for each setting and place), or as an HTML
- * page. The file is complete or unchanged. */
-ULP_API enum ulp_status ulp_study_write_json(const struct ulp_study *study, const char *path,
-                                             struct ulp_error *error);
+/* Write study.json (schema: doc/study.md), or CSV: a row for each setting and place. */
+ULP_API enum ulp_status ulp_study_write(const struct ulp_study *study, enum ulp_as as,
+                                        const char *path, struct ulp_error *error);
 ULP_API enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const char *path,
                                             struct ulp_error *error);
-ULP_API enum ulp_status ulp_study_write_html(const struct ulp_study *study, const char *path,
-                                             struct ulp_error *error);
 
 /* ---- rows beside rows ---- */
 

@@ -44,6 +44,7 @@ class Result(Record):
     _owner: Owner | Saved
     _text: ClassVar[str]
     _write: ClassVar[str]
+    _as: ClassVar[tuple[int, ...]] = (d.ULP_AS_FOLDER,)  # how; (): the function writes in one way alone
     _file: ClassVar[str]  # its JSON
 
     def __init_subclass__(cls) -> None:
@@ -92,7 +93,7 @@ class Result(Record):
             for name, data in self._owner.files.items():
                 pathlib.Path(path, name).write_bytes(data)
             return
-        call(self._write, byref(self._owner.value), os.fsencode(path))
+        call(self._write, byref(self._owner.value), *self._as, os.fsencode(path))
 
     def report(self) -> dict[str, Any]:
         """The JSON that `write` writes, as Python's own."""
@@ -124,12 +125,14 @@ class Result(Record):
 class OneFile(Result):
     """What is written into one file."""
 
+    _as: ClassVar[tuple[int, ...]] = (d.ULP_AS_JSON,)
+
     def write(self, path: str | os.PathLike[str]) -> None:
         """All figures as JSON. A file that a Model in use is read from is refused."""
         if isinstance(self._owner, Saved):
             pathlib.Path(os.fsdecode(output(path))).write_bytes(self._owner.files[self._file])
             return
-        call(self._write, byref(self._owner.value), output(path))
+        call(self._write, byref(self._owner.value), *self._as, output(path))
 
 
 _NAME = 72  # of an arithmetic in one line: that of bits has a part for each layer
@@ -148,6 +151,7 @@ class Audit(records.Audit, Result):
     """Which node introduces error, which only carries it, which overflows."""
 
     _text, _write, _file = "ulp_report_text", "ulp_report_write", "report.json"
+    _as = ()
 
     def check(self, limit: str, *, allow_nonfinite_inputs: bool = False) -> list[Crossing]:
         """What does not meet "METRIC=VALUE", as --fail-above takes it; empty: everything does."""
@@ -206,7 +210,7 @@ class Proof(records.Proof, Result):
 class LintResult(records.LintResult, OneFile):
     """What in a model is known to cost accuracy."""
 
-    _write, _file = "ulp_lint_write_json", "lint.json"
+    _write, _file = "ulp_lint_write", "lint.json"
 
     def _summary(self, width: int) -> str:
         return text("ulp_lint_text", byref(self._owner.value), 0, width, c_bool(False))
@@ -223,29 +227,30 @@ class Doctor(records.Doctor, Result):
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """One page of all steps."""
-        call("ulp_doctor_html", byref(self._owner.value), output(path))
+        call(self._write, byref(self._owner.value), d.ULP_AS_HTML, output(path))
 
 
 class Fix(records.Fix, OneFile):
     """What was done to a model so that it comes out right."""
 
-    _text, _write, _file = "ulp_fix_text", "ulp_fix_write_json", "fix.json"
+    _text, _write, _file = "ulp_fix_text", "ulp_fix_write", "fix.json"
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """The same as one page."""
-        call("ulp_fix_html", byref(self._owner.value), output(path))
+        call(self._write, byref(self._owner.value), d.ULP_AS_HTML, output(path))
 
 
 class Scales(records.Scales, OneFile):
     """What formats with scales do to the factors of products."""
 
-    _text, _write, _file = "ulp_scales_text", "ulp_scales_write_json", "scales.json"
+    _text, _write, _file = "ulp_scales_text", "ulp_scales_write", "scales.json"
 
 
 class Tolerance(records.Tolerance, OneFile):
     """What tolerance an arithmetic can meet."""
 
     _text, _write, _file = "ulp_tolerance_text", "ulp_tolerance_write_json", "tolerance.json"
+    _as = ()
 
     def excess(self, output: str, atol: float, rtol: float = 0.0) -> float:
         """How many times too tight |x - reference| <= atol + rtol |reference| is for the output, in its tightest sample; at most 1: it is met."""
@@ -300,7 +305,7 @@ class Search(records.Search, Result):
 class Study(records.Study, OneFile):
     """How the error follows bits, rounding or orders."""
 
-    _text, _write, _file = "ulp_study_text", "ulp_study_write_json", "study.json"
+    _text, _write, _file = "ulp_study_text", "ulp_study_write", "study.json"
 
     def __getitem__(self, setting: str | int) -> records.StudySetting:
         """The setting of that name, as a sweep or the arithmetic has it."""
@@ -325,8 +330,9 @@ class Study(records.Study, OneFile):
         end = pathlib.Path(path).suffix
         if isinstance(self._owner, Saved) and end not in (".csv", ".html"):
             return super().write(path)
-        writer = {".csv": "ulp_study_write_csv", ".html": "ulp_study_write_html"}.get(end, self._write)
-        call(writer, byref(self._owner.value), output(path))
+        if end == ".csv":
+            return call("ulp_study_write_csv", byref(self._owner.value), output(path))
+        call(self._write, byref(self._owner.value), d.ULP_AS_HTML if end == ".html" else d.ULP_AS_JSON, output(path))
 
     def frame(self) -> pandas.DataFrame:
         """A row for each setting and place: relative, metrics.max_abs, trials.bits, ..."""
@@ -355,6 +361,7 @@ class StudyRows(records.StudyRows, OneFile):
     """How results depend on the rows beside them."""
 
     _text, _write, _file = "ulp_study_rows_text", "ulp_study_rows_write_json", "study.json"
+    _as = ()
 
     def frame(self) -> pandas.DataFrame:
         """A row for each product whose own result depends on the rows beside it."""

@@ -55,7 +55,7 @@ static int write_report(const struct audit_options *options, const struct audit_
     if (options->engine && print_engine_costs(engine, audit, &error) != ULP_OK)
         return fail(&error);
     if (folder && options->engine &&
-        ulp_engine_map_write(&engine->built, NULL, NULL, folder, &error) != ULP_OK)
+        ulp_engine_map_write(&engine->built, NULL, NULL, ULP_AS_FOLDER, folder, &error) != ULP_OK)
         return fail(&error);
     if ((!options->target || options->all) && print_choices(choices, audit, &error) != ULP_OK)
         return fail(&error);

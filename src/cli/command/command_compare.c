@@ -227,13 +227,15 @@ static int report(const struct compare_options *options, const struct ulp_compar
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->out && ulp_comparison_write(comparison, options->out, &error) != ULP_OK)
+    if (options->out &&
+        ulp_comparison_write(comparison, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/compare.json\n", options->out);
-    if (json_file() && ulp_comparison_write_json(comparison, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_comparison_write(comparison, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_comparison_html(comparison, options->html, &error) != ULP_OK)
+    if (options->html &&
+        ulp_comparison_write(comparison, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

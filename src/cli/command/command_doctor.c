@@ -200,13 +200,13 @@ static int report(const struct doctor_options *options, const struct ulp_doctor 
         return fail(&error);
     fputs(text, stdout);
     free(text);
-    if (options->out && ulp_doctor_write(doctor, options->out, &error) != ULP_OK)
+    if (options->out && ulp_doctor_write(doctor, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/doctor.json, and those of the steps\n", options->out);
-    if (json_file() && ulp_doctor_write_json(doctor, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_doctor_write(doctor, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_doctor_html(doctor, options->html, &error) != ULP_OK)
+    if (options->html && ulp_doctor_write(doctor, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

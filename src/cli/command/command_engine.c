@@ -216,16 +216,16 @@ static enum ulp_status print_engine(const struct session *session, struct ulp_er
     const size_t last = options->path_count - 1;
     const struct ulp_engine_map_changes *changes = last ? &session->changes : NULL;
     if (options->out)
-        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, options->out,
-                                     error));
+        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes,
+                                     ULP_AS_FOLDER, options->out, error));
     if (options->out)
         say(stdout, "report: %s/engine.json\n", options->out);
     if (json_file())
-        ULP_TRY(ulp_engine_map_write_json(&session->built[last], &session->wishes, changes,
-                                          json_file(), error));
+        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, ULP_AS_JSON,
+                                     json_file(), error));
     if (options->html)
-        ULP_TRY(ulp_engine_map_html(&session->built[last], &session->wishes, changes, options->html,
-                                    error));
+        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, ULP_AS_HTML,
+                                     options->html, error));
     if (options->html)
         say(stdout, "page: %s\n", options->html);
     return ULP_OK;

@@ -184,9 +184,9 @@ static int report(const struct fix_options *options, const struct ulp_fix *fix)
         return fail(&error);
     fputs(text, stdout);
     free(text);
-    if (json_file() && ulp_fix_write_json(fix, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_fix_write(fix, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_fix_html(fix, options->html, &error) != ULP_OK)
+    if (options->html && ulp_fix_write(fix, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

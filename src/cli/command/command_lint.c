@@ -175,11 +175,11 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     free(summary);
     if (options->fix)
         list_edits(options, fixed);
-    if (json_file() && ulp_lint_write_json(result, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_lint_write(result, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
     if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_lint_html(result, options->html, &error) != ULP_OK)
+    if (options->html && ulp_lint_write(result, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

@@ -292,13 +292,13 @@ static int report(const struct overflow_options *options,
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->out && ulp_overflow_write(forecast, options->out, &error) != ULP_OK)
+    if (options->out && ulp_overflow_write(forecast, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/overflow.json\n", options->out);
-    if (json_file() && ulp_overflow_write_json(forecast, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_overflow_write(forecast, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_overflow_html(forecast, options->html, &error) != ULP_OK)
+    if (options->html && ulp_overflow_write(forecast, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

@@ -123,11 +123,11 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->out && ulp_proof_write(proof, options->out, &error) != ULP_OK)
+    if (options->out && ulp_proof_write(proof, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
         say(stdout, "report: %s/proof.json\n", options->out);
-    if (json_file() && ulp_proof_write_json(proof, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_proof_write(proof, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
     const bool proven =
         proof->output_count && proof->counts[ULP_PROOF_PROVEN] == proof->output_count;

@@ -202,11 +202,11 @@ static int report(const struct scales_options *options, const struct ulp_scales 
         return fail(&error);
     fputs(summary, stdout);
     free(summary);
-    if (options->html && ulp_scales_html(scales, options->html, &error) != ULP_OK)
+    if (options->html && ulp_scales_write(scales, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);
-    return json_file() && ulp_scales_write_json(scales, json_file(), &error) != ULP_OK
+    return json_file() && ulp_scales_write(scales, ULP_AS_JSON, json_file(), &error) != ULP_OK
                ? fail(&error)
                : ULP_OK;
 }

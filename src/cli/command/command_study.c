@@ -405,19 +405,17 @@ static int print_summary(const struct ulp_study *study)
 /* The files of the n-th shape. */
 static int write_files(const struct study_options *options, const struct ulp_study *study, size_t n)
 {
-    static enum ulp_status (*const writers[])(const struct ulp_study *, const char *,
-                                              struct ulp_error *) = {ulp_study_write_json,
-                                                                     ulp_study_write_csv,
-                                                                     ulp_study_write_html};
     const char *const files[] = {json_file(), options->csv, options->html};
     enum ulp_status status = ULP_OK;
     struct ulp_error error;
     for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++) {
         char *file = name_file(options, files[i], n);
         if (files[i])
-            status = file ? writers[i](study, file, &error)
-                          : ulp_fail(&error, ULP_ERROR_MEMORY, "out of memory");
-        if (file && status == ULP_OK && writers[i] == ulp_study_write_html)
+            status = !file ? ulp_fail(&error, ULP_ERROR_MEMORY, "out of memory")
+                     : i == 1
+                         ? ulp_study_write_csv(study, file, &error)
+                         : ulp_study_write(study, i == 0 ? ULP_AS_JSON : ULP_AS_HTML, file, &error);
+        if (file && status == ULP_OK && i == 2)
             say(stdout, "page: %s\n", file);
         free(file);
     }

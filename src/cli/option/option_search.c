@@ -223,7 +223,7 @@ static int report(const struct search_options *options, const struct ulp_search 
         return fail(&error);
     fputs(text, stdout);
     free(text);
-    if (options->out && ulp_search_write(found, options->out, &error) != ULP_OK)
+    if (options->out && ulp_search_write(found, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
         return fail(&error);
     if (options->out)
         say(stdout,
@@ -236,9 +236,9 @@ static int report(const struct search_options *options, const struct ulp_search 
         if (code != ULP_OK)
             return code;
     }
-    if (json_file() && ulp_search_write_json(found, json_file(), &error) != ULP_OK)
+    if (json_file() && ulp_search_write(found, ULP_AS_JSON, json_file(), &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_search_html(found, options->html, &error) != ULP_OK)
+    if (options->html && ulp_search_write(found, ULP_AS_HTML, options->html, &error) != ULP_OK)
         return fail(&error);
     if (options->html)
         say(stdout, "page: %s\n", options->html);

@@ -60,10 +60,12 @@ void digest_engine(struct digest *digest)
     CALL(ulp_engine_map_costs(&built[0], &audit, "engine", &costs, e));
     CALL(ulp_engine_map_costs_text(&built[0], &costs, 0, 0, false, &text, e));
     free(text);
-    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, test_folder("engine"), e));
-    CALL(ulp_engine_map_write_json(&built[1], &wishes, &changes, test_folder("engine/alone.json"),
-                                   e));
-    CALL(ulp_engine_map_html(&built[1], &wishes, &changes, test_folder("engine/page.html"), e));
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_FOLDER, test_folder("engine"),
+                              e));
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_JSON,
+                              test_folder("engine/alone.json"), e));
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_HTML,
+                              test_folder("engine/page.html"), e));
     ulp_engine_map_costs_free(&costs);
     ulp_wishes_free(&wishes);
     ulp_engine_map_changes_free(&changes);
