@@ -97,6 +97,21 @@ static bool is_even(const int64_t *offset, size_t count)
     return true;
 }
 
+/* Do rows of many k meet in a few sets of the second cache, as where they lie powers of two apart?
+ * Each tile would fetch them anew. Neighbours in one line count once. */
+static bool crowds_sets(const int64_t *k_offset, size_t k_count, size_t element_bytes)
+{
+    enum { LINE = 64, SETS = 1024, WAYS = 8 }; /* of 16: panels and outputs are there, too */
+    uint8_t there[SETS] = {0};
+    for (size_t k = 0, last = SIZE_MAX; k < k_count; k++) {
+        const size_t line = (size_t)k_offset[k] * element_bytes / LINE;
+        if (line != last && ++there[line % SETS] > WAYS)
+            return true;
+        last = line;
+    }
+    return false;
+}
+
 bool ulp_direct_serves(const struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
                        const struct ulp_contraction *problem)
 {
@@ -106,7 +121,8 @@ bool ulp_direct_serves(const struct ulp_chains_job *job, const struct ulp_arithm
     if (!tile->read || job->chains->pairwise || job->chains->cuts.level_count || problem->k == 0 ||
         problem->b.tensor->element != job->element || problem->out->element != job->element ||
         job->output.round || ulp_pack_make(arithmetic, problem, 1).round ||
-        !is_even(problem->out_row_offset, m) || !ulp_output_is_run(problem->out_column_offset, n))
+        !is_even(problem->out_row_offset, m) || !ulp_output_is_run(problem->out_column_offset, n) ||
+        crowds_sets(problem->b.k_offset, problem->k, job->element_bytes))
         return false;
     /* weights are packed once, too, and then lie closer than in their tensor */
     if (ulp_packed_is_kept(problem->packed,
