@@ -131,7 +131,8 @@ static void measure_course(struct ulp_course *course)
     course->scale = course->any ? course->scale : 0;
 }
 
-/* Errors of less than this part of the worst one are explained where every one is. */
+/* Outputs whose relative error is less than this part of the worst one's are not explained, unless
+ * every one is asked for. */
 #define NEAR_WORST 0.5
 
 /* Which courses are swept, and the worst of them. */

@@ -20,8 +20,8 @@ struct direct {
     const struct ulp_chains_job *job;
     const struct piece *pieces;
     const char *panels; /* of batch job->batch; NULL: the form has them */
-    size_t piece_count, panel_count, block,
-        blocks; /* panels that stay in the cache; how many such */
+    size_t piece_count, panel_count;
+    size_t block, blocks; /* panels of a block, which stays in the cache; number of blocks */
     int64_t pitch;
     _Atomic bool nan;
 };

@@ -16,42 +16,42 @@
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-/* The next panel comes from memory that no processor guesses in time: weights that are used once.
- */
-#define FETCH_NEXT                    \
-    for (int v = 0; v < VECTORS; v++) \
-        __builtin_prefetch(columns + (k_count * VECTORS + v) * LANES, 0, 2);
-
+/* Rows of a panel, whose sums go on, or (k_offset) rows that lie `step` apart, from +0. */
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
-    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const ELEMENT *columns,
-    size_t k_count, const int row_count)
+    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const int64_t *k_offset,
+    const ELEMENT *columns, size_t k_count, const int step, const int vector_count,
+    const int row_count)
 {
     (void)rule;
     SETUP
-    VECTOR s[ROWS_MAX][VECTORS];
+    VECTOR s[ROWS_MAX][VECTORS] = {{{0}}};
 #pragma GCC unroll 16
-    for (int i = 0; i < row_count; i++)
+    for (int i = 0; i < row_count && !k_offset; i++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vector_count; v++)
             s[i][v] = *(const VECTOR *)(sums + (i * VECTORS + v) * LANES);
-    for (size_t k = 0; k < k_count; k++, rows += row_count, columns += VECTORS * LANES) {
-        FETCH_NEXT
+    for (size_t k = 0; k < k_count; k++, columns += VECTORS * LANES) {
+        const ELEMENT *row = k_offset ? rows + k_offset[k] : rows + k * (size_t)row_count;
+        /* The next panel comes from memory that no processor guesses in time: weights that are
+         * used once. */
+        for (int v = 0; v < VECTORS; v++)
+            __builtin_prefetch(columns + (k_count * VECTORS + v) * LANES, 0, 2);
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vector_count; v++)
             b[v] = *(const VECTOR *)(columns + v * LANES);
 #pragma GCC unroll 16
         for (int i = 0; i < row_count; i++) {
-            VECTOR a = rows[i] - (VECTOR){0};
+            VECTOR a = row[i * step] - (VECTOR){0};
 #pragma GCC unroll 4
-            for (int v = 0; v < VECTORS; v++)
+            for (int v = 0; v < vector_count; v++)
                 s[i][v] = STEP(s[i][v], a, b[v]);
         }
     }
 #pragma GCC unroll 16
     for (int i = 0; i < row_count; i++)
 #pragma GCC unroll 4
-        for (int v = 0; v < VECTORS; v++)
+        for (int v = 0; v < vector_count; v++)
             *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
 }
 
@@ -61,7 +61,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
                                             struct ulp_tile_place place)                           \
     {                                                                                              \
         (void)place;                                                                               \
-        JOIN(TILE, run)(rule, sums, rows, columns, k_count, count);                                \
+        JOIN(TILE, run)(rule, sums, rows, NULL, columns, k_count, 1, VECTORS, count);              \
     }
 TILE_OF(1)
 TILE_OF(2)
@@ -123,36 +123,6 @@ ROW_OF(row4_even, 4, 2)
 
 #ifdef READS
 
-ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, read)(
-    const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *data, const int64_t *k_offset,
-    const ELEMENT *columns, size_t k_count, const int step, const int vector_count,
-    const int row_count)
-{
-    (void)rule;
-    SETUP
-    VECTOR s[ROWS_MAX][VECTORS] = {{{0}}};
-    for (size_t k = 0; k < k_count; k++, columns += VECTORS * LANES) {
-        const ELEMENT *row = data + k_offset[k];
-        FETCH_NEXT
-        VECTOR b[VECTORS];
-#pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++)
-            b[v] = *(const VECTOR *)(columns + v * LANES);
-#pragma GCC unroll 16
-        for (int i = 0; i < row_count; i++) {
-            VECTOR a = row[i * step] - (VECTOR){0};
-#pragma GCC unroll 4
-            for (int v = 0; v < vector_count; v++)
-                s[i][v] = STEP(s[i][v], a, b[v]);
-        }
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < row_count; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vector_count; v++)
-            *(VECTOR *)(sums + (i * VECTORS + v) * LANES) = s[i][v];
-}
-
 #define READ_OF(step, vectors, rows)                                                               \
     ATTRIBUTE static void JOIN(TILE,                                                               \
                                read_##step##vectors##_##rows)(const struct ulp_step_rule *rule,    \
@@ -160,7 +130,7 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, read)(
                                                               const int64_t *k_offset,             \
                                                               const void *columns, size_t k_count) \
     {                                                                                              \
-        JOIN(TILE, read)(rule, sums, data, k_offset, columns, k_count, step, vectors, rows);       \
+        JOIN(TILE, run)(rule, sums, data, k_offset, columns, k_count, step, vectors, rows);        \
     }
 #define READS_OF(rows) \
     READ_OF(1, 1, rows) READ_OF(1, 2, rows) READ_OF(2, 1, rows) READ_OF(2, 2, rows)
@@ -176,7 +146,6 @@ READS_OF(14)
 #undef READ_OF
 #endif
 
-#undef FETCH_NEXT
 #undef JOIN
 #undef JOIN_
 #undef TILE
