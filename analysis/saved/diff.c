@@ -113,14 +113,15 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
     enum ulp_status status = ulp_saved_find_changes(before, after, how->factor, &changed, error);
     *out = NULL;
     *changes = changed.changes;
+    if (status == ULP_OK && how->json)
+        status = ulp_changed_json(&changed, how->json, error);
     if (status == ULP_OK && how->page)
         status = ulp_changed_html(&changed, after, how->page, error);
     if (status == ULP_OK) {
-        switch (how->form) {
-        case ULP_FORM_TEXT: add_text(&changed, how->width, how->colour, &text); break;
-        case ULP_FORM_JSON: ulp_changed_json(&changed, &text); break;
-        case ULP_FORM_MARKDOWN: ulp_changed_markdown(&changed, &text); break;
-        }
+        if (how->form == ULP_FORM_TEXT)
+            add_text(&changed, how->width, how->colour, &text);
+        else
+            ulp_changed_markdown(&changed, &text);
         status = ulp_saved_give(&text, out, error);
     }
     ulp_arena_free(changed.memory);

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <ulpscope.h>
+
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/measure/metrics.h"
@@ -12,6 +14,7 @@
 #include "analysis/writing/first_screen.h"
 #include "base/error.h"
 #include "base/text/shown.h"
+#include "data/json_file.h"
 #include "number/function/math.h"
 
 /* ---- JSON ---- */
@@ -154,6 +157,8 @@ static json_t *make_document(const struct ulp_changed *changed)
     json_t *root = json_object(), *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
         ulp_json_append(&lanes, make_lane(&changed->lanes[l]));
+    ulp_json_set(&root, "schema", json_integer(ULP_JSON_SCHEMA));
+    ulp_json_set(&root, "ulpscope", ulp_json_text(ulp_version()));
     ulp_json_set(&root, "before", ulp_json_text(changed->paths[0]));
     ulp_json_set(&root, "after", ulp_json_text(changed->paths[1]));
     ulp_json_set(&root, "factor", ulp_json_number(changed->factor));
@@ -162,10 +167,10 @@ static json_t *make_document(const struct ulp_changed *changed)
     return root;
 }
 
-void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out)
+enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
+                                 struct ulp_error *error)
 {
-    out->failed |=
-        ulp_json_put_document(make_document(changed), out, "the comparison", NULL) != ULP_OK;
+    return ulp_json_write(make_document(changed), path, error);
 }
 
 /* ---- the page ---- */

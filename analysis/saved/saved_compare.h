@@ -54,7 +54,8 @@ const char *ulp_changed_say(char text[32], const struct ulp_audit_output *output
 
 /* diff_forms.c */
 void ulp_changed_markdown(const struct ulp_changed *changed, struct ulp_text *out);
-void ulp_changed_json(const struct ulp_changed *changed, struct ulp_text *out);
+enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *path,
+                                 struct ulp_error *error);
 /* Of the whole later report, with what its nodes were. */
 enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
                                  const char *path, struct ulp_error *error);

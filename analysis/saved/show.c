@@ -230,15 +230,13 @@ static json_t *copy_lane(const json_t *lane, const char *pattern, size_t *found)
     return copy;
 }
 
-enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern, char **out,
-                                    struct ulp_error *error)
+enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern,
+                                    const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     json_t *root = json_copy(saved->root), *lanes = json_array();
-    struct ulp_text text = {0};
     const json_t *lane;
     size_t l, found = 0;
-    *out = NULL;
     json_array_foreach(saved->lanes, l, lane)
         ulp_json_append(&lanes, copy_lane(lane, pattern, &found));
     ulp_json_set(&root, "lanes", lanes);
@@ -247,9 +245,5 @@ enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *p
         return fail_to_find(saved, json_object_get(json_array_get(saved->lanes, 0), "nodes"),
                             pattern, error);
     }
-    const enum ulp_status status = ulp_json_put_document(root, &text, saved->path, error);
-    if (status == ULP_OK)
-        return ulp_saved_give(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_json_write(root, path, error);
 }

@@ -24,9 +24,10 @@ ULP_API void ulp_saved_free(struct ulp_saved *saved);
 ULP_API enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *pattern,
                                        int width, bool colour, char **out, struct ulp_error *error);
 
-/* The same as JSON: report.json with only the nodes that the pattern names, or with none. */
+/* The same as JSON into that file: report.json with only the nodes that the pattern names, or with
+ * none. */
 ULP_API enum ulp_status ulp_saved_show_json(const struct ulp_saved *saved, const char *pattern,
-                                            char **out, struct ulp_error *error);
+                                            const char *path, struct ulp_error *error);
 
 /* How many outputs of how many arithmetics became what. An error that is neither `factor` times as
  * large nor that much smaller is equal. What only one of the reports has, or what has no figures in
@@ -37,7 +38,6 @@ struct ulp_saved_changes {
 };
 enum ulp_saved_form {
     ULP_FORM_TEXT,
-    ULP_FORM_JSON,    /* doc/report.md has its names */
     ULP_FORM_MARKDOWN /* a table, for a comment on a pull request */
 };
 struct ulp_saved_comparison {
@@ -45,7 +45,9 @@ struct ulp_saved_comparison {
     enum ulp_saved_form form;
     int width; /* of text: both as in ulp_report_text */
     bool colour;
-    const char *page; /* also as one HTML file of this name, of the later report; NULL: none */
+    /* also as files of these names, NULL: none: JSON (doc/report.md), and a page of the later
+     * report */
+    const char *json, *page;
 };
 /* What became better or worse from `before` to `after`, the verdict on each arithmetic first.
  * Arithmetics are paired by name, or where each report has one, those. Free *out with free(). */

@@ -56,6 +56,7 @@ ulpscope_SOURCES += %D%/terminal/notes.c
 ulpscope_SOURCES += %D%/terminal/print.c
 ulpscope_SOURCES += %D%/terminal/progress.c
 ulpscope_SOURCES += %D%/terminal/terminal.h
+ulpscope_SOURCES += %D%/terminal/result.c
 ulpscope_SOURCES += %D%/terminal/terminal_timings.c
 ulpscope_SOURCES += %D%/terminal/watch.c
 ulpscope_SOURCES += %D%/mcp/mcp.h

@@ -45,23 +45,29 @@ expect 2 "junit without limits" "$program" report one --to junit
 expect 2 "limits without junit" "$program" report one --to csv --fail-above sqnr_db=60
 expect 2 "a limit of nothing" "$program" report one --to junit --fail-above noise=1
 expect 2 "a limit of another output" "$program" report one --to junit --fail-above nobody:sqnr_db=60
-# ---- show --json, diff --to
-expect 0 "a node as JSON" "$program" show several 'op:MatMul' --json
-cp out node.json
-expect 0 "a node as JSON, as of other commands" "$program" show several 'op:MatMul' --json -
-cmp -s out node.json || fail "show NODE --json - is not show NODE --json"
-expect 0 "the whole as JSON" "$program" show several --json -
-cp out whole.json
-expect 2 "no such node as JSON" "$program" show several nobody --json
-expect 0 "differences as JSON" "$program" diff one several --to json
+# ---- show --json, diff --json and --to
+for where in node.json -; do
+    expect 0 "a node as JSON, $where" "$program" show several 'op:MatMul' --json $where
+    [ $where != - ] || cmp -s out node.json || fail "show NODE --json - is not show NODE --json FILE"
+done
+expect 0 "the whole as JSON" "$program" show several --json whole.json
+cp whole.json kept.json
+expect 2 "no such node as JSON" "$program" show several nobody --json whole.json
+cmp -s whole.json kept.json || fail "show wrote whole.json without a node"
+expect 3 "JSON into no folder" "$program" diff one several --json nowhere/diff.json
+expect 0 "differences as JSON" "$program" diff one several --json -
 cp out diff.json
+for command in "run $model" "extract $model" ops arith mma; do
+    expect 2 "$command as JSON" "$program" $command --json -
+    shows err "there is no option '--json'" "$command as JSON"
+done
 expect 0 "differences as Markdown" "$program" diff one several --to markdown
 cp out diff.md
 expect 2 "an unknown form" "$program" diff one one --to html
 expect 0 "one arithmetic" "$program" audit "$model" -i "$inputs" -a tf32 -q --no-attribute -o narrow
 expect 0 "another" "$program" audit "$model" -i "$inputs" -a bf16 -q --no-attribute -o wide
-for to in json markdown; do
-    expect 1 "worse as $to" "$program" diff narrow wide --to $to --fail-if-worse
+for to in --json=- --to=markdown; do
+    expect 1 "worse as $to" "$program" diff narrow wide $to --fail-if-worse
     shows err "FAIL --fail-if-worse" "worse as $to"
 done
 
@@ -85,7 +91,7 @@ def same_but_nodes(shown, chosen):
 same_but_nodes(json.load(open('node.json')), lambda node: node['op'] == 'MatMul')
 same_but_nodes(json.load(open('whole.json')), lambda node: False)
 
-# diff --to json
+# diff --json
 found = json.load(open('diff.json'))
 assert found['factor'] == 1.1 and len(found['arithmetics']) == 2
 assert found['worse'] + found['better'] + found['equal'] == sum(len(lane['outputs']) for lane in found['arithmetics'])

@@ -165,9 +165,9 @@ expect 0 "tiles: with a remedy" "$program" audit square.onnx -i big.npz -a fp16 
 signal "tiles: with a remedy" "not finite → ([0-9.]+ dB|equal)" tiles.json
 expect 0 "tiles: of a plan" "$program" plan square.onnx -i big.npz -q --tolerance sqnr_db=20 --json tiles.json
 signal "tiles: of a plan" "not finite → ([0-9.]+ dB|equal)" tiles.json
-"$program" diff tiles.good tiles.big --to json >tiles.json
+"$program" diff tiles.good tiles.big --json tiles.json >out
 signal "tiles: became infinite" "equal → not finite" tiles.json
-"$program" diff tiles.big tiles.good --to json >tiles.json
+"$program" diff tiles.big tiles.good --json tiles.json >out
 signal "tiles: became finite" "not finite → equal" tiles.json
 shut "doctor: a decision" "output g" "2 of 4 integers differ" gate doctor decided.onnx near.npz
 

@@ -12,6 +12,7 @@ cat >layers.json <<'JSON'
 JSON
 expect 0 "a recording" "$program" run model.onnx -i in.npz -a fp16 -q -o recorded.npz
 expect 0 "a part of an audit" "$program" audit model.onnx -i in.npz -a bf16 -q --checkpoint parts --shard 1/1
+expect 0 "a report" "$program" audit model.onnx -i in.npz -a fp16,tf32 -q --no-attribute --out report
 
 # The lines of all commands: name, what --out's JSON is called (-: it has none), arguments.
 cases() {
@@ -33,6 +34,8 @@ study - model.onnx -i in.npz --rows 1,2
 scales - model.onnx -i in.npz --no-choices
 fix - model.onnx -i in.npz -a fp16 --out fixed.onnx
 fit - A B C --gpu h200
+show - report op:MatMul
+diff - report report
 LINES
 }
 # every command with the option is among them
@@ -56,7 +59,7 @@ while read -r -u 3 command file arguments; do
     read -ra words <<<"$arguments"
     [ "$command" != fit ] || words=("${probes[@]}" "${words[@]:3}")
     quiet=(-q)
-    [ "$command" != fit ] || quiet=()
+    case $command in fit | show | diff) quiet=() ;; esac
     name="$command ${words[*]}"
     rm -rf folder fixed.onnx
     "$program" "$command" "${words[@]}" "${quiet[@]}" >text 2>err

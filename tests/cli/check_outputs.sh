@@ -43,7 +43,7 @@ words_of() {
     local file=$3 word
     word() { if [ "$1" = "$4" ]; then echo "$file"; else echo "$2"; fi; }
     case $1 in
-    report) word REPORT model.onnx - "$2" ;;
+    report | show) word REPORT model.onnx - "$2" ;;
     merge) word FOLDER model.onnx - "$2" ;;
     diff) word OLD model.onnx - "$2"; word NEW model.onnx - "$2" ;;
     fit) for word in A B C; do word $word in.npz - "$2"; done ;;
@@ -113,6 +113,7 @@ for command in $commands; do
     [ "$command" != merge ] || words=FOLDER
     [ "$command" != mma ] || words=IN.npz
     [ "$command" != extract ] || words=MODEL.onnx # the other names nodes
+    [ "$command" != show ] || words=REPORT
     ! grep -q '^arith;' "$command.options" || [ "$command" = report ] || inputs_of+=" fuse"
     while IFS=';' read -r output kind read names; do
         [ -n "$names" ] && [ -z "$read" ] || continue

@@ -218,31 +218,18 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
     return status;
 }
 
+PRINTS(print_comparison, ulp_comparison_text)
+WRITES(write_comparison, ulp_comparison_write)
+
 static int report(const struct compare_options *options, const struct ulp_comparison *comparison)
 {
-    struct ulp_error error;
-    char *summary;
-    if (ulp_comparison_text(comparison, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                            &summary, &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    if (options->out &&
-        ulp_comparison_write(comparison, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
-        return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/compare.json\n", options->out);
-    if (json_file() && ulp_comparison_write(comparison, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    if (options->html &&
-        ulp_comparison_write(comparison, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    for (size_t f = 0; f < comparison->file_count; f++)
+    const struct result result = {comparison,   print_comparison, write_comparison,
+                                  options->out, "compare.json",   options->html};
+    int code = end_result(&result);
+    for (size_t f = 0; f < comparison->file_count && code == ULP_OK; f++)
         if (!comparison->files[f].explained)
-            return ULP_ERROR_LIMIT;
-    return ULP_OK;
+            code = ULP_ERROR_LIMIT;
+    return code;
 }
 
 static enum ulp_status compare(const struct compare_options *options, struct comparing *c,

@@ -21,7 +21,7 @@ struct diff_options {
 static const struct argp_option option_list[] = {
     {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
     {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
-    {"to", OPTION_TO, "text|json|markdown", 0, "text (default), json, or markdown, a table for a comment on a pull request", 0},
+    {"to", OPTION_TO, "text|markdown", 0, "text (default) or markdown, a table for a comment on a pull request", 0},
     HTML_ROW(OPTION_HTML),
     {0},
 };
@@ -29,12 +29,10 @@ static const struct argp_option option_list[] = {
 
 static enum ulp_saved_form read_form(const struct argp_state *state, const char *text)
 {
-    static const char *const forms[] = {
-        [ULP_FORM_TEXT] = "text", [ULP_FORM_JSON] = "json", [ULP_FORM_MARKDOWN] = "markdown"};
-    for (int f = 0; f < (int)(sizeof forms / sizeof *forms); f++)
-        if (strcmp(text, forms[f]) == 0)
-            return (enum ulp_saved_form)f;
-    refuse(state, "--to %s: expected text, json or markdown", text);
+    if (strcmp(text, "markdown") == 0)
+        return ULP_FORM_MARKDOWN;
+    if (strcmp(text, "text") != 0)
+        refuse(state, "--to %s: expected text or markdown (--json FILE writes JSON)", text);
     return ULP_FORM_TEXT;
 }
 
@@ -84,9 +82,9 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     struct ulp_saved_changes changes;
     struct ulp_error error;
     char *text;
-    const struct ulp_saved_comparison how = {options->factor, options->form,
-                                             terminal_width(STDOUT_FILENO),
-                                             use_colour(STDOUT_FILENO), options->html};
+    const struct ulp_saved_comparison how = {
+        options->factor,           options->form, terminal_width(STDOUT_FILENO),
+        use_colour(STDOUT_FILENO), json_file(),   options->html};
     if (ulp_saved_compare(saved[0], saved[1], &how, &changes, &text, &error) != ULP_OK)
         return fail(&error);
     fputs(text, stdout);
@@ -115,6 +113,7 @@ int command_diff(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
                                                  {&judge_argp, 0, NULL, 0},
+                                                 {&json_argp, 0, NULL, 0},
                                                  {0}};
     static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
                                      children,    NULL,         NULL};

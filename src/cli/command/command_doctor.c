@@ -191,26 +191,19 @@ static void finish(struct making *making)
     ulp_model_free(making->model);
 }
 
+PRINTS(print_doctor, ulp_doctor_text)
+WRITES(write_doctor, ulp_doctor_write)
+
 static int report(const struct doctor_options *options, const struct ulp_doctor *doctor)
 {
-    struct ulp_error error;
-    char *text;
-    if (ulp_doctor_text(doctor, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                        &error) != ULP_OK)
-        return fail(&error);
-    fputs(text, stdout);
-    free(text);
-    if (options->out && ulp_doctor_write(doctor, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
-        return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/doctor.json, and those of the steps\n", options->out);
-    if (json_file() && ulp_doctor_write(doctor, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    if (options->html && ulp_doctor_write(doctor, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    return doctor->grade == ULP_GRADE_FINE ? ULP_OK : ULP_ERROR_LIMIT;
+    const struct result result = {doctor,
+                                  print_doctor,
+                                  write_doctor,
+                                  options->out,
+                                  "doctor.json, and those of the steps",
+                                  options->html};
+    const int code = end_result(&result);
+    return code == ULP_OK && doctor->grade != ULP_GRADE_FINE ? ULP_ERROR_LIMIT : code;
 }
 
 int command_doctor(int argc, char **argv)

@@ -200,35 +200,38 @@ static enum ulp_status run_engine(struct session *session, struct ulp_error *err
     return judge_wishes(session, error);
 }
 
-static enum ulp_status print_engine(const struct session *session, struct ulp_error *error)
+static enum ulp_status print_engine(const void *of, int width, bool colour, char **out,
+                                    struct ulp_error *error)
+{
+    const struct session *session = of;
+    const struct engine_options *options = session->options;
+    return options->path_count == 2
+               ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour, out,
+                                             error)
+               : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
+                                     colour, out, error);
+}
+
+static enum ulp_status write_engine(const void *of, enum ulp_as as, const char *path,
+                                    struct ulp_error *error)
+{
+    const struct session *session = of;
+    const size_t last = session->options->path_count - 1;
+    return ulp_engine_map_write(&session->built[last], &session->wishes,
+                                last ? &session->changes : NULL, as, path, error);
+}
+
+static int report(const struct session *session)
 {
     const struct engine_options *options = session->options;
-    const int width = terminal_width(STDOUT_FILENO);
-    const bool colour = use_colour(STDOUT_FILENO);
-    char *summary;
-    ULP_TRY(options->path_count == 2
-                ? ulp_engine_map_changes_text(&session->changes, options->shown, width, colour,
-                                              &summary, error)
-                : ulp_engine_map_text(&session->built[0], &session->wishes, options->shown, width,
-                                      colour, &summary, error));
-    fputs(summary, stdout);
-    free(summary);
-    const size_t last = options->path_count - 1;
-    const struct ulp_engine_map_changes *changes = last ? &session->changes : NULL;
-    if (options->out)
-        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes,
-                                     ULP_AS_FOLDER, options->out, error));
-    if (options->out)
-        say(stdout, "report: %s/engine.json\n", options->out);
-    if (json_file())
-        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, ULP_AS_JSON,
-                                     json_file(), error));
-    if (options->html)
-        ULP_TRY(ulp_engine_map_write(&session->built[last], &session->wishes, changes, ULP_AS_HTML,
-                                     options->html, error));
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    return ULP_OK;
+    const struct ulp_wishes *wishes = &session->wishes;
+    const struct result result = {session,      print_engine,  write_engine,
+                                  options->out, "engine.json", options->html};
+    const int code = end_result(&result);
+    return code == ULP_OK && options->fail_on_disobeyed &&
+                   wishes->counts[ULP_WISH_OBEYED] < wishes->count
+               ? ULP_ERROR_LIMIT
+               : code;
 }
 
 static void close_session(struct session *session)
@@ -258,12 +261,7 @@ int command_engine(int argc, char **argv)
     struct ulp_error error = {0};
     int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
     if (code == ULP_OK)
-        code = run_engine(&session, &error) == ULP_OK && print_engine(&session, &error) == ULP_OK
-                   ? ULP_OK
-                   : fail(&error);
-    if (code == ULP_OK && options.fail_on_disobeyed &&
-        session.wishes.counts[ULP_WISH_OBEYED] < session.wishes.count)
-        code = ULP_ERROR_LIMIT;
+        code = run_engine(&session, &error) == ULP_OK ? report(&session) : fail(&error);
     close_session(&session);
     common_free(&options.common);
     return code;

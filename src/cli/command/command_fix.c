@@ -175,22 +175,14 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
     return status;
 }
 
+PRINTS(print_fix, ulp_fix_text)
+WRITES(write_fix, ulp_fix_write)
+
 static int report(const struct fix_options *options, const struct ulp_fix *fix)
 {
-    struct ulp_error error;
-    char *text;
-    if (ulp_fix_text(fix, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &text,
-                     &error) != ULP_OK)
-        return fail(&error);
-    fputs(text, stdout);
-    free(text);
-    if (json_file() && ulp_fix_write(fix, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    if (options->html && ulp_fix_write(fix, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    return fix->met ? ULP_OK : ULP_ERROR_LIMIT;
+    const struct result result = {fix, print_fix, write_fix, .page = options->html};
+    const int code = end_result(&result);
+    return code == ULP_OK && !fix->met ? ULP_ERROR_LIMIT : code;
 }
 
 int command_fix(int argc, char **argv)

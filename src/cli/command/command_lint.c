@@ -161,9 +161,12 @@ static void list_edits(const struct lint_options *options, const struct ulp_lint
             fixed->left_count, s, *s ? "" : "s");
 }
 
+WRITES(write_lint, ulp_lint_write)
+
 static int report(const struct lint_options *options, const struct ulp_lint_result *result,
                   const struct ulp_lint_fixed *fixed)
 {
+    const struct result files = {result, .write = write_lint, .page = options->html};
     struct ulp_error error;
     char *summary;
     if (ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
@@ -175,14 +178,10 @@ static int report(const struct lint_options *options, const struct ulp_lint_resu
     free(summary);
     if (options->fix)
         list_edits(options, fixed);
-    if (json_file() && ulp_lint_write(result, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
     if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_lint_write(result, ULP_AS_HTML, options->html, &error) != ULP_OK)
+    if (say_result(&files, &error) != ULP_OK)
         return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
     size_t failing = 0;
     for (int s = options->fail_on; s < ULP_SEVERITY_COUNT; s++)
         failing += result->counts[s];

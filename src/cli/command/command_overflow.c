@@ -281,28 +281,17 @@ static int check_judged(const struct overflow_options *options,
     return ULP_ERROR_LIMIT;
 }
 
+PRINTS(print_forecast, ulp_overflow_text)
+WRITES(write_forecast, ulp_overflow_write)
+
 static int report(const struct overflow_options *options,
                   const struct ulp_overflow_forecast *forecast)
 {
+    const struct result result = {forecast,     print_forecast,  write_forecast,
+                                  options->out, "overflow.json", options->html};
     struct ulp_error error;
-    char *summary;
     ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
-    if (ulp_overflow_text(forecast, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                          &summary, &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    if (options->out && ulp_overflow_write(forecast, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
-        return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/overflow.json\n", options->out);
-    if (json_file() && ulp_overflow_write(forecast, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    if (options->html && ulp_overflow_write(forecast, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    if (print_timings(options->timer, 1, &error) != ULP_OK)
+    if (say_result(&result, &error) != ULP_OK || print_timings(options->timer, 1, &error) != ULP_OK)
         return fail(&error);
     for (size_t l = 0; l < forecast->lane_count; l++)
         if (fails(options, &forecast->lanes[l]))

@@ -2,16 +2,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { OPTION_FAIL = 512, OPTION_WIDEN };
+enum { OPTION_FAIL = 512, OPTION_WIDEN, OPTION_HTML };
 
 struct prove_options {
     struct common_options common;
-    const char *format, *out;
+    const char *format, *out, *html;
     bool fail_on_unproven;
     double widen; /* 0: not given */
 };
@@ -27,6 +26,7 @@ static const struct argp_option option_list[] = {
     {"widen", OPTION_WIDEN, "FACTOR", 0,
      "With --inputs: by how much the ends of the samples' ranges are moved outward (default 2)", 0},
     {"out", 'o', "FOLDER", OPTION_WRITES, "Write proof.json into FOLDER", 0},
+    HTML_ROW(OPTION_HTML),
     {0},
 };
 /* clang-format on */
@@ -43,6 +43,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case 'f':
     case 'a': options->format = argument; return 0;
     case 'o': options->out = argument; return 0;
+    case OPTION_HTML: options->html = argument; return 0;
     case OPTION_WIDEN: options->widen = read_number(state, "--widen", argument, 1, 1e6); return 0;
     case OPTION_FAIL:
         if (strcmp(argument, "unproven") != 0)
@@ -114,21 +115,16 @@ static enum ulp_status run_proof(const struct prove_options *options, struct ulp
     return prove_samples(options, *out, plan, &samples, proof, error);
 }
 
+PRINTS(print_proof, ulp_proof_text)
+WRITES(write_proof, ulp_proof_write)
+
 static int report(const struct prove_options *options, const struct ulp_proof *proof)
 {
-    struct ulp_error error;
-    char *summary;
-    if (ulp_proof_text(proof, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                       &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    if (options->out && ulp_proof_write(proof, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
-        return fail(&error);
-    if (options->out)
-        say(stdout, "report: %s/proof.json\n", options->out);
-    if (json_file() && ulp_proof_write(proof, ULP_AS_JSON, json_file(), &error) != ULP_OK)
-        return fail(&error);
+    const struct result result = {proof,        print_proof,  write_proof,
+                                  options->out, "proof.json", options->html};
+    const int code = end_result(&result);
+    if (code != ULP_OK)
+        return code;
     const bool proven =
         proof->output_count && proof->counts[ULP_PROOF_PROVEN] == proof->output_count;
     return options->fail_on_unproven && !proven ? ULP_ERROR_LIMIT : ULP_OK;

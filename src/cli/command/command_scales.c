@@ -191,24 +191,13 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
     return status;
 }
 
+PRINTS(print_scales, ulp_scales_text)
+WRITES(write_scales, ulp_scales_write)
+
 static int report(const struct scales_options *options, const struct ulp_scales *scales)
 {
-    struct ulp_error error;
-    char *summary;
-    if (options->calibrate)
-        return ULP_OK;
-    if (ulp_scales_text(scales, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                        &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    if (options->html && ulp_scales_write(scales, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
-    return json_file() && ulp_scales_write(scales, ULP_AS_JSON, json_file(), &error) != ULP_OK
-               ? fail(&error)
-               : ULP_OK;
+    const struct result result = {scales, print_scales, write_scales, .page = options->html};
+    return options->calibrate ? ULP_OK : end_result(&result);
 }
 
 int command_scales(int argc, char **argv)

@@ -390,17 +390,7 @@ static void note_kept(const struct study_options *options, const struct ulp_stud
             study->setting_count, options->checkpoint);
 }
 
-static int print_summary(const struct ulp_study *study)
-{
-    struct ulp_error error;
-    char *summary;
-    if (ulp_study_text(study, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                       &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    return ULP_OK;
-}
+PRINTS(print_study, ulp_study_text)
 
 /* The files of the n-th shape. */
 static int write_files(const struct study_options *options, const struct ulp_study *study, size_t n)
@@ -434,7 +424,7 @@ static int report(const struct study_options *options, const struct working *wor
         if (work->count > 1 && options->tolerance > 0)
             say(stdout, "\nshape %s\n", work->shapes[n]);
         if (work->count == 1 || options->tolerance > 0)
-            code = print_summary(&work->studies[n]);
+            code = end_result(&(struct result){.of = &work->studies[n], .print = print_study});
         if (code == ULP_OK)
             code = write_files(options, &work->studies[n], n);
     }

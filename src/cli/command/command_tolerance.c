@@ -204,19 +204,23 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
     return failed ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
+PRINTS(print_tolerance, ulp_tolerance_text)
+
+static enum ulp_status write_tolerance(const void *of, enum ulp_as as, const char *path,
+                                       struct ulp_error *error)
+{
+    (void)as; /* --json alone is offered */
+    return ulp_tolerance_write_json(of, path, error);
+}
+
 static int report(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
 {
-    struct ulp_error error;
-    char *summary;
-    const int verdict = options->check ? judge(options, tolerance) : ULP_OK;
-    if (ulp_tolerance_text(tolerance, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
-                           &summary, &error) != ULP_OK)
-        return fail(&error);
-    fputs(summary, stdout);
-    free(summary);
-    if (json_file() && ulp_tolerance_write_json(tolerance, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    return verdict;
+    const struct result result = {.of = tolerance,
+                                  .print = print_tolerance,
+                                  .write = write_tolerance};
+    const int verdict = options->check ? judge(options, tolerance) : ULP_OK,
+              code = end_result(&result);
+    return code == ULP_OK ? verdict : code;
 }
 
 int command_tolerance(int argc, char **argv)

@@ -177,6 +177,9 @@ void refuse_unknown(const struct argp *argp, int argc, char **argv)
         for (size_t o = 0; o < table.count; o++)
             begins |= strncmp(dashed[o].name, name, strlen(name)) == 0;
         struct ulp_text near = {0};
+        if (!begins && strcmp(name, "--json") == 0)
+            refuse(&state, "there is no option '--json': this command has no result as JSON; "
+                           "--help says what it writes");
         if (!begins)
             ulp_suggest_names(&near, called_here(name), table.count, name_option, dashed);
         if (!begins)

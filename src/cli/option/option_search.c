@@ -215,8 +215,11 @@ int say_mixed(const struct ulp_mixed *mixed)
     return ULP_OK;
 }
 
+WRITES(write_search, ulp_search_write)
+
 static int report(const struct search_options *options, const struct ulp_search *found)
 {
+    const struct result files = {found, .write = write_search, .page = options->html};
     struct ulp_error error;
     char *text;
     if (ulp_search_text(found, &text, &error) != ULP_OK)
@@ -236,12 +239,8 @@ static int report(const struct search_options *options, const struct ulp_search 
         if (code != ULP_OK)
             return code;
     }
-    if (json_file() && ulp_search_write(found, ULP_AS_JSON, json_file(), &error) != ULP_OK)
+    if (say_result(&files, &error) != ULP_OK)
         return fail(&error);
-    if (options->html && ulp_search_write(found, ULP_AS_HTML, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
-        say(stdout, "page: %s\n", options->html);
     return found->met && found->validated_met == found->validated_count && !(found->mixed_ratio > 1)
                ? ULP_OK
                : ULP_ERROR_LIMIT;

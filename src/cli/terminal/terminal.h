@@ -47,6 +47,36 @@ void progress_clear(struct progress *progress);
 /* The part that begins, as an analysis says it (`begins` of its options); context: the progress. */
 void progress_part(void *context, size_t part, size_t part_count);
 
+/* What a command says of its result, and the files of it that its options name. PRINTS and WRITES
+ * make the functions of that kind from those of a result in ulpscope/. */
+typedef enum ulp_status print_result(const void *of, int width, bool colour, char **out,
+                                     struct ulp_error *error);
+typedef enum ulp_status write_result(const void *of, enum ulp_as as, const char *path,
+                                     struct ulp_error *error);
+struct result {
+    const void *of;
+    print_result *print;    /* NULL: it is printed already */
+    write_result *write;    /* NULL: there are no files of it */
+    const char *folder;     /* --out; NULL: none */
+    const char *folder_has; /* which is said: "proof.json" */
+    const char *page;       /* --html; NULL: none */
+};
+#define PRINTS(name, function)                                                      \
+    static enum ulp_status name(const void *of, int width, bool colour, char **out, \
+                                struct ulp_error *error)                            \
+    {                                                                               \
+        return function(of, width, colour, out, error);                             \
+    }
+#define WRITES(name, function)                                                    \
+    static enum ulp_status name(const void *of, enum ulp_as as, const char *path, \
+                                struct ulp_error *error)                          \
+    {                                                                             \
+        return function(of, as, path, error);                                     \
+    }
+enum ulp_status say_result(const struct result *result, struct ulp_error *error);
+/* The same for the end of a command: an exit code. */
+int end_result(const struct result *result);
+
 /* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */
 enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error);
 

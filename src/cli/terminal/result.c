@@ -1,0 +1,43 @@
+/* A result as text, JSON, a folder and a page. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "cli/command.h"
+
+static enum ulp_status print(const struct result *result, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(result->print(result->of, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                          &text, error));
+    fputs(text, stdout);
+    return ULP_OK;
+}
+
+static enum ulp_status write_files(const struct result *result, struct ulp_error *error)
+{
+    if (result->folder) {
+        ULP_TRY(result->write(result->of, ULP_AS_FOLDER, result->folder, error));
+        say(stdout, "report: %s/%s\n", result->folder, result->folder_has);
+    }
+    if (json_file())
+        ULP_TRY(result->write(result->of, ULP_AS_JSON, json_file(), error));
+    if (result->page) {
+        ULP_TRY(result->write(result->of, ULP_AS_HTML, result->page, error));
+        say(stdout, "page: %s\n", result->page);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status say_result(const struct result *result, struct ulp_error *error)
+{
+    if (result->print)
+        ULP_TRY(print(result, error));
+    return result->write ? write_files(result, error) : ULP_OK;
+}
+
+int end_result(const struct result *result)
+{
+    struct ulp_error error;
+    return say_result(result, &error) == ULP_OK ? ULP_OK : fail(&error);
+}
