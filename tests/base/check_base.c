@@ -39,6 +39,29 @@ START_TEST(budget_is_charged_and_returned)
 }
 END_TEST
 
+/* The message is written after several requests, where the last may have come through. */
+START_TEST(the_limit_that_refused_is_named)
+{
+    struct ulp_budget budget = {.limit_bytes = 200000};
+    struct ulp_arena *arena;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_arena_create(&arena, &budget, &error), error);
+    const void *large = ulp_arena_take(arena, 1, 1 << 20),
+               *small = ulp_arena_take(arena, 1, 100000);
+    ck_assert(!large && small);
+    ck_assert_int_eq(ulp_taken(large && small, &error), ULP_ERROR_MEMORY);
+    ck_assert_msg(strstr(error.message, "the memory limit of 0.1907 MiB is reached (0 in use, 1") &&
+                      strstr(error.message, " asked for); raise --max-memory"),
+                  "%s", error.message);
+    /* a request as large: that refusal is past */
+    budget.limit_bytes = 0;
+    ck_assert_ptr_nonnull(ulp_arena_take(arena, 1, 2 << 20));
+    ck_assert_int_eq(ulp_taken(false, &error), ULP_ERROR_MEMORY);
+    ck_assert_str_eq(error.message, "out of memory");
+    ulp_arena_free(arena);
+}
+END_TEST
+
 /* root/path with that text, folders made on the way. */
 static void write_under(const char *root, const char *path, const char *text)
 {
@@ -539,6 +562,7 @@ END_TEST
 TEST_MAIN("base", 60)
 {
     tcase_add_test(tests, budget_is_charged_and_returned);
+    tcase_add_test(tests, the_limit_that_refused_is_named);
     tcase_add_test(tests, available_memory_is_the_least_of_all_limits);
     tcase_add_test(tests, kept_blocks_serve_again_below_the_peak);
     tcase_add_test(tests, kept_blocks_serve_smaller_requests_at_the_peak);

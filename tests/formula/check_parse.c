@@ -219,6 +219,29 @@ START_TEST(test_limits)
 }
 END_TEST
 
+/* Whichever of a tape's requests a limit refuses. */
+START_TEST(test_memory)
+{
+    struct ulp_budget budget = {0};
+    struct ulp_tape *tape = NULL;
+    struct ulp_error error;
+    size_t refused = 0;
+    while (!tape && budget.limit_bytes < 10000000) {
+        budget.limit_bytes += 4096;
+        if (ulp_tape_create(&tape, "x * x + 2", operand_names, 4, output_names, 3, &budget,
+                            &error) == ULP_OK)
+            break;
+        refused++;
+        ck_assert_msg(error.status == ULP_ERROR_MEMORY &&
+                          strstr(error.message, "the memory limit of"),
+                      "%zu bytes: %s", budget.limit_bytes, error.message);
+    }
+    ck_assert(tape && refused > 10);
+    ulp_tape_free(tape);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+}
+END_TEST
+
 Suite *parse_suite(void)
 {
     Suite *suite = suite_create("formula_parse");
@@ -228,6 +251,7 @@ Suite *parse_suite(void)
     tcase_add_loop_test(tcase, test_failure, 0, sizeof failures / sizeof *failures);
     tcase_add_test(tcase, test_outputs);
     tcase_add_test(tcase, test_limits);
+    tcase_add_test(tcase, test_memory);
     suite_add_tcase(suite, tcase);
     return suite;
 }

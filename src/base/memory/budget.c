@@ -61,9 +61,16 @@ static void free_aligned(void *block, size_t bytes)
         free(bytes >= ULP_TUNE_KEPT_BYTES_MIN ? start : start - start[-1]);
 }
 
-/* The limit that refused this thread's last request; 0: none did. Messages are written far from
- * here, where only the failure is known. */
-static _Thread_local size_t refused_limit, refused_used;
+/* The limit that refused this thread's last request that failed; 0: none did. Messages are written
+ * far from here, where only the failure is known, and often once for several requests, of which
+ * smaller ones may have come through afterwards: only one as large makes it forgotten. */
+static _Thread_local size_t refused_limit, refused_used, refused_bytes;
+
+static void forget_refusal(size_t bytes)
+{
+    if (bytes >= refused_bytes)
+        refused_limit = refused_bytes = 0;
+}
 
 static struct ulp_budget *find_root(struct ulp_budget *budget)
 {
@@ -81,6 +88,7 @@ static bool charge(struct ulp_budget *budget, size_t bytes)
             (used > budget->limit_bytes || bytes > budget->limit_bytes - used)) {
             refused_used = used;
             refused_limit = budget->limit_bytes;
+            refused_bytes = bytes;
             atomic_fetch_add(&budget->refusals, 1);
             return false;
         }
@@ -311,11 +319,14 @@ size_t ulp_budget_refusals(const struct ulp_budget *budget)
 
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
 {
-    refused_limit = 0;
-    if (!budget || charge_both(budget, bytes))
-        return true;
-    relieve(budget);
-    return charge_both(budget, bytes);
+    bool charged = !budget || charge_both(budget, bytes);
+    if (!charged) {
+        relieve(budget);
+        charged = charge_both(budget, bytes);
+    }
+    if (charged)
+        forget_refusal(bytes);
+    return charged;
 }
 
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes)
@@ -333,14 +344,16 @@ static void *take_once(struct ulp_budget *budget, size_t bytes, size_t *capacity
 {
     void *block = NULL;
     *capacity = bytes;
-    refused_limit = 0;
     if (budget && !charge(budget, bytes))
         return NULL;
     if (budget && budget->keeps_blocks && bytes >= ULP_TUNE_KEPT_BYTES_MIN &&
-        (block = take_kept(budget, bytes, capacity)))
+        (block = take_kept(budget, bytes, capacity))) {
+        forget_refusal(bytes);
         return block;
+    }
     if (!budget || !budget->root || charge(budget->root, bytes)) {
         block = allocate_aligned(bytes);
+        forget_refusal(block ? bytes : SIZE_MAX); /* for want of memory: no limit's */
         if (!block && budget && budget->root)
             discharge(budget->root, bytes);
     }
@@ -375,8 +388,10 @@ void ulp_budget_explain(char *out, size_t size)
     *out = '\0';
     if (refused_limit)
         snprintf(out, size,
-                 ": the memory limit of %.4g MiB is reached (%.4g in use); raise --max-memory",
-                 (double)refused_limit / 0x1p20, (double)refused_used / 0x1p20);
+                 ": the memory limit of %.4g MiB is reached (%.4g in use, %.4g asked for); raise "
+                 "--max-memory",
+                 (double)refused_limit / 0x1p20, (double)refused_used / 0x1p20,
+                 (double)refused_bytes / 0x1p20);
 }
 
 /* ---- for callers of the library ---- */
