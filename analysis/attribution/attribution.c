@@ -87,8 +87,10 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
     if (course->attributor->beside)
         course->causes[node][ULP_SHARE_GRAPH] +=
             ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
+    const enum ulp_status status =
+        ulp_causes_keep(course, node, item, cotangents, share, gain, error);
     ulp_attribution_release(&item->kept);
-    return ulp_causes_keep(course, node, item, cotangents, share, gain, error);
+    return status;
 }
 
 /* <e, e> of a target; its own error of a single element. */

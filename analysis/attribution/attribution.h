@@ -43,6 +43,7 @@ struct ulp_owed {
     int position;
     struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
     double share, gain;               /* of this output in this execution */
+    double bound;                     /* of how far each of the causes may be off */
     double causes[ULP_SHARE_CAUSES];
     /* while the node runs again: what the stage before gave, and how the stage differs from it; of
      * the first of its execution and position (`first`), which the others share */

@@ -18,6 +18,9 @@
 /* So near the parts come to the share, or they are none of this run's; what is missing counts as
  * not taken apart. */
 #define AGREES 1e-3
+/* Introduced errors are kept as floats: a cause may be off by so much of what they make, magnitudes
+ * added. */
+#define UNIT 0x1p-24
 
 enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                 const struct ulp_introduced *introduced, const double *cotangents,
@@ -42,7 +45,10 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                               .group = course->group,
                               .position = introduced->position,
                               .share = share,
-                              .gain = gain};
+                              .gain = gain,
+                              .bound = UNIT * ulp_weigh_magnitudes(attributor->pool, cotangents,
+                                                                   introduced->kept.data,
+                                                                   introduced->count)};
     lane->owed[node] = owed;
     lane->owed_any = true;
     ULP_TRY(ulp_allocate(&owed->kept.data, owed->count, sizeof *cotangents, attributor->budget,
@@ -298,6 +304,24 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
     return status;
 }
 
+/* Causes that cannot be told from none are none; what they have goes to the largest, so that the
+ * sum stays. */
+static void drop_noise(const struct ulp_owed *list, size_t group, double *causes)
+{
+    double bound = 0;
+    size_t largest = 0;
+    for (const struct ulp_owed *owed = list; owed; owed = owed->next)
+        bound += owed->group == group ? owed->bound : 0;
+    for (size_t c = 1; c < ULP_SHARE_CAUSES; c++)
+        if (fabs(causes[c]) > fabs(causes[largest]))
+            largest = c;
+    for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
+        if (c != largest && c != ULP_SHARE_GRAPH && fabs(causes[c]) <= bound) {
+            causes[largest] += causes[c];
+            causes[c] = 0;
+        }
+}
+
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
                                        const struct ulp_course *courses, struct ulp_error *error)
 {
@@ -323,5 +347,9 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
         status =
             ulp_plan_run(alone.plan, attributor->inputs, &options, &observer, 1, NULL, NULL, error);
     ulp_alone_free(&alone);
+    for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)
+        for (size_t n = 0; n < attributor->plan->node_count; n++)
+            if (lane->owed[n])
+                drop_noise(lane->owed[n], g, courses[g].causes[n]);
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
 }

@@ -46,42 +46,41 @@ struct factors {
     const float *b;
 };
 
-static double add_products(const void *context, size_t first, size_t last)
-{
-    const struct factors *f = context;
-    double sums[8] = {0};
-    size_t i = first;
-    for (; i + 8 <= last; i += 8)
-        for (size_t j = 0; j < 8; j++)
-            sums[j] += f->a[i + j] * (double)f->b[i + j];
-    for (size_t j = 0; i < last; i++, j++)
-        sums[j] += f->a[i] * (double)f->b[i];
-    return ulp_weigh_eight(sums);
-}
-
 static double square_finite(double product)
 {
     return fabs(product) <= DBL_MAX ? product * product : 0;
 }
 
-static double add_squares(const void *context, size_t first, size_t last)
-{
-    const struct factors *f = context;
-    double sums[8] = {0};
-    size_t i = first;
-    for (; i + 8 <= last; i += 8)
-        for (size_t j = 0; j < 8; j++)
-            sums[j] += square_finite(f->a[i + j] * (double)f->b[i + j]);
-    for (size_t j = 0; i < last; i++, j++)
-        sums[j] += square_finite(f->a[i] * (double)f->b[i]);
-    return ulp_weigh_eight(sums);
-}
+/* The sum of the terms that products make. */
+#define ADDS(name, term)                                               \
+    static double name(const void *context, size_t first, size_t last) \
+    {                                                                  \
+        const struct factors *f = context;                             \
+        double sums[8] = {0};                                          \
+        size_t i = first;                                              \
+        for (; i + 8 <= last; i += 8)                                  \
+            for (size_t j = 0; j < 8; j++)                             \
+                sums[j] += term(f->a[i + j] * (double)f->b[i + j]);    \
+        for (size_t j = 0; i < last; i++, j++)                         \
+            sums[j] += term(f->a[i] * (double)f->b[i]);                \
+        return ulp_weigh_eight(sums);                                  \
+    }
+ADDS(add_products, )
+ADDS(add_magnitudes, fabs)
+ADDS(add_squares, square_finite)
 
 double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const float *errors,
                         size_t count)
 {
     const struct factors factors = {cotangents, errors};
     return cotangents && errors ? ulp_weigh(pool, count, add_products, &factors) : 0;
+}
+
+double ulp_weigh_magnitudes(struct ulp_pool *pool, const double *cotangents, const float *errors,
+                            size_t count)
+{
+    const struct factors factors = {cotangents, errors};
+    return ulp_weigh(pool, count, add_magnitudes, &factors);
 }
 
 double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,

@@ -14,6 +14,9 @@ double ulp_weigh(struct ulp_pool *pool, size_t count, ulp_weigh_fn *part, const 
 /* NULL: 0. */
 double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const float *errors,
                         size_t count);
+/* The sum of the products' magnitudes. */
+double ulp_weigh_magnitudes(struct ulp_pool *pool, const double *cotangents, const float *errors,
+                            size_t count);
 /* The sum of the squares of products that are finite. */
 double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,
                          size_t count);
