@@ -3,18 +3,18 @@
 # that of the object files' symbols. A circle that is the recursion of the data itself is listed below, whole; any
 # other is opened by moving what both sides need to a file under both.
 set -u
-cd "${top_builddir:-.}" || exit 99
+cd "${top_srcdir:-.}" || exit 99
+. tests/support/objects.sh
 allowed='src/load/load_attribute.o src/load/load_graph.o
 src/load/mixed/body.o src/load/mixed/node.o
 src/run/bodies.o src/run/walk.o
 src/run/enclose/enclose_bodies.o src/run/enclose/enclose_body.o src/run/enclose/enclose_graph.o src/run/enclose/iterations.o'
-# By the sources: a build folder may hold objects of files that are gone.
-mapfile -t objects < <(cd "${top_srcdir:-.}" && find src analysis -name '*.c' ! -path 'src/cli/*' | sed 's/c$/o/' | while read -r o; do
-    [ ! -f "$OLDPWD/$o" ] || echo "$o"; done)
+mapfile -t objects < <(objects src analysis | grep -v '^src/cli/')
+cd "$OLDPWD/${top_builddir:-.}" || exit 99
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 # Each file's line: all files it reaches that reach it, itself among them.
 circles=$(${NM:-nm} -A -P "${objects[@]}" | awk '
-    { sub(/:$/, "", $1) }
+    { sub(/:$/, "", $1); sub(/\.libs\//, "", $1) }
     $3 ~ /^[TDBRCVW]$/ { home[$2] = $1 }
     $3 == "U" { users[++n] = $1; used[n] = $2 }
     END {

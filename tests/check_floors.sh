@@ -18,9 +18,9 @@ while IFS=: read -r file included; do
     check "${from%%/*}" "${to%%/*}" "$file includes $included"
 done < <(grep -rnoE --include='*.[ch]' --include='*.def' '#include "analysis/[^"]*"' analysis | sed -E 's/:[0-9]+:#include "([^"]*)"/:\1/')
 [ "$seen" -gt 100 ] || { echo "only $seen includes were seen: is top_srcdir right?"; exit 1; }
-sources=$PWD
+. tests/support/objects.sh
+mapfile -t objects < <(objects analysis)
 cd "$OLDPWD/${top_builddir:-.}" || exit 99
-mapfile -t objects < <(cd "$sources" && find analysis -name '*.c' | sed 's/c$/o/' | while read -r o; do [ ! -f "$OLDPWD/$o" ] || echo "$o"; done)
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 seen=0
 while read -r from to what; do check "$from" "$to" "$what"; done < <(${NM:-nm} -A -P "${objects[@]}" | awk '

@@ -27,6 +27,7 @@ AM_TESTS_ENVIRONMENT += ULPSCOPE_EMULATOR='$(ULPSCOPE_EMULATOR)'; export ULPSCOP
 check_DATA = $(program_here)
 endif
 EXTRA_DIST += %D%/support/emulate.sh
+EXTRA_DIST += %D%/support/objects.sh
 dist_check_SCRIPTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 TESTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 

@@ -84,6 +84,8 @@ check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/pl
 	%D%/shapes_test.h
 test_programs += check_study_shapes
 check_study_shapes_SOURCES = %D%/check_study_shapes.c %D%/shapes_test.h %D%/study_test.h
+test_programs += check_written
+check_written_SOURCES = %D%/check_written.c
 test_programs += check_timings
 check_timings_SOURCES = %D%/check_timings.c
 test_programs += check_tolerance
