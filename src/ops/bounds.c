@@ -77,8 +77,8 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
                                       const struct ulp_operand *operands, size_t count,
                                       struct ulp_error *error)
 {
-    if (rows->window || !rows->row_count || !rows->row_length)
-        return ULP_OK;
+    if (rows->window || rows->window_run || !rows->row_count || !rows->row_length)
+        return ULP_OK; /* windows lie in their input as they are laid out */
     for (size_t i = 0; i < count; i++) {
         const struct ulp_operand *operand = &operands[i];
         struct ulp_offset_range range = {.fits = true};

@@ -23,9 +23,14 @@ static int compare_wide(const struct ulp_tensor *tensor, size_t i, size_t j)
 int ulp_compare(const struct ulp_tensor *tensor, size_t i, size_t j)
 {
     switch (tensor->element) {
-    case ULP_ELEMENT_F32:
-    case ULP_ELEMENT_F64:
-        return compare_doubles(ulp_tensor_read(tensor, i), ulp_tensor_read(tensor, j));
+    case ULP_ELEMENT_F32: {
+        const float *data = tensor->data;
+        return compare_doubles((double)data[i], (double)data[j]);
+    }
+    case ULP_ELEMENT_F64: {
+        const double *data = tensor->data;
+        return compare_doubles(data[i], data[j]);
+    }
     case ULP_ELEMENT_WIDE: return compare_wide(tensor, i, j);
     case ULP_ELEMENT_U64: {
         const uint64_t *data = tensor->data;

@@ -83,6 +83,19 @@ static void move_row(char *out, const char *in, int64_t base, const int64_t *tab
 #undef MOVE
 }
 
+/* As memcpy, which is slow to begin for the rows of a small image. */
+static inline void copy_row(char *restrict to, const char *restrict from, size_t bytes)
+{
+    enum { PIECE = 32, SHORT = 512 };
+    if (bytes < PIECE || bytes > SHORT) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t i = 0; i + PIECE < bytes; i += PIECE)
+        memcpy(to + i, from + i, PIECE);
+    memcpy(to + bytes - PIECE, from + bytes - PIECE, PIECE);
+}
+
 /* A row that is one block, and what does not exist around it, which is mostly an element or two. */
 static inline void move_block(const struct axes_job *job, char *to, int64_t from)
 {
@@ -97,8 +110,8 @@ static inline void move_block(const struct axes_job *job, char *to, int64_t from
         for (size_t i = job->last; i < job->row; i++)
             ((word32 *)to)[i] = *(const word32 *)job->fill;
     }
-    memcpy(to + job->first * bytes, ulp_element_at(job->in, (size_t)from),
-           (job->last - job->first) * bytes);
+    copy_row(to + job->first * bytes, ulp_element_at(job->in, (size_t)from),
+             (job->last - job->first) * bytes);
 }
 
 static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker,

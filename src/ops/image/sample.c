@@ -117,21 +117,24 @@ struct grid_taps {
 static void find_places(const struct ulp_call *call, const struct grid_taps *g, size_t n, size_t c,
                         int64_t nowhere, int64_t *place)
 {
-    memset(place, 0, g->points * sizeof *place);
-    int64_t stride = 1;
+    const int64_t *position[ULP_RANK_MAX];
+    uint64_t strides[ULP_RANK_MAX], stride = 1;
     for (int d = g->rank - 1; d >= 0; d--) {
         const struct ulp_taps *taps = &g->axes[d];
-        const int64_t *position = taps->position + n * g->points * taps->count + c % taps->count;
-        for (size_t p = 0; p < g->points; p++) {
-            const int64_t i = position[p * taps->count];
-            place[p] =
-                i == ULP_NOWHERE || place[p] == ULP_NOWHERE ? ULP_NOWHERE : place[p] + i * stride;
-        }
+        position[d] = taps->position + n * g->points * taps->count + c % taps->count;
+        strides[d] = stride;
         c /= taps->count;
-        stride *= call->in[0]->dims[2 + d];
+        stride *= (uint64_t)call->in[0]->dims[2 + d];
     }
-    for (size_t p = 0; p < g->points; p++)
-        place[p] = place[p] == ULP_NOWHERE ? nowhere : place[p];
+    for (size_t p = 0; p < g->points; p++) {
+        uint64_t sum = 0, missing = 0; /* only ULP_NOWHERE is negative */
+        for (int d = 0; d < g->rank; d++) {
+            const uint64_t i = (uint64_t)position[d][p * g->axes[d].count];
+            missing |= i;
+            sum += i * strides[d];
+        }
+        place[p] = missing >> 63 ? nowhere : (int64_t)sum;
+    }
 }
 
 static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g,

@@ -74,13 +74,13 @@ enum ulp_status ulp_taps_make(struct ulp_call *call, const struct ulp_arithmetic
     ULP_TRY(ulp_call_take(call, position.count, sizeof *inside, &inside, error));
     ULP_TRY(ulp_call_numbers_of(call, &places, error));
     out->position = position.data;
-    for (size_t p = 0; p < out->coordinate_count; p++)
-        for (size_t t = 0; t < out->count; t++) {
-            size_t i = p * out->count + t;
-            out->position[i] = ulp_coordinate_floor(places, p) - before + (int64_t)t;
-            inside[i] = options->inside <= 0 ||
-                        (out->position[i] >= 0 && out->position[i] < options->inside);
+    for (size_t p = 0, i = 0; p < out->coordinate_count; p++) {
+        int64_t at = ulp_coordinate_floor(places, p) - before;
+        for (size_t t = 0; t < out->count; t++, i++, at++) {
+            out->position[i] = at;
+            inside[i] = options->inside <= 0 || (at >= 0 && at < options->inside);
         }
+    }
     struct ulp_tensor is_inside = position, x = *coordinates, w = out->weights;
     is_inside.type = ULP_TYPE_BOOL, is_inside.element = ULP_ELEMENT_BOOL,
     is_inside.element_bytes = 1, is_inside.data = inside;
