@@ -101,7 +101,7 @@ static bool is_even(const int64_t *offset, size_t count)
  * Each tile would fetch them anew. Neighbours in one line count once. */
 static bool crowds_sets(const int64_t *k_offset, size_t k_count, size_t element_bytes)
 {
-    enum { LINE = 64, SETS = 1024, WAYS = 8 }; /* of 16: panels and outputs are there, too */
+    enum { LINE = 64, SETS = 1024, WAYS = 16 };
     uint8_t there[SETS] = {0};
     for (size_t k = 0, last = SIZE_MAX; k < k_count; k++) {
         const size_t line = (size_t)k_offset[k] * element_bytes / LINE;

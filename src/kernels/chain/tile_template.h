@@ -36,6 +36,8 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
          * used once. */
         for (int v = 0; v < VECTORS; v++)
             __builtin_prefetch(columns + (k_count * VECTORS + v) * LANES, 0, 2);
+        if (k_offset) /* the places of the tile after the next */
+            __builtin_prefetch(row + 2 * step * row_count, 0, 2);
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < vector_count; v++)
