@@ -127,7 +127,7 @@ static enum ulp_status add_factor(void *context, const char *node, const char *n
     ULP_TRY(ulp_taken(seen, error));
     for (size_t i = 0; i < tensor->count; i++) {
         const float size = fabsf((float)ulp_tensor_get(tensor, i));
-        const bool padding = factor->padding && factor->padding[i];
+        const bool padding = ulp_factor_is_padding(factor, (int64_t)i);
         if (is_delayed(c) && !padding)
             add_delayed(seen, size);
         if (is_delayed(c) || padding || !isfinite(size))

@@ -15,13 +15,22 @@ struct ulp_factor {
     const struct ulp_tensor *tensor;
     const int64_t *batch_offset, *line_offset, *k_offset;
     /* NULL, or one byte per tensor element: 1 says the element does not exist (a convolution's
-     * padding, where the tensor holds a zero): its product is skipped, never Inf * 0. */
+     * padding, where the tensor holds a zero): its product is skipped, never Inf * 0. With
+     * padding_period it is of the first so many elements, and the next ones are like them: channels
+     * of an image. */
     const uint8_t *padding;
+    size_t padding_period;
     bool ready; /* elements are values of the factor's format: nothing is rounded */
     /* NULL, or the elements' exponents as a matrix unit reads them, where the unit adds those of
      * scales; elements are then their products with scales */
     const int16_t *exponent;
 };
+
+static inline bool ulp_factor_is_padding(const struct ulp_factor *factor, int64_t element)
+{
+    const size_t e = (size_t)element, period = factor->padding_period;
+    return factor->padding && factor->padding[period ? e % period : e];
+}
 
 /* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of
  * factors. */

@@ -29,7 +29,7 @@ static void sort_line(uint64_t *sets, const struct ulp_factor *factor, int64_t l
             const int64_t element = line + factor->k_offset[i];
             const uint64_t bit = (uint64_t)1 << i % 64;
             struct ulp_wide_number x;
-            if (ulp_wide_is_padding(factor, element))
+            if (ulp_factor_is_padding(factor, element))
                 continue;
             ulp_wide_read(&x, factor->tensor, element);
             found[EXISTING] |= bit;

@@ -53,7 +53,8 @@ static bool read_pair(struct ulp_wide_number *x, struct ulp_wide_number *y,
 {
     int64_t a_element = a_line + problem->a.k_offset[k],
             b_element = b_line + problem->b.k_offset[k];
-    if (ulp_wide_is_padding(&problem->a, a_element) || ulp_wide_is_padding(&problem->b, b_element))
+    if (ulp_factor_is_padding(&problem->a, a_element) ||
+        ulp_factor_is_padding(&problem->b, b_element))
         return false;
     ulp_wide_read(x, problem->a.tensor, a_element);
     ulp_wide_read(y, problem->b.tensor, b_element);

@@ -36,10 +36,6 @@ struct ulp_wide_place {
     size_t batch, i, j;
 };
 
-static inline bool ulp_wide_is_padding(const struct ulp_factor *factor, int64_t element)
-{
-    return factor->padding && factor->padding[element];
-}
 static inline int64_t ulp_wide_line(const struct ulp_factor *factor, size_t batch, size_t line)
 {
     return (factor->batch_offset ? factor->batch_offset[batch] : 0) + factor->line_offset[line];

@@ -87,7 +87,7 @@ void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *
     size_t count = 0;
     for (size_t k = 0; k < call->problem.k; k++) {
         int64_t a_element = a_line + a->k_offset[k], b_element = b_line + b->k_offset[k];
-        if (ulp_wide_is_padding(a, a_element) || ulp_wide_is_padding(b, b_element))
+        if (ulp_factor_is_padding(a, a_element) || ulp_factor_is_padding(b, b_element))
             continue;
         struct ulp_wide_view x, y;
         ulp_wide_view_element(&x, a->tensor, a_element);

@@ -182,9 +182,8 @@ bool ulp_pack_meets_padding(const struct ulp_pack *a, const struct ulp_pack *b,
 bool ulp_pack_line_has_padding(const struct ulp_pack *pack, size_t batch, size_t line,
                                size_t k_count)
 {
-    const uint8_t *padding = pack->factor->padding;
-    for (size_t k = 0; padding && k < k_count; k++)
-        if (padding[ulp_factor_offset(pack->factor, batch, line, k)])
+    for (size_t k = 0; pack->factor->padding && k < k_count; k++)
+        if (ulp_factor_is_padding(pack->factor, ulp_factor_offset(pack->factor, batch, line, k)))
             return true;
     return false;
 }
@@ -204,8 +203,8 @@ void ulp_pack_pair(double *a_out, double *b_out, const struct ulp_pack *a, const
         int64_t a_offset = ulp_factor_offset(a->factor, batch, a_line, k);
         int64_t b_offset = ulp_factor_offset(b->factor, batch, b_line, k);
         double x = convert(a, a_offset), y = convert(b, b_offset);
-        bool skip_a = a->factor->padding && a->factor->padding[a_offset] && !isfinite(y);
-        bool skip_b = b->factor->padding && b->factor->padding[b_offset] && !isfinite(x);
+        bool skip_a = ulp_factor_is_padding(a->factor, a_offset) && !isfinite(y);
+        bool skip_b = ulp_factor_is_padding(b->factor, b_offset) && !isfinite(x);
         a_out[k] = skip_a || skip_b ? 0 : x;
         b_out[k] = skip_a || skip_b ? 0 : y;
     }

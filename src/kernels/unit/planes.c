@@ -147,8 +147,8 @@ static struct ulp_unit_kinds decode(const struct ulp_unit_instance *instance, fl
 static bool is_padding(const struct ulp_pack *pack, size_t batch, size_t line, int64_t k)
 {
     const struct ulp_factor *factor = pack->factor;
-    return k >= 0 && factor->padding &&
-           factor->padding[ulp_factor_offset(factor, batch, line, (size_t)k)];
+    return k >= 0 &&
+           ulp_factor_is_padding(factor, ulp_factor_offset(factor, batch, line, (size_t)k));
 }
 
 /* Exponents that the factor has, for those found from values: of a row, and of a panel. */

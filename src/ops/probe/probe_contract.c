@@ -45,7 +45,7 @@ static double element(const struct ulp_factor *factor, size_t g, size_t line, si
 {
     const size_t at =
         (size_t)(offset(factor->batch_offset, g) + factor->line_offset[line] + factor->k_offset[k]);
-    return factor->padding && factor->padding[at] ? 0 : ulp_tensor_read(factor->tensor, at);
+    return ulp_factor_is_padding(factor, (int64_t)at) ? 0 : ulp_tensor_read(factor->tensor, at);
 }
 
 /* The sums of one element of the result, exact in FP64 but for its own rounding, in increasing

@@ -7,13 +7,12 @@
 #include "ops/ops_move.h"
 #include "ops/spatial/window.h"
 
-/* 1 where an axis' table says ULP_NOWHERE, for every element of dims: one channel, then copies of
- * it. */
+/* 1 where an axis' table says ULP_NOWHERE, for every element of a channel. */
 static void mark_padding(uint8_t *mark, const int64_t *dims, const int64_t *const *tables, int rank)
 {
     size_t channel = (size_t)ulp_product(dims + 2, rank - 2),
            row = rank > 2 ? (size_t)dims[rank - 1] : 1;
-    for (size_t r = 0; r * row < channel && dims[0] * dims[1] > 0; r++) {
+    for (size_t r = 0; r * row < channel; r++) {
         size_t rest = r;
         bool exists = true;
         for (int d = rank - 2; d >= 2; d--) {
@@ -23,8 +22,6 @@ static void mark_padding(uint8_t *mark, const int64_t *dims, const int64_t *cons
         for (size_t i = 0; i < row; i++)
             mark[r * row + i] = !exists || (rank > 2 && tables[rank - 1][i] == ULP_NOWHERE);
     }
-    for (int64_t c = 1; c < dims[0] * dims[1]; c++)
-        memcpy(mark + (size_t)c * channel, mark, channel);
 }
 
 enum ulp_status ulp_pad_input(struct ulp_call *call, const struct ulp_tensor *in, int rank,
@@ -39,7 +36,7 @@ enum ulp_status ulp_pad_input(struct ulp_call *call, const struct ulp_tensor *in
         same = same && size[d] == in->dims[2 + d];
     }
     *out = (struct ulp_padded){.tensor = ulp_tensor_view(in), .channel = ulp_product(size, rank)};
-    struct ulp_tensor zero, mark;
+    struct ulp_tensor zero;
     enum ulp_status status = ULP_OK;
     if (!same)
         status = ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2,
@@ -51,10 +48,7 @@ enum ulp_status ulp_pad_input(struct ulp_call *call, const struct ulp_tensor *in
     if (status == ULP_OK)
         status = ulp_call_temporary(call, &out->tensor, error);
     if (status == ULP_OK)
-        status =
-            ulp_tensor_describe(&mark, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, rank + 2, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &mark, error);
+        status = ulp_call_take(call, (size_t)out->channel, 1, &out->padding, error);
     if (status == ULP_OK) {
         zero = (struct ulp_tensor){.type = in->type,
                                    .element = in->element,
@@ -79,8 +73,7 @@ enum ulp_status ulp_pad_input(struct ulp_call *call, const struct ulp_tensor *in
     status = ulp_move_axes(&out->tensor, in, (const int64_t *const *)tables, zero.data, call->pool,
                            error);
     if (status == ULP_OK)
-        mark_padding(mark.data, dims, (const int64_t *const *)tables, rank + 2);
-    out->padding = mark.data;
+        mark_padding(out->padding, dims, (const int64_t *const *)tables, rank + 2);
     return status;
 }
 

@@ -4,8 +4,8 @@
 
 #include "ops/call.h"
 
-/* The input as a contraction's factor: with zeros around it and a map of them, or as it is when
- * none are needed. */
+/* The input as a contraction's factor: with zeros around it and a map of them in one channel, or as
+ * it is when none are needed. */
 struct ulp_padded {
     struct ulp_tensor tensor;
     uint8_t *padding;

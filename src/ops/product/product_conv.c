@@ -156,6 +156,7 @@ static enum ulp_status fill_weights(const struct ulp_call *call, const struct ul
     factor->line_offset = line;
     factor->k_offset = along;
     factor->padding = padding;
+    factor->padding_period = 0;
     return ULP_OK;
 }
 
@@ -185,13 +186,15 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
     for (size_t i = count; i < 2 * count; i++)
         input[i] = 1;
     if (padding) {
-        memcpy(padding, x->padding, count);
+        for (size_t i = 0; i < count; i++)
+            padding[i] = x->padding[i % (size_t)x->channel];
         memset(padding + count, 0, count);
     }
     make_flat(longer, weights, values, bias->count, k + 1);
     make_flat(&x->tensor, &x->tensor, input, 2, count);
     problem->a.tensor = longer;
     problem->b.padding = padding;
+    problem->b.padding_period = 0;
     return ULP_OK;
 }
 
@@ -256,7 +259,8 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
               .batch_offset = batch[1],
               .line_offset = x_line,
               .k_offset = x_k,
-              .padding = x.padding},
+              .padding = x.padding,
+              .padding_period = (size_t)x.channel},
         .out_batch_offset = batch[2],
         .out_row_offset = row,
         .out_column_offset = column,

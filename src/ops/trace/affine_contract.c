@@ -14,11 +14,6 @@ static size_t place_of(const struct ulp_factor *factor, size_t batch, size_t lin
                     factor->line_offset[line] + factor->k_offset[k]);
 }
 
-static bool is_missing(const struct ulp_factor *factor, size_t place)
-{
-    return factor->padding && factor->padding[place];
-}
-
 /* The terms that a line's elements have, and how many these are; false: some element has no form.
  */
 static bool span_line(const struct ulp_factor *factor, const struct ulp_affine *forms, size_t batch,
@@ -27,7 +22,7 @@ static bool span_line(const struct ulp_factor *factor, const struct ulp_affine *
     *span = (struct ulp_affine_sum){0};
     for (size_t n = 0; n < k; n++) {
         const size_t place = place_of(factor, batch, line, n);
-        if (is_missing(factor, place))
+        if (ulp_factor_is_padding(factor, (int64_t)place))
             continue;
         if (!ulp_affine_is(&forms[place]))
             return false;
@@ -91,7 +86,8 @@ static enum ulp_status sum_lines(void *context, size_t first, size_t last, int w
             for (size_t k = 0; k < p->k; k++) {
                 const size_t a = place_of(&p->a, line / p->m, line % p->m, k),
                              b = place_of(&p->b, line / p->m, j, k);
-                if (!is_missing(&p->a, a) && !is_missing(&p->b, b))
+                if (!ulp_factor_is_padding(&p->a, (int64_t)a) &&
+                    !ulp_factor_is_padding(&p->b, (int64_t)b))
                     ulp_affine_add_product(sum, &c->a[a], &c->b[b]);
             }
             c->out[line * p->n + j] = ulp_affine_finish(sum, 0);

@@ -65,8 +65,7 @@ static bool reaches_unbounded(const struct factor *factor, const int64_t *places
 {
     const double *magnitudes = factor->tensors[MAGNITUDE].data;
     for (size_t n = 0; n < k; n++)
-        if (!(factor->from->padding && factor->from->padding[places[n]]) &&
-            isinf(magnitudes[places[n]]))
+        if (!ulp_factor_is_padding(factor->from, places[n]) && isinf(magnitudes[places[n]]))
             return true;
     return false;
 }
@@ -88,7 +87,7 @@ static enum ulp_status find_norms(struct ulp_trace *trace, struct factor *factor
             factor->norms[g * lines + i] =
                 ulp_enclosing_norms(trace->enclosing,
                                     named ? from->tensor->data : factor->tensors[CENTRE_SIZE].data,
-                                    places, k, from->padding);
+                                    places, k, from);
             if (factor->unbounded && reaches_unbounded(factor, places, k))
                 factor->norms[g * lines + i] = (struct ulp_norms){INFINITY, INFINITY, INFINITY};
         }
@@ -269,7 +268,7 @@ static double find_widest_column(struct ulp_trace *trace, const struct factor *f
             places[j] = (from->batch_offset ? from->batch_offset[batch] : 0) +
                         from->line_offset[j] + from->k_offset[n];
         const struct ulp_norms norms =
-            ulp_enclosing_norms(trace->enclosing, from->tensor->data, places, lines, from->padding);
+            ulp_enclosing_norms(trace->enclosing, from->tensor->data, places, lines, from);
         widest = ulp_math_max(widest, norms.l2);
     }
     return widest;

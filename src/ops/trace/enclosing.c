@@ -294,7 +294,8 @@ static struct part *find_part(struct part *parts, size_t *count, uint32_t joint)
 /* Elements of one joint have its norms at most, when each is met once: by joint the better of these
  * and the intervals'. */
 struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elements,
-                                     const int64_t *places, size_t count, const uint8_t *padding)
+                                     const int64_t *places, size_t count,
+                                     const struct ulp_factor *factor)
 {
     struct part parts[JOINTS_MAX];
     struct ulp_norms out = {0, 0, 0};
@@ -302,7 +303,7 @@ struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elem
     e->stamps++;
     for (size_t k = 0; k < count; k++) {
         const size_t place = places ? (size_t)places[k] : k;
-        if (padding && padding[place])
+        if (factor && ulp_factor_is_padding(factor, (int64_t)place))
             continue;
         const size_t number = ulp_enclosing_number(e, elements[place]);
         double x = fabs(elements[place]);

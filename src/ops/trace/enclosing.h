@@ -59,12 +59,14 @@ struct ulp_arithmetic ulp_enclosing_arithmetic(const struct ulp_enclosing *e,
 struct ulp_format ulp_enclosing_format(const struct ulp_enclosing *e,
                                        const struct ulp_format *format);
 
-/* The norms of some elements, each a number of its own (a name) or a known one. */
+/* The norms of some elements, each a number of its own (a name) or a known one, without a factor's
+ * padding (NULL: of none). */
 struct ulp_norms {
     double l1, l2, most;
 };
 struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elements,
-                                     const int64_t *places, size_t count, const uint8_t *padding);
+                                     const int64_t *places, size_t count,
+                                     const struct ulp_factor *factor);
 
 /* enclose_tape.c, enclose_contract.c */
 enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,

@@ -300,8 +300,10 @@ static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *f
     if (status == ULP_OK && factor->padding) {
         uint8_t *padding;
         if ((status = ulp_trace_take(trace, part->tensor.count, 1, &padding, error)) == ULP_OK)
-            memcpy(padding, factor->padding + low, part->tensor.count);
+            for (size_t i = 0; i < part->tensor.count; i++)
+                padding[i] = ulp_factor_is_padding(factor, low + (int64_t)i);
         factor->padding = padding;
+        factor->padding_period = 0;
     }
     if (status == ULP_OK)
         status = copy_table(trace, &factor->batch_offset, batches, 0, error);
