@@ -1,7 +1,6 @@
 /* ulpscope arith: explaining an arithmetic's name. */
 #include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/text/text.h"
 #include "cli/command.h"

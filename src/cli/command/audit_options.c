@@ -4,12 +4,8 @@
 
 #include "cli/command/command_audit.h"
 
-enum {
-    OPTION_FIRST = 511, /* beyond all letters */
-#define OPTION(NAME, ...) OPTION_##NAME,
-#include "cli/command/audit_option.def"
-#undef OPTION
-};
+#define OPTIONS "cli/command/audit_option.def"
+#include "cli/option/table.def"
 
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
@@ -99,11 +95,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!options->reference)
             options->reference = options->quick ? "fp64" : "mpfr:128";
         return 0;
-#define OPTION(NAME, letter, name, value, marks, action, help) \
-    case ((letter) ? (letter) : OPTION_##NAME): action;        \
-        return 0;
-#include "cli/command/audit_option.def"
-#undef OPTION
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }
@@ -157,20 +149,14 @@ static const char documentation[] =
 
 int parse_audit_options(int argc, char **argv, struct audit_options *out)
 {
-    static const struct argp_option list[] = {
-#define OPTION(NAME, letter, name, value, marks, action, help) \
-    {name, (letter) ? (letter) : OPTION_##NAME, value, marks, help, 0},
-#include "cli/command/audit_option.def"
-#undef OPTION
-        {0}};
     static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
                                                  {&keep_argp, 0, "Nodes in other arithmetics:", 1},
                                                  {&built_argp, 0, "With --engine:", 1},
                                                  {&judge_argp, 0, NULL, 0},
                                                  {&json_argp, 0, NULL, 0},
                                                  {0}};
-    static const struct argp argp = {list,     parse_option, "MODEL.onnx", documentation,
-                                     children, NULL,         NULL};
+    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
+                                     children,    NULL,         NULL};
     *out = (struct audit_options){.argc = argc, .argv = argv};
     const int code = parse_model_arguments(&argp, argc, argv, out, &out->common);
     struct ulp_error error;

@@ -1,7 +1,6 @@
 /* ulpscope audit: each shape, its report, the limits. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"

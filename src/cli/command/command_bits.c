@@ -1,11 +1,8 @@
 /* ulpscope bits: the fewest bits for each layer. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum { OPTION_FORMATS = 512, OPTION_PARTS, OPTION_HEADROOM, OPTION_EXPECTED };
 
 struct bits_options {
     struct common_options common;
@@ -14,25 +11,8 @@ struct bits_options {
     double headroom, expected;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"formats", OPTION_FORMATS, "FORMAT,FORMAT...", 0,
-     "Give each layer one of these, as fp8-e4m3,bf16,fp16,tf32,fp32, instead of any of 2 to 8 exponent "
-     "and 1 to 23 mantissa bits", 0},
-    {"parts", OPTION_PARTS, "PART,PART...", 0,
-     "How layers of any number of bits compute (default " ULP_SEARCH_PARTS ": in FP32 inside, one "
-     "rounding when the result is stored; ulpscope arith explains the parts)", 0},
-    {"headroom", OPTION_HEADROOM, "BITS", 0,
-     "Binades that stay free above the largest magnitude seen (default 1: inputs may be twice as large)", 0},
-    {"expected", OPTION_EXPECTED, "RATIO", 0,
-     "The model's error, as if layers' errors did not know each other, is also at most RATIO times what is "
-     "allowed (default 1: an allocation does not lean on how these samples round; 0: no limit)", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES,
-     "Write into FOLDER bits.json, which audit --plan reads, and frontier.csv and frontier.svg; of --formats with "
-     "types of ONNX also mixed.onnx and the files for TensorRT's tools, as plan does", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/bits_option.def"
+#include "cli/option/table.def"
 
 static void check(struct argp_state *state, const struct bits_options *options)
 {
@@ -58,15 +38,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[2] = &options->search;
         return 0;
     case ARGP_KEY_END: check(state, options); return 0;
-    case 'o': options->search.out = argument; return 0;
-    case OPTION_FORMATS: read_formats(state, &options->search, argument, false); return 0;
-    case OPTION_PARTS: options->parts = argument; return 0;
-    case OPTION_HEADROOM:
-        options->headroom = read_number(state, "--headroom", argument, 0, 64);
-        return 0;
-    case OPTION_EXPECTED:
-        options->expected = read_number(state, "--expected", argument, 0, 1e9);
-        return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -1,21 +1,10 @@
 /* ulpscope compare: options, recordings, the comparison. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
-
-enum {
-    OPTION_REFERENCE = 512,
-    OPTION_RECORDED_INPUTS,
-    OPTION_TRIALS,
-    OPTION_ITERATION,
-    OPTION_HTML,
-    OPTION_TASK
-};
 
 struct compare_options {
     struct common_options common;
@@ -25,27 +14,8 @@ struct compare_options {
     enum ulp_task task;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"arith", 'a', "LIST", 0,
-     "Arithmetics that the recordings may have been computed in, separated by commas (default fp32; "
-     "ulpscope arith explains them); others that come near are ranked beside them, and where one of "
-     "these has all bits or fits far better, a recording is not explained by those asked about", 0},
-    REFERENCE_ROW(OPTION_REFERENCE),
-    {"recorded-inputs", OPTION_RECORDED_INPUTS, "PATH", OPTION_READS,
-     "The inputs that the framework was given, in any kind of file that a recording may be. Arrays "
-     "among the recordings that have the name of a model input are taken as inputs too", 0},
-    {"iteration", OPTION_ITERATION, "N", 0,
-     "Which iteration to compare, of files with several (default 0, the first)", 0},
-    {"trials", OPTION_TRIALS, "N", 0,
-     "Slightly changed problems to run each arithmetic on, which says how its errors vary (default 8; "
-     "more are sharper and slower)", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write compare.json into FOLDER", 0},
-    HTML_ROW(OPTION_HTML),
-    TASK_ROW(OPTION_TASK),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/compare_option.def"
+#include "cli/option/table.def"
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -54,19 +24,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case 'a': options->arithmetics = add_arithmetics(state, &options->common, argument); return 0;
-    case 'o': options->out = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_TASK: options->task = read_task(state, argument); return 0;
-    case OPTION_RECORDED_INPUTS: options->recorded_inputs = argument; return 0;
-    case OPTION_TRIALS:
-        /* two give a first idea of how many directions errors have */
-        options->trials = read_count(state, "--trials", argument, 2);
-        return 0;
-    case OPTION_ITERATION:
-        options->iteration = read_count(state, "--iteration", argument, 0);
         return 0;
     case ARGP_KEY_ARG:
         if (!options->common.model)
@@ -79,6 +36,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (options->common.shape_count)
             refuse(state, "--shape is for random inputs, which no other framework ran on");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

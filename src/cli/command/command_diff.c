@@ -7,8 +7,6 @@
 
 #include "cli/command.h"
 
-enum { OPTION_FAIL = 512, OPTION_FACTOR, OPTION_TO, OPTION_HTML };
-
 struct diff_options {
     const char *reports[2], *html;
     double factor;
@@ -17,15 +15,8 @@ struct diff_options {
     bool fail_if_worse, allow_nonfinite_inputs;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"fail-if-worse", OPTION_FAIL, 0, 0, "Exit with code 1 when an output became worse, or cannot be compared", 0},
-    {"factor", OPTION_FACTOR, "F", 0, "Errors less than F times as large are equal (default 1.1)", 0},
-    {"to", OPTION_TO, "text|markdown", 0, "text (default) or markdown, a table for a comment on a pull request", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/diff_option.def"
+#include "cli/option/table.def"
 
 static enum ulp_saved_form read_form(const struct argp_state *state, const char *text)
 {
@@ -36,22 +27,22 @@ static enum ulp_saved_form read_form(const struct argp_state *state, const char 
     return ULP_FORM_TEXT;
 }
 
+static double read_factor(const struct argp_state *state, const char *text)
+{
+    char *end;
+    const double factor = strtod(text, &end);
+    if (end == text || *end || !(factor >= 1) || !isfinite(factor))
+        refuse(state, "--factor %s: expected a number of 1 or more", text);
+    return factor;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct diff_options *options = state->input;
-    char *end;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->max_memory_bytes;
         state->child_inputs[1] = &options->allow_nonfinite_inputs;
-        return 0;
-    case OPTION_TO: options->form = read_form(state, argument); return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_FAIL: options->fail_if_worse = true; return 0;
-    case OPTION_FACTOR:
-        options->factor = strtod(argument, &end);
-        if (end == argument || *end || !(options->factor >= 1) || !isfinite(options->factor))
-            refuse(state, "--factor %s: expected a number of 1 or more", argument);
         return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num >= 2)
@@ -62,6 +53,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!options->reports[1])
             refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -1,23 +1,10 @@
 /* ulpscope doctor: the whole walk, one verdict. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
-
-enum {
-    OPTION_FOR = 512,
-    OPTION_ENGINE,
-    OPTION_RECORDED,
-    OPTION_TOLERANCE,
-    OPTION_NO_PLAN,
-    OPTION_HTML,
-    OPTION_REFERENCE,
-    OPTION_TASK
-};
 
 struct doctor_options {
     struct common_options common;
@@ -30,25 +17,8 @@ struct doctor_options {
     char **argv;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "TARGET", 0,
-     "Where the model is to run: ort, " TARGET_NAMES " (@GPU may follow; ulpscope arith NAME explains it). Its arithmetic is judged, of a model "
-     "that declares FP16 or BF16 values as declared", 0},
-    {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
-    {"engine", OPTION_ENGINE, "LAYERS", OPTION_READS,
-     "What a runtime built, as ulpscope engine reads it: judged in place of the arithmetic", 0},
-    {"recorded", OPTION_RECORDED, "FILE", OPTION_READS,
-     "What the runtime computed from these inputs, as ulpscope compare reads it; may be repeated", 0},
-    {"tolerance", OPTION_TOLERANCE, "DB", 0, "The sqnr_db that a remedy is searched for (default 40: an error of 1 % of each output's rms)", 0},
-    {"no-plan", OPTION_NO_PLAN, 0, 0, "Search no remedy, which takes most of the time where something is wrong", 0},
-    TASK_ROW(OPTION_TASK),
-    REFERENCE_ROW(OPTION_REFERENCE),
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write into FOLDER doctor.json and the reports of the steps", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/doctor_option.def"
+#include "cli/option/table.def"
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -59,20 +29,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
         state->child_inputs[2] = &options->built;
         return 0;
-    case OPTION_FOR: options->doctor.target = read_target_name(state, argument); return 0;
-    case 'a': options->doctor.arithmetic = argument; return 0;
-    case OPTION_ENGINE: options->engine = argument; return 0;
-    case OPTION_RECORDED:
-        add_argument(state, &options->recorded, &options->recorded_count, argument);
-        return 0;
-    case OPTION_TOLERANCE:
-        options->doctor.tolerance = read_number(state, "--tolerance", argument, 1e-3, 1e3);
-        return 0;
-    case OPTION_NO_PLAN: options->doctor.no_plan = true; return 0;
-    case OPTION_TASK: options->doctor.task = read_task(state, argument); return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case 'o': options->out = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
     case ARGP_KEY_END: {
         const struct combination rows[] = {
             {options->doctor.arithmetic, options->engine,
@@ -84,6 +40,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         REFUSE_COMBINATIONS(state, rows);
         return 0;
     }
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -2,20 +2,9 @@
  * between two engines. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum {
-    OPTION_PLAN = 512,
-    OPTION_PRECISIONS,
-    OPTION_FAIL,
-    OPTION_SHOW,
-    OPTION_REFERENCE,
-    OPTION_HTML
-};
 
 struct engine_options {
     struct common_options common;
@@ -27,22 +16,8 @@ struct engine_options {
     size_t shown;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"plan", OPTION_PLAN, "PLAN.json", OPTION_READS,
-     "Was each kept entry of this plan (ulpscope plan) obeyed?", 0},
-    {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
-     "Was each entry of trtexec's --layerPrecisions=TEXT obeyed? NAME:TYPE,...", 0},
-    {"fail-on", OPTION_FAIL, "disobeyed", 0,
-     "Exit with code 1 when a constraint was not obeyed in full (disobeyed)", 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0,
-     "With two engines: what their errors are measured against (default mpfr:128)", 0},
-    {"show", OPTION_SHOW, "N", 0, "Rows to print of each table (default 12; 0: all)", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write engine.json into FOLDER", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/engine_option.def"
+#include "cli/option/table.def"
 
 /* The model first, which common options take; then one description or two. */
 static error_t add_path(struct argp_state *state, struct engine_options *options, char *path)
@@ -79,17 +54,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         return 0;
     case ARGP_KEY_ARG: return add_path(state, options, argument);
     case ARGP_KEY_END: check_options(state, options); return 0;
-    case OPTION_PLAN: options->plan = argument; return 0;
-    case OPTION_PRECISIONS: options->layer_precisions = argument; return 0;
-    case OPTION_FAIL:
-        if (strcmp(argument, "disobeyed") != 0)
-            refuse(state, "--fail-on %s: expected disobeyed", argument);
-        options->fail_on_disobeyed = true;
-        return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_SHOW: options->shown = read_count(state, "--show", argument, 0); return 0;
-    case 'o': options->out = argument; return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -6,16 +6,6 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_GPU = 512,
-    OPTION_OPERANDS,
-    OPTION_RESULT,
-    OPTION_TRANSPOSE,
-    OPTION_PROBE,
-    OPTION_SHAPE,
-    OPTION_ALL
-};
-
 struct fit_options {
     struct ulp_fit_options wanted;
     char **words;
@@ -25,19 +15,8 @@ struct fit_options {
     size_t max_memory_bytes;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"gpu", OPTION_GPU, "GPU", 0, "Try only the units of this GPU (ulpscope mma --list names them)", 0},
-    {"operands", OPTION_OPERANDS, "FORMAT", 0, "The format of A and B, as bf16 (default: all that their elements can have)", 0},
-    {"result", OPTION_RESULT, "FORMAT", 0, "The format of C (default: all that its elements can have)", 0},
-    {"transpose", OPTION_TRANSPOSE, "a|b|ab", 0, "A lies as [k, m], B as [n, k]", 0},
-    {"probe", OPTION_PROBE, "OUT.npz", OPTION_WRITES, "Write operands a and b on which the candidates that are left differ, and which show the order of the sum", 0},
-    {"probe-shape", OPTION_SHAPE, "MxNxK", 0, "The shape of the probe's product (default: the first product's)", 0},
-    {"all", OPTION_ALL, 0, 0, "Show every candidate that gives the bits (default: 12)", 0},
-    {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/fit_option.def"
+#include "cli/option/table.def"
 
 static void read_shape(struct fit_options *options, const struct argp_state *state,
                        const char *argument)
@@ -60,33 +39,25 @@ static void read_shape(struct fit_options *options, const struct argp_state *sta
     }
 }
 
+static void read_transposed(struct fit_options *options, const struct argp_state *state,
+                            const char *text)
+{
+    if (!*text || strspn(text, "ab") != strlen(text))
+        refuse(state, "--transpose %s: expected a, b or ab", text);
+    options->transposed_a = strchr(text, 'a');
+    options->transposed_b = strchr(text, 'b');
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct fit_options *options = state->input;
-    int64_t threads;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
-    case OPTION_GPU: options->wanted.gpu = argument; return 0;
-    case OPTION_OPERANDS: options->wanted.operands = argument; return 0;
-    case OPTION_RESULT: options->wanted.result = argument; return 0;
-    case OPTION_TRANSPOSE:
-        if (!*argument || strspn(argument, "ab") != strlen(argument))
-            refuse(state, "--transpose %s: expected a, b or ab", argument);
-        options->transposed_a = strchr(argument, 'a');
-        options->transposed_b = strchr(argument, 'b');
-        return 0;
-    case OPTION_PROBE: options->probe = argument; return 0;
-    case OPTION_SHAPE: read_shape(options, state, argument); return 0;
-    case OPTION_ALL: options->all = true; return 0;
-    case 't':
-        if (!parse_integer(argument, 1, 1024, &threads))
-            refuse(state, "--threads %s: expected 1 to 1024", argument);
-        options->wanted.thread_count = (int)threads;
-        return 0;
     case ARGP_KEY_ARG:
         add_argument(state, &options->words, &options->word_count, argument);
         return 0;
     case ARGP_KEY_NO_ARGS: refuse(state, "expected A B C, or an .npz with a, b and c"); return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -2,57 +2,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_FOR = 512,
-    OPTION_TOLERANCE,
-    OPTION_ONLY,
-    OPTION_WITHOUT,
-    OPTION_CHANGE,
-    OPTION_BEST,
-    OPTION_CONFIDENCE,
-    OPTION_HTML,
-    OPTION_REFERENCE,
-    OPTION_STOP_AFTER
-};
-
-struct words {
-    char **items;
-    size_t count;
-};
-
 struct fix_options {
     struct common_options common;
     struct ulp_fix_options fix;
-    struct words tolerances, only, without;
+    struct texts tolerances, only, without;
     const char *reference, *html;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "TARGET", 0,
-     "Where the model is to run: ort, " TARGET_NAMES " (@GPU may follow; ulpscope arith NAME explains it). Its arithmetic is judged", 0},
-    {"arith", 'a', "ARITH", 0, "The arithmetic that is judged, instead of the target's (default fp16)", 0},
-    {"out", 'o', "FILE", OPTION_WRITES, "The new model (weights beyond 2 GB, and those that were in another file, go to FILE.data)", 0},
-    {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
-     "What every output must meet, as plan takes it; may be repeated (default: what ulpscope doctor calls fine, and of a plan sqnr_db=40)", 0},
-    {"only", OPTION_ONLY, "RULE,...", 0, "Only the edits of these rules (doc/fix.md has them)", 0},
-    {"without", OPTION_WITHOUT, "RULE,...", 0, "No edits of these rules", 0},
-    {"allow-value-change", OPTION_CHANGE, 0, 0, "Also edits that change more than 1e-6 of an output's rms in exact arithmetic: masks and epsilons that the format holds", 0},
-    {"best", OPTION_BEST, 0, 0, "Where nothing meets the tolerance, write what came nearest", 0},
-    {"confidence", OPTION_CONFIDENCE, "SHARE", 0, "Of the plan: the share of 50 draws that must hold (default 0.99)", 0},
-    {"stop-after", OPTION_STOP_AFTER, "SECONDS", 0, "End the search of the plan then, and take the best so far", 0},
-    REFERENCE_ROW(OPTION_REFERENCE),
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/fix_option.def"
+#include "cli/option/table.def"
 
-static void add_words(struct argp_state *state, const char *option, struct words *words, char *list)
+static void add_words(struct argp_state *state, const char *option, struct texts *words, char *list)
 {
     char *rest;
     for (char *word = strtok_r(list, ",", &rest); word; word = strtok_r(NULL, ",", &rest))
@@ -65,35 +29,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct fix_options *options = state->input;
     struct ulp_fix_options *fix = &options->fix;
-    struct ulp_error error;
     switch (key) {
     case ARGP_KEY_INIT:
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
         return 0;
-    case OPTION_FOR: fix->target = read_target_name(state, argument); return 0;
-    case 'a': fix->arithmetic = argument; return 0;
-    case 'o': fix->path = argument; return 0;
-    case OPTION_TOLERANCE:
-        if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
-            refuse(state, "--tolerance: %s", error.message);
-        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
-        return 0;
-    case OPTION_ONLY: add_words(state, "--only", &options->only, argument); return 0;
-    case OPTION_WITHOUT: add_words(state, "--without", &options->without, argument); return 0;
-    case OPTION_CHANGE: fix->allow_value_change = true; return 0;
-    case OPTION_BEST: fix->best = true; return 0;
-    case OPTION_CONFIDENCE:
-        fix->confidence = read_number(state, "--confidence", argument, 0, 1);
-        if (!(fix->confidence > 0 && fix->confidence < 1))
-            refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99",
-                   argument);
-        return 0;
-    case OPTION_STOP_AFTER:
-        fix->seconds = read_number(state, "--stop-after", argument, 1e-3, 1e9);
-        return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
     case ARGP_KEY_END: {
         const struct combination rows[] = {
             {!fix->path, true, "give the new model's name: -o fixed.onnx"},
@@ -104,6 +44,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         REFUSE_COMBINATIONS(state, rows);
         return 0;
     }
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

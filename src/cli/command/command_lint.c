@@ -7,20 +7,6 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_FOR = 512,
-    OPTION_PRECISIONS,
-    OPTION_OUTPUT_TYPES,
-    OPTION_SARIF,
-    OPTION_FAIL_ON,
-    OPTION_EXPLAIN,
-    OPTION_LIST,
-    OPTION_SHOW,
-    OPTION_HTML,
-    OPTION_FIX,
-    OPTION_CHANGE
-};
-
 struct lint_options {
     struct common_options common;
     struct ulp_lint_options lint;
@@ -30,26 +16,8 @@ struct lint_options {
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"for", OPTION_FOR, "TARGET", 0,
-     "Only rules that matter for this target: ort, " TARGET_NAMES " (ulpscope arith NAME explains it); may be repeated. Default: all", 0},
-    {"layer-precisions", OPTION_PRECISIONS, "TEXT", 0,
-     "What trtexec is given as --layerPrecisions=TEXT: NAME:TYPE,...", 0},
-    {"layer-output-types", OPTION_OUTPUT_TYPES, "TEXT", 0,
-     "What trtexec is given as --layerOutputTypes=TEXT: NAME:TYPE[+TYPE],...", 0},
-    {"fail-on", OPTION_FAIL_ON, "note|warning|error|none", 0,
-     "Exit with code 1 when there is a finding of this severity or a higher one (default error); none: never", 0},
-    {"sarif", OPTION_SARIF, "FILE", OPTION_WRITES, "Write all findings as SARIF 2.1.0, for code review services", 0},
-    HTML_ROW(OPTION_HTML),
-    {"fix", OPTION_FIX, "FILE", OPTION_WRITES, "Write a copy of the model in which what needs no inputs is mended: operators written out as several nodes, the logarithm of a Softmax", 0},
-    {"allow-value-change", OPTION_CHANGE, 0, 0, "With --fix also masks beyond FP16 (-10000 instead) and epsilons that are 0 in FP16 (2^-14 instead): in exact arithmetic the copy computes something else", 0},
-    {"show", OPTION_SHOW, "N", 0, "Findings to print of each rule (default 5; 0: all)", 0},
-    {"explain", OPTION_EXPLAIN, "RULE", 0, "Say what a rule finds, why it matters and what to do; no model is read", 1},
-    {"list", OPTION_LIST, 0, 0, "List the rules; no model is read", 1},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/lint_option.def"
+#include "cli/option/table.def"
 
 static int read_severity(const struct argp_state *state, const char *text)
 {
@@ -61,37 +29,34 @@ static int read_severity(const struct argp_state *state, const char *text)
     return ULP_SEVERITY_COUNT;
 }
 
+/* --list, or one rule. */
+static void list_alone(struct lint_options *options, const char *rule)
+{
+    options->list |= !rule;
+    options->explain = rule ? rule : options->explain;
+    options->common.model = ""; /* none is wanted */
+}
+
+static size_t read_shown(const struct argp_state *state, const char *text)
+{
+    int64_t count = 0;
+    if (!parse_integer(text, 0, INT64_MAX, &count))
+        refuse(state, "--show %s: expected a whole number", text);
+    return (size_t)count;
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct lint_options *options = state->input;
-    int64_t count = 0;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case OPTION_FOR: options->lint.targets |= read_target(state, argument)->bit; return 0;
-    case OPTION_PRECISIONS: options->lint.layer_precisions = argument; return 0;
-    case OPTION_OUTPUT_TYPES: options->lint.layer_output_types = argument; return 0;
-    case OPTION_SARIF: options->sarif = argument; return 0;
-    case OPTION_FAIL_ON: options->fail_on = read_severity(state, argument); return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_FIX: options->fix = argument; return 0;
-    case OPTION_CHANGE: options->change = true; return 0;
-    case OPTION_EXPLAIN:
-    case OPTION_LIST:
-        options->list |= key == OPTION_LIST;
-        options->explain = key == OPTION_LIST ? options->explain : argument;
-        options->common.model = ""; /* none is wanted */
-        return 0;
-    case OPTION_SHOW:
-        if (!parse_integer(argument, 0, INT64_MAX, &count))
-            refuse(state, "--show %s: expected a whole number", argument);
-        options->shown = (size_t)count;
-        return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "lint takes one --shape of each input");
         if (options->change && !options->fix)
             refuse(state, "--allow-value-change is of --fix FILE");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -2,19 +2,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum {
-    OPTION_REFERENCE = 512,
-    OPTION_FAIL,
-    OPTION_NO_REMEDIES,
-    OPTION_SAMPLES,
-    OPTION_HTML,
-    OPTION_TIMINGS
-};
 
 struct overflow_options {
     struct common_options common;
@@ -29,33 +19,8 @@ struct overflow_options {
 #define FIRST_REFERENCE "fp64"
 #define SECOND_REFERENCE "mpfr:128"
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"format", 'f', "LIST", 0,
-     "Formats, or any arithmetics, separated by commas (default fp16; ulpscope arith explains them); "
-     "may be repeated. fp16-strict computes in FP16 inside operators, too", 0},
-    {"arith", 'a', "LIST", OPTION_ALIAS, 0, 0},
-    {"reference", OPTION_REFERENCE, "ARITH", 0,
-     "The arithmetic of the walk that the forecast is made from (default fp64, and once more "
-     "mpfr:128 where a value may be beyond fp64 itself)", 0},
-    {"fail-on", OPTION_FAIL, "overflows|1bit|3bits", 0,
-     "Exit with code 1 when a node overflows (overflows), or comes within 1 bit (1bit) or 3 bits "
-     "(3bits) of the format's largest number. An overflow that is absorbed or unused counts as the "
-     "last two only. What cannot be judged fails: NaN or infinity in an input, an output that is "
-     "empty or has no finite element, a node that is infinite in the given --reference", 0},
-    {"samples-from", OPTION_SAMPLES, "FOLDER", OPTION_READS,
-     "Any number of samples (a folder of files or of test_data_set folders, or a .txt with a path on each line), read one after another at FP32 "
-     "speed: the exact run only where a value in FP32 is larger than before and near the limit. From "
-     "10 samples on the chance that an unseen one overflows is estimated", 0},
-    {"no-remedies", OPTION_NO_REMEDIES, 0, 0,
-     "Do not try remedies where something overflows (each costs a run of the model)", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, the walk, looking at each format, "
-                                      "by kind of operator and of the slowest nodes", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write overflow.json into FOLDER", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/overflow_option.def"
+#include "cli/option/table.def"
 
 static int read_limit(struct argp_state *state, const char *text)
 {
@@ -85,15 +50,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (count_shapes(&options->common) > 1)
             refuse(state, "overflow runs one --shape of each input");
         return 0;
-    case 'f':
-    case 'a': options->formats = add_arithmetics(state, &options->common, argument); return 0;
-    case 'o': options->out = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_SAMPLES: options->samples_from = argument; return 0;
-    case OPTION_NO_REMEDIES: options->no_remedies = true; return 0;
-    case OPTION_TIMINGS: options->timings = true; return 0;
-    case OPTION_FAIL: options->fail_on = read_limit(state, argument); return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

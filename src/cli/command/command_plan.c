@@ -6,15 +6,6 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_FOR = 512,
-    OPTION_KEEP_IN,
-    OPTION_BUDGET,
-    OPTION_CONFIDENCE,
-    OPTION_FRONTIER,
-    OPTION_APPLY,
-    OPTION_FORMATS
-};
 enum { TARGETS_MAX = 8, NAME_MAX_BYTES = 80 };
 
 struct plan_options {
@@ -29,39 +20,8 @@ struct plan_options {
     size_t target_count;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0,
-     "The arithmetic of the nodes that are not kept (default fp16; ulpscope arith explains them)", 0},
-    {"for", OPTION_FOR, "TARGET", 0,
-     "Instead of --arith: what the nodes that are not kept are computed in by this target: " TARGET_NAMES " (@GPU may follow), "
-     "fused kernels and all. Of several, with commas between, the plan must hold in each. With --formats: trt, "
-     "for what TensorRT quantises, by its own operators in quantised.onnx", 0},
-    {"formats", OPTION_FORMATS, "FORMAT,FORMAT...", 0,
-     "Instead of --arith and --keep-in: give the factors of each MatMul, Gemm and Conv one of these, as nvfp4,mxfp8,bf16 "
-     "(ulpscope arith bf16,factor=nvfp4 explains one); all else is computed in the one that has no scales (default bf16)", 0},
-    {"keep-in", OPTION_KEEP_IN, "ARITH", 0,
-     "The arithmetic of the kept nodes (default fp32)", 0},
-    {"budget", OPTION_BUDGET, "N|bits=MEAN", 0,
-     "Keep N nodes at most, besides those of --always: the least error found for so many. With another --cost: N of that. "
-     "Of --formats: the least error for so many bits of a factor's value on average, scales included (nvfp4 4.5, mxfp8 8.25), "
-     "each product weighted by its weights, with --cost macs by its multiply-adds; --tolerance is then not needed", 0},
-    {"confidence", OPTION_CONFIDENCE, "SHARE", 0,
-     "The share of 50 draws that must hold, and of others that are expected to (default 0.99). In a draw every "
-     "rounding falls anew, and sums are formed in another legal order", 0},
-    {"frontier", OPTION_FRONTIER, 0, 0,
-     "Also run plans of other sizes, and with --out write the error against the number of kept nodes "
-     "as frontier.csv and frontier.svg", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES,
-     "Write into FOLDER plan.json, which audit --plan reads; mixed.onnx, the model with these types and Casts, for TensorRT 11 "
-     "and other runtimes; and the plan for trtexec and Polygraphy up to TensorRT 10, and for AutoCast. Of --formats plan.json, "
-     "quantised.onnx, the model with QuantizeLinear and DequantizeLinear, and modelopt.yaml for ModelOpt", 0},
-    {"apply", OPTION_APPLY, "FILE", OPTION_READS,
-     "Search nothing: write mixed.onnx of the plan in FILE (plan.json of an earlier search, or one "
-     "written by hand) into --out, and check it with the inputs", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/plan_option.def"
+#include "cli/option/table.def"
 
 /* "trt,torch-compile@h100" */
 static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
@@ -144,6 +104,14 @@ static void check_formats(const struct argp_state *state, const struct plan_opti
         refuse(state, "--budget of --formats is bits=MEAN, as bits=5");
 }
 
+static void read_budget(struct argp_state *state, struct plan_options *options, const char *text)
+{
+    if (strncmp(text, "bits=", 5) == 0)
+        options->bits = read_number(state, "--budget bits", text + 5, 1, 64);
+    else
+        options->budget = read_number(state, "--budget", text, 1e-9, 1e18);
+}
+
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct plan_options *options = state->input;
@@ -174,25 +142,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!search->reference)
             options->search.reference = "mpfr:128";
         return 0;
-    case 'a': options->arithmetic = argument; return 0;
-    case OPTION_FOR: read_targets(state, options, argument); return 0;
-    case OPTION_CONFIDENCE:
-        options->confidence = read_number(state, "--confidence", argument, 0, 1);
-        if (!(options->confidence > 0 && options->confidence < 1))
-            refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99",
-                   argument);
-        return 0;
-    case 'o': options->search.out = argument; return 0;
-    case OPTION_KEEP_IN: options->keep_in = argument; return 0;
-    case OPTION_BUDGET:
-        if (strncmp(argument, "bits=", 5) == 0)
-            options->bits = read_number(state, "--budget bits", argument + 5, 1, 64);
-        else
-            options->budget = read_number(state, "--budget", argument, 1e-9, 1e18);
-        return 0;
-    case OPTION_FORMATS: read_formats(state, &options->search, argument, true); return 0;
-    case OPTION_FRONTIER: options->frontier = true; return 0;
-    case OPTION_APPLY: options->apply = argument; return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

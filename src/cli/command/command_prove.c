@@ -1,12 +1,9 @@
 /* ulpscope prove: options, the plan, the proof. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum { OPTION_FAIL = 512, OPTION_WIDEN, OPTION_HTML };
 
 struct prove_options {
     struct common_options common;
@@ -15,21 +12,8 @@ struct prove_options {
     double widen; /* 0: not given */
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"format", 'f', "ARITH", 0,
-     "The format, or any arithmetic, in which the model runs (default fp16; ulpscope arith explains "
-     "them)", 0},
-    {"arith", 'a', "ARITH", OPTION_ALIAS, 0, 0},
-    {"fail-on", OPTION_FAIL, "unproven", 0,
-     "Exit with code 1 when an output of a node is not proven, or there is none (unproven)", 0},
-    {"widen", OPTION_WIDEN, "FACTOR", 0,
-     "With --inputs: by how much the ends of the samples' ranges are moved outward (default 2)", 0},
-    {"out", 'o', "FOLDER", OPTION_WRITES, "Write proof.json into FOLDER", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/prove_option.def"
+#include "cli/option/table.def"
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -40,16 +24,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (count_shapes(&options->common) > 1)
             refuse(state, "prove takes one --shape of each input");
         return 0;
-    case 'f':
-    case 'a': options->format = argument; return 0;
-    case 'o': options->out = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_WIDEN: options->widen = read_number(state, "--widen", argument, 1, 1e6); return 0;
-    case OPTION_FAIL:
-        if (strcmp(argument, "unproven") != 0)
-            refuse(state, "--fail-on %s: expected unproven", argument);
-        options->fail_on_unproven = true;
-        return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -5,8 +5,6 @@
 
 #include "cli/command.h"
 
-enum { OPTION_TO = 512, OPTION_FIGURE, OPTION_LIST, OPTION_FAIL, OPTION_HTML, OPTION_MODEL };
-
 struct report_options {
     const char *report, *out, *html;
     struct ulp_saved_request request;
@@ -15,23 +13,8 @@ struct report_options {
     bool list;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"to", OPTION_TO, "FORMAT", 0, "csv, jsonl, prometheus, model-explorer, junit or onnx (--list describes them)", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES,
-     "Write one HTML file to look at, of report.json, overflow.json, plan.json, bits.json, study.json, compare.json, engine.json, proof.json, doctor.json, scales --json or lint --json, or of all of these in the folder REPORT", 0},
-    {"out", 'o', "FILE", OPTION_WRITES, "Write to FILE (default: standard output)", 0},
-    {"arith", 'a', "ARITH", 0, "The arithmetic, of a format that holds one (default: the report's first)", 0},
-    {"figure", OPTION_FIGURE, "FIGURE", 0,
-     "share, introduced, entire, headroom or nonfinite, of a format that holds one (default: share where the report has shares, else introduced)", 0},
-    {"fail-above", OPTION_FAIL, "METRIC=VALUE", 0,
-     "A limit for junit, as of ulpscope audit (its --help lists the metrics); exit with code 1 where it is crossed. May be repeated", 0},
-    {"model", OPTION_MODEL, "MODEL.onnx", OPTION_READS,
-     "The audited model, of which onnx is a copy (default: the path in the report)", 0},
-    {"list", OPTION_LIST, 0, 0, "List the formats; no report is read", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/report_option.def"
+#include "cli/option/table.def"
 
 static void check_options(struct argp_state *state, const struct report_options *options)
 {
@@ -61,23 +44,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->max_memory_bytes;
         state->child_inputs[1] = &options->request.allow_nonfinite_inputs;
         return 0;
-    case OPTION_TO: options->request.format = argument; return 0;
-    case OPTION_FIGURE: options->request.figure = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_LIST: options->list = true; return 0;
-    case OPTION_FAIL:
-        add_limit(state, &options->limits, &options->request.limit_count, argument);
-        options->request.limits = options->limits;
-        return 0;
-    case OPTION_MODEL: options->request.model = argument; return 0;
-    case 'a': options->request.arithmetic = argument; return 0;
-    case 'o': options->out = argument; return 0;
     case ARGP_KEY_ARG:
         if (options->report)
             refuse(state, "one report at a time: '%s' is another", argument);
         options->report = argument;
         return 0;
     case ARGP_KEY_END: check_options(state, options); return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -1,15 +1,12 @@
 /* ulpscope run: one arithmetic, its outputs and its timings. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
-
-enum { OPTION_ALL = 512, OPTION_REPEAT, OPTION_TIMINGS };
 
 struct run_options {
     struct common_options common;
@@ -19,20 +16,8 @@ struct run_options {
     int repeat;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
-    {"outputs", 'o', "FILE", OPTION_WRITES,
-     "Write the graph's outputs, keyed by name: FILE.npz, or FILE.json as Polygraphy's "
-     "--save-outputs, of runner ulpscope-ARITH, each sample an iteration", 0},
-    {"all-values", OPTION_ALL, 0, 0, "Write every node's outputs too", 0},
-    {"timings", OPTION_TIMINGS, 0, 0, "Print on stderr where the time goes: loading, planning, every run, "
-                                      "each kind of operator, the slowest nodes. Nodes that are computed "
-                                      "together count as their last", 0},
-    {"repeat", OPTION_REPEAT, "N", 0, "Run N times, for --timings. All runs give equal results", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/run_option.def"
+#include "cli/option/table.def"
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
@@ -42,23 +27,13 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->keep;
         return 0;
-    case 'a': options->arithmetic = add_arithmetics(state, &options->common, argument); return 0;
-    case 'o': options->outputs = argument; return 0;
-    case OPTION_ALL: options->all_values = true; return 0;
-    case OPTION_TIMINGS: options->timings = true; return 0;
-    case OPTION_REPEAT: {
-        int64_t count;
-        if (!parse_integer(argument, 1, 1000000, &count))
-            refuse(state, "--repeat %s: expected 1 to 1000000", argument);
-        options->repeat = (int)count;
-        return 0;
-    }
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "run takes one --shape of each input; audit takes several");
         if (options->all_values && !options->outputs)
             refuse(state, "--all-values needs --outputs FILE");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -4,12 +4,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum { OPTION_NODES = 512, OPTION_NO_CHOICES, OPTION_CALIBRATE, OPTION_CALIBRATOR, OPTION_HTML };
 
 struct scales_options {
     struct common_options common;
@@ -19,20 +16,8 @@ struct scales_options {
     bool no_choices;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0, "The arithmetic, with factor= or weights= (default bf16,factor=nvfp4; doc/scales.md has the formats)", 0},
-    {"nodes", OPTION_NODES, "N", 0, "How many nodes to leave out, one at a time, those of the largest errors first (default 3)", 0},
-    {"no-choices", OPTION_NO_CHOICES, NULL, 0, "Do not run other formats, rules and nodes left out", 0},
-    {"calibrate", OPTION_CALIBRATE, "FILE", OPTION_WRITES,
-     "Write the ranges that all samples have of the factors, for static scales (-a ARITH,scales=FILE), and nothing else", 0},
-    {"calibrator", OPTION_CALIBRATOR, "NAME", 0,
-     "A range is of the largest magnitude (max, the default), of the least that P per cent do not exceed (percentile=P), has the least squared error (mse), "
-     "or is Transformer Engine's delayed scaling over the samples in their order (delayed, or delayed,history=1024,amax=max|most_recent,margin=0)", 0},
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/scales_option.def"
+#include "cli/option/table.def"
 
 /* "delayed,history=16,amax=most_recent,margin=1", of whose parts each may be left out. */
 static bool read_delayed(const char *argument, struct ulp_calibration_options *out)
@@ -97,12 +82,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
         return 0;
-    case 'a': options->arithmetic = argument; return 0;
-    case OPTION_NODES: options->nodes = read_count(state, "--nodes", argument, 1); return 0;
-    case OPTION_NO_CHOICES: options->no_choices = true; return 0;
-    case OPTION_CALIBRATE: options->calibrate = argument; return 0;
-    case OPTION_CALIBRATOR: read_calibrator(state, argument, &options->calibration); return 0;
-    case OPTION_HTML: options->html = argument; return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: one sample is looked at");
@@ -110,6 +89,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
             refuse(state, "--calibrate writes ranges and looks at nothing else; leave out %s",
                    options->html ? "--html" : "--json");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -1,7 +1,6 @@
 /* ulpscope show: the report of an audit, read again. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 

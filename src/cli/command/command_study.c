@@ -9,22 +9,6 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_SWEEP = 512,
-    OPTION_NODE,
-    OPTION_GROUP,
-    OPTION_TRIALS,
-    OPTION_TOLERANCE,
-    OPTION_REFERENCE,
-    OPTION_PROBABILITY,
-    OPTION_CONFIDENCE,
-    OPTION_CHECKPOINT,
-    OPTION_CSV,
-    OPTION_HTML,
-    OPTION_ROWS,
-    OPTION_TASK,
-};
-
 struct study_options {
     struct common_options common;
     char **sweeps, **nodes;
@@ -35,33 +19,8 @@ struct study_options {
     enum ulp_task task;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"sweep", OPTION_SWEEP, "ARITH", 0,
-     "An arithmetic with braces, as e5m{4..12}, fp16,round={rne,rz,sr} or fp16,order={sequential,"
-     "blocked:64}; several braces give every combination. May be repeated (quote it: shells have "
-     "braces of their own)", 0},
-    {"trials", OPTION_TRIALS, "N", 0,
-     "Runs of each setting with round=sr, every one with a seed drawn from --seed (default 30)", 0},
-    {"tolerance", OPTION_TOLERANCE, "R", 0,
-     "Say which settings keep every output within this relative error (rms over the reference's rms)", 0},
-    {"node", OPTION_NODE, "NAME", 0, "Look at this node, too; may be repeated", 0},
-    {"group", OPTION_GROUP, "op|prefix:N", 0,
-     "Layer groups: by operator, or by names cut after their N-th part (default: the first N that gives 2 to 12, else op)", 0},
-    {"rows", OPTION_ROWS, "A..B|LIST", 0,
-     "Instead of a sweep: how results depend on the rows beside a sample's, of which there are A to B times its own, or as many as LIST says (1,8,64). With "
-     "--sweep an arithmetic without braces (default fp16@h100)", 0},
-    REFERENCE_ROW(OPTION_REFERENCE),
-    TASK_ROW(OPTION_TASK),
-    {"probability", OPTION_PROBABILITY, "P", 0, "Of significant bits over trials (default 0.95)", 0},
-    {"confidence", OPTION_CONFIDENCE, "C", 0, "Of significant bits and of biases over trials (default 0.95)", 0},
-    {"checkpoint", OPTION_CHECKPOINT, "FOLDER", OPTION_READS | OPTION_WRITES,
-     "Keep each finished setting in this folder, and go on after those that it has", 0},
-    {"csv", OPTION_CSV, "FILE", OPTION_WRITES, "Write a row for each setting and place; of several shapes each into a file of its own (study-shape-2.csv), as --json and --html", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES, "Write a page with the picture: error against bits for each layer group", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/study_option.def"
+#include "cli/option/table.def"
 
 static double read_part(const struct argp_state *state, const char *option, const char *text,
                         double most)
@@ -102,29 +61,6 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[0] = &options->common;
         state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
         return 0;
-    case OPTION_SWEEP:
-        add_argument(state, &options->sweeps, &options->sweep_count, argument);
-        return 0;
-    case OPTION_NODE:
-        add_argument(state, &options->nodes, &options->node_count, argument);
-        return 0;
-    case OPTION_GROUP: options->group = argument; return 0;
-    case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
-    case OPTION_TOLERANCE:
-        options->tolerance = read_part(state, "--tolerance", argument, INFINITY);
-        return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_PROBABILITY:
-        options->probability = read_part(state, "--probability", argument, 1);
-        return 0;
-    case OPTION_CONFIDENCE:
-        options->confidence = read_part(state, "--confidence", argument, 1);
-        return 0;
-    case OPTION_CHECKPOINT: options->checkpoint = argument; return 0;
-    case OPTION_CSV: options->csv = argument; return 0;
-    case OPTION_HTML: options->html = argument; return 0;
-    case OPTION_ROWS: options->rows = argument; return 0;
-    case OPTION_TASK: options->task = read_task(state, argument); return 0;
     case ARGP_KEY_END:
         if (options->rows) {
             refuse_beside_rows(state, options);
@@ -135,6 +71,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         if (!options->sweep_count)
             refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

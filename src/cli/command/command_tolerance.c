@@ -3,12 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "cli/command.h"
-
-enum { OPTION_REFERENCE = 512, OPTION_TRIALS, OPTION_ELEMENTS, OPTION_CHECK };
 
 struct tolerance_options {
     struct common_options common;
@@ -19,19 +16,8 @@ struct tolerance_options {
     double atol, rtol;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp16; ulpscope arith explains them)", 0},
-    REFERENCE_ROW(OPTION_REFERENCE),
-    {"check", OPTION_CHECK, "atol=A[,rtol=R]", 0,
-     "Say whether the arithmetic can meet |x - expected| <= A + R |expected| at every output; exit code 1: it cannot", 0},
-    {"trials", OPTION_TRIALS, "N", 0,
-     "Number of slightly changed problems in which every rounding is drawn anew (default 8)", 0},
-    {"elements", OPTION_ELEMENTS, "N", 0,
-     "Elements of each output that get a bound, one reverse sweep each (default 8)", 0},
-    {0},
-};
-/* clang-format on */
+#define OPTIONS "cli/command/tolerance_option.def"
+#include "cli/option/table.def"
 
 static bool read_part(const char **text, const char *name, double *out)
 {
@@ -67,17 +53,11 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
         state->child_inputs[1] = &options->keep;
         state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
         return 0;
-    case 'a': options->arithmetic = argument; return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_TRIALS: options->trials = read_count(state, "--trials", argument, 2); return 0;
-    case OPTION_ELEMENTS:
-        options->elements = read_count(state, "--elements", argument, 1);
-        return 0;
-    case OPTION_CHECK: read_check(options, state, argument); return 0;
     case ARGP_KEY_END:
         if (count_shapes(&options->common) > 1)
             refuse(state, "--shape once: give samples of several shapes as files");
         return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -1,7 +1,6 @@
 /* ulpscope mma: a matrix unit on raw bit patterns. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "cli/command.h"
@@ -25,15 +24,10 @@ static const struct argp_option option_list[] = {
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct mma_options *options = state->input;
-    int64_t threads;
     switch (key) {
     case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case 'l': options->list = true; return 0;
-    case 't':
-        if (!parse_integer(argument, 1, 1024, &threads))
-            refuse(state, "--threads %s: expected 1 to 1024", argument);
-        options->threads = (int)threads;
-        return 0;
+    case 't': options->threads = read_integer(state, "--threads", argument, 1, 1024); return 0;
     case ARGP_KEY_ARG:
         if (options->word_count == 3)
             refuse(state, "too many arguments: '%s'", argument);

@@ -165,6 +165,30 @@ size_t read_count(const struct argp_state *state, const char *option, const char
     return (size_t)count;
 }
 
+int read_integer(const struct argp_state *state, const char *option, const char *text, int low,
+                 int high)
+{
+    int64_t value = low;
+    if (!parse_integer(text, low, high, &value))
+        refuse(state, "%s %s: expected %d to %d", option, text, low, high);
+    return (int)value;
+}
+
+double read_confidence(struct argp_state *state, const char *text)
+{
+    const double share = read_number(state, "--confidence", text, 0, 1);
+    if (!(share > 0 && share < 1))
+        refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99", text);
+    return share;
+}
+
+bool is_word(const struct argp_state *state, const char *option, const char *text, const char *word)
+{
+    if (strcmp(text, word) != 0)
+        refuse(state, "%s %s: expected %s", option, text, word);
+    return true;
+}
+
 void *grow_arguments(const struct argp_state *state, void *array, size_t count,
                      size_t element_bytes)
 {

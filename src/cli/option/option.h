@@ -144,30 +144,26 @@ bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out);
 /* That of an option, from least to 10000, or the command is refused. */
 size_t read_count(const struct argp_state *state, const char *option, const char *text,
                   int64_t least);
+int read_integer(const struct argp_state *state, const char *option, const char *text, int low,
+                 int high);
+/* --confidence, a share; and the only word that an option takes, or the command is refused. */
+double read_confidence(struct argp_state *state, const char *text);
+bool is_word(const struct argp_state *state, const char *option, const char *text,
+             const char *word);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
  * "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
                                   struct ulp_error *error);
 
-/* Rows of options that several commands have in the same words. */
-#define HTML_ROW(key)                                                                              \
-    {                                                                                              \
-        "html", key, "FILE", OPTION_WRITES,                                                        \
-            "Write the result as one HTML file, to look at and to hand on; it needs no network", 0 \
-    }
-#define TASK_ROW_TEXT                                                                             \
+/* Words of options that several commands have. */
+#define HTML_TEXT \
+    "Write the result as one HTML file, to look at and to hand on; it needs no network"
+#define TASK_WORDS "classify|score|text|detect|segment|embed|signal|none"
+#define TASK_TEXT                                                                                 \
     "What the float outputs are for, which says what is fine, borderline and broken "             \
     "(doc/verdicts.md); none: no error is judged, and all is fine that is finite. Default: each " \
     "is recognised, by its name, last operator and shape"
-#define TASK_ROW(key)                                                                            \
-    {                                                                                            \
-        "task", key, "classify|score|text|detect|segment|embed|signal|none", 0, TASK_ROW_TEXT, 0 \
-    }
-#define REFERENCE_ROW(key)                                                  \
-    {                                                                       \
-        "reference", key, "ARITH", 0,                                       \
-            "The arithmetic that serves as the truth (default mpfr:128)", 0 \
-    }
+#define REFERENCE_TEXT "The arithmetic that serves as the truth (default mpfr:128)"
 
 /* --keep and --plan, a child parser of commands that run a model. */
 struct keep_options {
@@ -324,6 +320,8 @@ struct search_options {
     enum ulp_task task;
 };
 extern const struct argp search_argp;
+/* One more --tolerance, or the command is refused. */
+void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text);
 void search_free(struct search_options *options);
 /* --formats, of names only: what has parts has commas. scaled: those with scales are known, too. */
 void read_formats(struct argp_state *state, struct search_options *options, const char *text,

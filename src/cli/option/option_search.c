@@ -6,74 +6,22 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum {
-    OPTION_TOLERANCE = 0x3a0,
-    OPTION_COST,
-    OPTION_ALWAYS,
-    OPTION_NEVER,
-    OPTION_REFERENCE,
-    OPTION_VALIDATE,
-    OPTION_STOP_AFTER,
-    OPTION_LOWER_IO,
-    OPTION_TASK,
-    OPTION_HTML
-};
+#define OPTIONS "cli/option/search_option.def"
+#include "cli/option/table.def"
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"tolerance", OPTION_TOLERANCE, "METRIC=VALUE", 0,
-     "The limit for every graph output in every sample, written as for audit --fail-above: "
-     "sqnr_db=60 is an rms error of 1e-3 of the output's rms. OUTPUT:METRIC=VALUE judges only that "
-     "output. May be repeated (plan's default sqnr_db=40)", 0},
-    {"cost", OPTION_COST, "nodes|bits|macs|bytes|weights|nodes+macs|FILE", OPTION_READS,
-     "What is to be least: kept nodes (with --budget plan's default), bits of every layer alike (bits' default), times "
-     "its multiply-adds, bytes of its constants and results, bits of its constants, of all nodes and all multiply-adds "
-     "the percent that is kept, half of each (plan's default), or costs measured by node's name "
-     "in FILE, as trtexec --exportProfile writes them", 0},
-    {"always", OPTION_ALWAYS, "PATTERN", 0,
-     "Nodes that have the widest format whatever happens, as --keep of audit names them; may be repeated", 0},
-    {"never", OPTION_NEVER, "PATTERN", 0, "Nodes that have the narrowest format; may be repeated", 0},
-    REFERENCE_ROW(OPTION_REFERENCE),
-    {"validate", OPTION_VALIDATE, "FILE", OPTION_READS,
-     "Samples that are not searched by, only judged with what is found, as --inputs takes them. "
-     "May be repeated", 0},
-    {"stop-after", OPTION_STOP_AFTER, "SECONDS", 0,
-     "End the search then, and give the best so far", 0},
-    {"lower-io", OPTION_LOWER_IO, 0, 0,
-     "mixed.onnx: float inputs and outputs of the graph get the lower type, too", 0},
-    TASK_ROW(OPTION_TASK),
-    HTML_ROW(OPTION_HTML),
-    {0},
-};
-/* clang-format on */
+void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text)
+{
+    struct ulp_error error;
+    if (ulp_limit_check(text, NULL, NULL, &error) != ULP_OK)
+        refuse(state, "--tolerance: %s", error.message);
+    add_argument(state, &tolerances->items, &tolerances->count, text);
+}
 
 static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct search_options *options = state->input;
-    struct ulp_error error;
     switch (key) {
-    case OPTION_TOLERANCE:
-        if (ulp_limit_check(argument, NULL, NULL, &error) != ULP_OK)
-            refuse(state, "--tolerance: %s", error.message);
-        add_argument(state, &options->tolerances.items, &options->tolerances.count, argument);
-        return 0;
-    case OPTION_COST: options->cost = argument; return 0;
-    case OPTION_ALWAYS:
-        add_argument(state, &options->always.items, &options->always.count, argument);
-        return 0;
-    case OPTION_NEVER:
-        add_argument(state, &options->never.items, &options->never.count, argument);
-        return 0;
-    case OPTION_REFERENCE: options->reference = argument; return 0;
-    case OPTION_VALIDATE:
-        add_argument(state, &options->validate.items, &options->validate.count, argument);
-        return 0;
-    case OPTION_STOP_AFTER:
-        options->seconds = read_number(state, "--stop-after", argument, 1e-3, 1e9);
-        return 0;
-    case OPTION_LOWER_IO: options->lower_io = true; return 0;
-    case OPTION_TASK: options->task = read_task(state, argument); return 0;
-    case OPTION_HTML: options->html = argument; return 0;
+#include "cli/option/cases.def"
     default: return ARGP_ERR_UNKNOWN;
     }
 }
