@@ -23,12 +23,11 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     ULP_TRY(ulp_taken(emulation->limits && emulation->decided && emulation->left, error));
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
-    enum ulp_status status = ULP_OK;
-    for (size_t t = 0; t < given->tolerance_count && status == ULP_OK; t++)
-        status = ulp_limit_read(given->tolerances[t], emulation->plan->model, &emulation->limits[t],
-                                error);
+    for (size_t t = 0; t < given->tolerance_count; t++)
+        ULP_TRY(ulp_limit_read(given->tolerances[t], emulation->plan->model, &emulation->limits[t],
+                               error));
     emulation->limit_count = given->tolerance_count;
-    return status;
+    return ULP_OK;
 }
 
 /* How many times too large the error is. */

@@ -72,14 +72,13 @@ enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, con
     entries.chosen = ulp_arena_take(emulation->memory, nodes + 1, sizeof *entries.chosen);
     entries.state = ulp_arena_take(emulation->memory, nodes + 1, sizeof *entries.state);
     ULP_TRY(ulp_taken(entries.items && entries.chosen && entries.state, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t n = nodes; n-- > 0 && status == ULP_OK;)
+    for (size_t n = nodes; n-- > 0;)
         if (plan->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
-            status = add_entry(&entries, n, kept[n], error);
-    for (size_t n = 0; n < nodes && status == ULP_OK; n++)
+            ULP_TRY(add_entry(&entries, n, kept[n], error));
+    for (size_t n = 0; n < nodes; n++)
         if (!plan->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
-            status = add_entry(&entries, n, kept[n], error);
+            ULP_TRY(add_entry(&entries, n, kept[n], error));
     *out = entries.items;
     *count = entries.count;
-    return status;
+    return ULP_OK;
 }

@@ -3,22 +3,15 @@
 #include "analysis/emulation/emulation.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 static enum ulp_status check_cancelled(const struct ulp_emulation *emulation,
                                        struct ulp_error *error)
 {
-    const struct ulp_observer *progress = emulation->given.progress;
-    bool cancelled = false;
-    if (progress && progress->cancelled) {
-        struct ulp_environment *paused = ulp_environment_pause();
-        cancelled = progress->cancelled(progress->context);
-        ulp_environment_resume(paused);
-    }
-    return cancelled ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while searching %s",
-                                emulation->given.what)
-                     : ULP_OK;
+    return ulp_observer_cancels(emulation->given.progress)
+               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while searching %s",
+                          emulation->given.what)
+               : ULP_OK;
 }
 
 static enum ulp_status try_problem(struct ulp_emulation *emulation, const uint16_t *kept,

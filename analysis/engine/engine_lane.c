@@ -153,16 +153,14 @@ static enum ulp_status make(struct making *making, const char *name, struct ulp_
     ULP_TRY(ulp_taken(names && counts && groups && making->arithmetics && out->name, error));
     find_arithmetics(making);
     const char *base = find_base(making, names, counts, &name_count);
-    enum ulp_status status = list_groups(making, making->built, groups, &out->groups.count, error);
-    if (status == ULP_OK && making->other)
-        status = list_groups(making, making->other, groups, &out->groups.count, error);
-    if (status == ULP_OK)
-        status = find_arithmetic(making, base, &out->arithmetic, error);
-    if (status == ULP_OK)
-        status = list_keeps(making, base, names, name_count, error);
+    ULP_TRY(list_groups(making, making->built, groups, &out->groups.count, error));
+    if (making->other)
+        ULP_TRY(list_groups(making, making->other, groups, &out->groups.count, error));
+    ULP_TRY(find_arithmetic(making, base, &out->arithmetic, error));
+    ULP_TRY(list_keeps(making, base, names, name_count, error));
     out->groups.items = groups;
     out->groups.name = out->name;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_engine_map_lane_make(const struct ulp_engine_map *built, const char *name,

@@ -147,34 +147,29 @@ static enum ulp_status make_problem(struct ulp_fit_problem *problem,
 {
     *problem =
         (struct ulp_fit_problem){.product_count = count, .thread_count = options->thread_count};
-    enum ulp_status status = ulp_allocate((void **)&problem->shapes, count, sizeof *problem->shapes,
-                                          NULL, "shapes", error);
-    for (size_t p = 0; p < count && status == ULP_OK; p++) {
-        status = ulp_fit_measure(&products[p], &problem->shapes[p], error);
-        if (status == ULP_OK && products[p].a->type != products[0].a->type)
-            status =
-                ulp_fail(error, ULP_ERROR_USAGE,
-                         "the products' operands are %s and %s: expected one type",
-                         ulp_type_name(products[0].a->type), ulp_type_name(products[p].a->type));
+    ULP_TRY(ulp_allocate((void **)&problem->shapes, count, sizeof *problem->shapes, NULL, "shapes",
+                         error));
+    for (size_t p = 0; p < count; p++) {
+        ULP_TRY(ulp_fit_measure(&products[p], &problem->shapes[p], error));
+        if (products[p].a->type != products[0].a->type)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "the products' operands are %s and %s: expected one type",
+                            ulp_type_name(products[0].a->type), ulp_type_name(products[p].a->type));
     }
-    if (status == ULP_OK)
-        status = make_cases(problem, products, options, error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero((void **)&problem->values, count * problem->case_count,
-                                   sizeof *problem->values, NULL, "products", error);
+    ULP_TRY(make_cases(problem, products, options, error));
+    ULP_TRY(ulp_allocate_zero((void **)&problem->values, count * problem->case_count,
+                              sizeof *problem->values, NULL, "products", error));
     for (size_t p = 0; p < count; p++)
-        for (size_t c = 0; c < problem->case_count && status == ULP_OK; c++) {
+        for (size_t c = 0; c < problem->case_count; c++) {
             const struct ulp_fit_product *product = &products[p];
-            status = decode_part(problem, p, c, product->a, product->transposed_a,
-                                 offsetof(struct ulp_fit_values, a), false, error);
-            if (status == ULP_OK)
-                status = decode_part(problem, p, c, product->b, product->transposed_b,
-                                     offsetof(struct ulp_fit_values, b), false, error);
-            if (status == ULP_OK)
-                status = decode_part(problem, p, c, product->c, false,
-                                     offsetof(struct ulp_fit_values, c), true, error);
+            ULP_TRY(decode_part(problem, p, c, product->a, product->transposed_a,
+                                offsetof(struct ulp_fit_values, a), false, error));
+            ULP_TRY(decode_part(problem, p, c, product->b, product->transposed_b,
+                                offsetof(struct ulp_fit_values, b), false, error));
+            ULP_TRY(decode_part(problem, p, c, product->c, false,
+                                offsetof(struct ulp_fit_values, c), true, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the sieve's stages ---- */

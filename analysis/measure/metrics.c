@@ -136,13 +136,12 @@ static enum ulp_status measure_samples(struct measuring *m, struct ulp_pool *poo
                                        struct ulp_error *error)
 {
     m->sampling = true;
-    enum ulp_status status =
-        ulp_parallel_for(pool, ulp_size_divide_up(m->chunk_count, m->sample_stride), 1,
-                         measure_chunks, m, error);
+    ULP_TRY(ulp_parallel_for(pool, ulp_size_divide_up(m->chunk_count, m->sample_stride), 1,
+                             measure_chunks, m, error));
     m->sampling = false;
-    for (size_t p = 0; p < m->pair_count && status == ULP_OK; p++)
-        status = ulp_median_aim(&m->pairs[p].ulps, pool, error);
-    return status;
+    for (size_t p = 0; p < m->pair_count; p++)
+        ULP_TRY(ulp_median_aim(&m->pairs[p].ulps, pool, error));
+    return ULP_OK;
 }
 
 /* Once more, for those pairs whose median is not among what was kept. */

@@ -272,12 +272,7 @@ static enum ulp_status look_at_step(struct ulp_overflow_meter *meter, size_t l,
 static enum ulp_status ask(const struct ulp_observer *observer, const struct ulp_step *step,
                            struct ulp_error *error)
 {
-    if (!observer || !observer->cancelled)
-        return ULP_OK;
-    struct ulp_environment *paused = ulp_environment_pause();
-    const bool cancelled = observer->cancelled(observer->context);
-    ulp_environment_resume(paused);
-    return cancelled
+    return ulp_observer_cancels(observer)
                ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'", step->name)
                : ULP_OK;
 }

@@ -220,16 +220,6 @@ static enum ulp_status look_at_step(struct looking *looking, const struct ulp_st
     return status;
 }
 
-static bool is_cancelled(const struct ulp_observer *progress)
-{
-    if (!progress || !progress->cancelled)
-        return false;
-    struct ulp_environment *paused = ulp_environment_pause();
-    const bool cancelled = progress->cancelled(progress->context);
-    ulp_environment_resume(paused);
-    return cancelled;
-}
-
 static enum ulp_status look_at_all(struct looking *looking, const struct ulp_tensor_set *inputs,
                                    struct ulp_error *error)
 {
@@ -237,7 +227,7 @@ static enum ulp_status look_at_all(struct looking *looking, const struct ulp_ten
     const struct ulp_block *block = looking->forward.plan->main;
     enum ulp_status status = ulp_forward_begin(&looking->forward, inputs, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
-        if (is_cancelled(progress))
+        if (ulp_observer_cancels(progress))
             status = ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled before node '%s'",
                               block->steps[s].name);
         else if (!block->steps[s].folded)

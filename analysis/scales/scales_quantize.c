@@ -107,13 +107,10 @@ enum ulp_status ulp_scales_quantise(const struct ulp_node *node,
                                     bool *known, struct ulp_error *error)
 {
     struct quantised q = {.zero = inputs[2], .codes = codes};
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     *known = ulp_stored_read(node, inputs[0], inputs[1], &q.x) && read_type(&q);
     if (!*known)
         return ULP_OK;
-    enum ulp_status status = ulp_arena_create(&arena, budget, error);
-    if (status == ULP_OK)
-        status = look(&q, arena, out, sums, error);
-    ulp_arena_free(arena);
-    return status;
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
+    return look(&q, arena, out, sums, error);
 }

@@ -179,20 +179,17 @@ enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_sear
     ULP_TRY(ulp_search_begin(search, &work, error));
     if (!work)
         return ULP_OK;
-    enum ulp_status status = ulp_search_uniforms(search, out, error);
-    if (status == ULP_OK)
-        status = ulp_search_measure(search, work, error);
-    if (status == ULP_OK)
-        status = ulp_search_uniforms_again(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = run_starts(search, error);
-    if (status == ULP_OK)
-        status = ulp_search_finish(search, work, error);
-    if (status == ULP_OK && search->given)
-        status = exchange(search, work, error);
-    if (status == ULP_OK && search->options->frontier)
-        status = ulp_search_frontier(search, out, error);
+    ULP_TRY(ulp_search_uniforms(search, out, error));
+    ULP_TRY(ulp_search_measure(search, work, error));
+    ULP_TRY(ulp_search_uniforms_again(search, out, error));
+    if (search->given)
+        ULP_TRY(run_starts(search, error));
+    ULP_TRY(ulp_search_finish(search, work, error));
+    if (search->given)
+        ULP_TRY(exchange(search, work, error));
+    if (search->options->frontier)
+        ULP_TRY(ulp_search_frontier(search, out, error));
     search->allowed = 1;
     /* the frontier may have met the tolerance at less cost */
-    return status == ULP_OK ? ulp_search_finish(search, work, error) : status;
+    return ulp_search_finish(search, work, error);
 }

@@ -413,9 +413,8 @@ enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wid
     ulp_search_make_best(search, wide, search->full);
     if (!(search->full <= 1))
         return ULP_OK;
-    enum ulp_status status = check_decisions(search, wide, error);
-    if (status == ULP_OK)
-        status = open_holding(search, &holding, error);
+    ULP_TRY(check_decisions(search, wide, error));
+    ULP_TRY(open_holding(search, &holding, error));
     search->given = false;
-    return status == ULP_OK ? find_set(holding, wide, error) : status;
+    return find_set(holding, wide, error);
 }

@@ -142,15 +142,13 @@ static enum ulp_status report_module(const struct ulp_searcher *search, size_t n
     const struct ulp_plan *plan = search->emulation.plan;
     const struct ulp_plan_node *node = &plan->nodes[n];
     const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[1]];
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (!slot->constant)
         return ULP_OK;
     ulp_search_module(&text, ulp_plan_node_name(plan, n), slot->name);
-    const enum ulp_status status = text.failed   ? ulp_out_of_memory(error)
-                                   : text.length ? ulp_search_copy(memory, text.data, out, error)
-                                                 : ULP_OK;
-    ulp_text_free(&text);
-    return status;
+    return text.failed   ? ulp_out_of_memory(error)
+           : text.length ? ulp_search_copy(memory, text.data, out, error)
+                         : ULP_OK;
 }
 
 static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
@@ -358,10 +356,9 @@ static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
 static enum ulp_status report_targets(const struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     out->targets = ulp_arena_take(out->memory, search->target_count + 1, sizeof *out->targets);
     ULP_TRY(ulp_taken(out->targets, error));
-    for (size_t t = 0; search->verified && t < search->target_count && status == ULP_OK; t++) {
+    for (size_t t = 0; search->verified && t < search->target_count; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];
         struct ulp_search_target *target = &out->targets[out->target_count];
         if (!verified->count)
@@ -374,16 +371,13 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
                                              .median = verified->ratios[(verified->count - 1) / 2],
                                              .own = verified->own,
                                              .freedom = verified->freedom};
-        status = count_fused(search, t, target, error);
-        if (status == ULP_OK)
-            status = ulp_search_copy(out->memory, search->target_names[t], &target->name, error);
-        if (status == ULP_OK)
-            status = ulp_search_copy(out->memory, verified->worst.output, &target->output, error);
-        if (status == ULP_OK)
-            status = ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error);
-        out->target_count += status == ULP_OK;
+        ULP_TRY(count_fused(search, t, target, error));
+        ULP_TRY(ulp_search_copy(out->memory, search->target_names[t], &target->name, error));
+        ULP_TRY(ulp_search_copy(out->memory, verified->worst.output, &target->output, error));
+        ULP_TRY(ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error));
+        out->target_count++;
     }
-    return status;
+    return ULP_OK;
 }
 
 static void report_price(const struct ulp_searcher *search, struct ulp_search *out)
@@ -493,33 +487,27 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
     out->confidence = search->options->confidence;
-    enum ulp_status status = place ? report_options(search, out, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = report_formats(search, out, place, error);
-    if (status == ULP_OK)
-        status = report_ranges(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = report_layers(search, place, out, error);
-    if (status == ULP_OK)
-        status = report_nodes(search, place, out, error);
-    if (status == ULP_OK)
-        status = ulp_places_make(search->emulation.plan, out->memory, &out->places, error);
-    if (status == ULP_OK)
-        out->place_count = search->emulation.plan->node_count;
-    if (status == ULP_OK && search->given)
-        status = report_entries(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = ulp_search_report_casts(search, place, out, error);
-    if (status == ULP_OK)
-        status = report_inputs(search, out, error);
-    if (status == ULP_OK && search->given && out->by_node) {
+    ULP_TRY(place ? report_options(search, out, error) : ulp_out_of_memory(error));
+    ULP_TRY(report_formats(search, out, place, error));
+    ULP_TRY(report_ranges(search, out, error));
+    if (search->given)
+        ULP_TRY(report_layers(search, place, out, error));
+    ULP_TRY(report_nodes(search, place, out, error));
+    ULP_TRY(ulp_places_make(search->emulation.plan, out->memory, &out->places, error));
+    out->place_count = search->emulation.plan->node_count;
+    if (search->given)
+        ULP_TRY(report_entries(search, out, error));
+    if (search->given)
+        ULP_TRY(ulp_search_report_casts(search, place, out, error));
+    ULP_TRY(report_inputs(search, out, error));
+    if (search->given && out->by_node) {
         report_price(search, out);
-        status = report_targets(search, out, error);
+        ULP_TRY(report_targets(search, out, error));
     }
-    if (status == ULP_OK && search->given)
-        status = report_samples(search, out, error);
+    if (search->given)
+        ULP_TRY(report_samples(search, out, error));
     out->runs = search->emulation.runs;
     out->work = ulp_emulation_work(&search->emulation);
     out->audit_seconds = search->audit_seconds;
-    return status;
+    return ULP_OK;
 }

@@ -100,37 +100,27 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
                             const struct ulp_sample *held_out, size_t held_count,
                             struct ulp_search *out, struct ulp_error *error)
 {
-    enum ulp_status status = open_emulation(search, given, error);
-    if (status == ULP_OK)
-        status = ulp_emulation_check_inputs(given, held_out, held_count, error);
-    if (status == ULP_OK)
-        status = ulp_search_fix(search, error);
-    if (status == ULP_OK)
-        status = ulp_search_audit(search, error);
-    if (status == ULP_OK)
-        status = take_memory(search, error);
-    if (status == ULP_OK)
-        status = ulp_search_prepare_draws(search, error);
-    if (status == ULP_OK)
-        status = offer_choices(search, error);
+    ULP_TRY(open_emulation(search, given, error));
+    ULP_TRY(ulp_emulation_check_inputs(given, held_out, held_count, error));
+    ULP_TRY(ulp_search_fix(search, error));
+    ULP_TRY(ulp_search_audit(search, error));
+    ULP_TRY(take_memory(search, error));
+    ULP_TRY(ulp_search_prepare_draws(search, error));
+    ULP_TRY(offer_choices(search, error));
     out->uniform = -1;
     search->allowed = 1;
-    if (status == ULP_OK)
-        status = search->options->by_node   ? ulp_search_surely(search, error)
-                 : search->limit < INFINITY ? ulp_search_within(search, out, error)
-                                            : ulp_search_by_model(search, out, error);
-    if (status == ULP_OK)
-        status = ulp_search_points(search, out, error);
-    if (status == ULP_OK)
-        status = ulp_search_report(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = ulp_search_report_decided(search, out, error);
-    if (status == ULP_OK && search->given && search->scaled)
-        status = ulp_search_judge_unit(search, out, error);
-    if (status == ULP_OK && search->given)
-        status = validate(search, held_out, held_count, out, error);
-    return status == ULP_OK && search->options->mixed_folder ? write_models(search, out, error)
-                                                             : status;
+    ULP_TRY(search->options->by_node   ? ulp_search_surely(search, error)
+            : search->limit < INFINITY ? ulp_search_within(search, out, error)
+                                       : ulp_search_by_model(search, out, error));
+    ULP_TRY(ulp_search_points(search, out, error));
+    ULP_TRY(ulp_search_report(search, out, error));
+    if (search->given)
+        ULP_TRY(ulp_search_report_decided(search, out, error));
+    if (search->given && search->scaled)
+        ULP_TRY(ulp_search_judge_unit(search, out, error));
+    if (search->given)
+        ULP_TRY(validate(search, held_out, held_count, out, error));
+    return search->options->mixed_folder ? write_models(search, out, error) : ULP_OK;
 }
 
 static enum ulp_status check_options(const struct ulp_search_options *options,

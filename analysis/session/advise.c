@@ -8,7 +8,6 @@
 #include "analysis/measure/metrics.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "number/function/math.h"
 #include "run/pass/trial.h"
 
@@ -220,15 +219,9 @@ static enum ulp_status run_whole(const struct advising *advising, struct choice 
 
 static enum ulp_status check_cancelled(const struct advising *advising, struct ulp_error *error)
 {
-    const struct ulp_observer *progress = advising->session->options->progress;
-    bool cancelled = false;
-    if (progress && progress->cancelled) {
-        struct ulp_environment *paused = ulp_environment_pause();
-        cancelled = progress->cancelled(progress->context);
-        ulp_environment_resume(paused);
-    }
-    return cancelled ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while nodes are tried")
-                     : ULP_OK;
+    return ulp_observer_cancels(advising->session->options->progress)
+               ? ulp_fail(error, ULP_ERROR_CANCELLED, "cancelled while nodes are tried")
+               : ULP_OK;
 }
 
 /* One sample in all choices, each of which computes only what it changes of the one before. */

@@ -266,17 +266,14 @@ enum ulp_status ulp_tape_adjoint(struct ulp_tape **out, const struct ulp_tape *t
                                  struct ulp_error *error)
 {
     const int operand_count = tape->operand_count + tape->output_count;
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     *out = NULL;
+    ULP_SCOPED(ulp_scoped_free)
     char **operands = make_names(operand_count, "ug", tape->operand_count);
+    ULP_SCOPED(ulp_scoped_free)
     char **outputs = make_names(tape->operand_count, "d", tape->operand_count);
-    enum ulp_status status =
-        operands && outputs ? write_text(&text, tape, spread, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_tape_create(out, text.data, (const char *const *)operands, operand_count,
-                                 (const char *const *)outputs, tape->operand_count, budget, error);
-    ulp_text_free(&text);
-    free(operands);
-    free(outputs);
-    return status;
+    ULP_TRY(operands && outputs ? write_text(&text, tape, spread, error)
+                                : ulp_out_of_memory(error));
+    return ulp_tape_create(out, text.data, (const char *const *)operands, operand_count,
+                           (const char *const *)outputs, tape->operand_count, budget, error);
 }

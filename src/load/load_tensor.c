@@ -303,11 +303,10 @@ enum ulp_status ulp_load_tensor(struct ulp_loader *loader, const struct ulp_tens
                                 Ulp__TensorProto *proto, bool stored, struct ulp_error *error)
 {
     struct ulp_tensor *tensor = NULL;
-    enum ulp_status status = add_tensor(loader, &tensor, error);
-    if (status == ULP_OK)
-        status = decode(loader, tensor, proto, stored, &loader->model->budget, error);
+    ULP_TRY(add_tensor(loader, &tensor, error));
+    ULP_TRY(decode(loader, tensor, proto, stored, &loader->model->budget, error));
     *out = tensor;
-    return status;
+    return ULP_OK;
 }
 
 /* values[i] goes to the dense place given by indices: one number, or one coordinate a dimension. */

@@ -4,6 +4,16 @@
 #include "base/error.h"
 #include "run/walk.h"
 
+bool ulp_observer_cancels(const struct ulp_observer *observer)
+{
+    if (!observer || !observer->cancelled)
+        return false;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const bool cancels = observer->cancelled(observer->context);
+    ulp_environment_resume(paused);
+    return cancels;
+}
+
 enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_frame *frame,
                                 const struct ulp_step *step, struct ulp_event_inputs *out,
                                 struct ulp_arena *arena, struct ulp_error *error)

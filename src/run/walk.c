@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/machine/clock.h"
-#include "base/machine/environment.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/memory/reserve.h"
@@ -61,11 +60,7 @@ static bool is_cancelled(const struct ulp_walk *walk)
 {
     bool cancelled = false;
     for (size_t i = 0; i < walk->observer_count && !cancelled; i++)
-        if (walk->observers[i].cancelled) {
-            struct ulp_environment *paused = ulp_environment_pause();
-            cancelled = walk->observers[i].cancelled(walk->observers[i].context);
-            ulp_environment_resume(paused);
-        }
+        cancelled = ulp_observer_cancels(&walk->observers[i]);
     return cancelled;
 }
 

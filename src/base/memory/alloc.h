@@ -43,7 +43,13 @@ enum ulp_status ulp_allocate_zero(void **out, size_t count, size_t element_bytes
 /* Frees what ulp_allocate gave and returns its bytes to the budget it was charged to. NULL is
  * fine. */
 void ulp_free(void *pointer);
-ULP_FREES(ulp_free, void)
+/* Of a variable that is any pointer. */
+static inline void ulp_free_of(const void *pointer)
+{
+    void *memory;
+    memcpy(&memory, pointer, sizeof memory);
+    ulp_free(memory);
+}
 /* What memory from ulp_allocate is charged to, or NULL. */
 struct ulp_budget *ulp_charged(const void *pointer);
 /* Room for one more element in an array of such memory that doubles: *array (NULL: empty), which

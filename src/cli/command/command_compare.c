@@ -117,25 +117,24 @@ static enum ulp_status add_inputs(const struct ulp_model *model, struct ulp_budg
 static enum ulp_status read_recorded_inputs(const struct compare_options *options,
                                             struct comparing *c, struct ulp_error *error)
 {
-    struct ulp_recording_list list = {0};
+    ULP_SCOPED(ulp_recording_list_free) struct ulp_recording_list list = {0};
     struct ulp_tensor_set *out = &c->recorded_inputs;
     if (!options->recorded_inputs)
         return ULP_OK;
-    enum ulp_status status = ulp_recording_read(options->recorded_inputs, c->model,
-                                                options->common.budget, &list, error);
-    for (size_t r = 0; r < list.count && status == ULP_OK; r++)
+    ULP_TRY(ulp_recording_read(options->recorded_inputs, c->model, options->common.budget, &list,
+                               error));
+    for (size_t r = 0; r < list.count; r++)
         if (list.items[r].iteration == options->iteration)
-            status =
-                add_inputs(c->model, options->common.budget, &list.items[r].tensors, out, error);
-    if (status == ULP_OK && !out->count)
-        status =
-            ulp_fail(error, ULP_ERROR_INPUT,
-                     "%s: none of its arrays of iteration %zu is named as an input of the "
-                     "model (the first is '%s')",
-                     options->recorded_inputs, options->iteration,
-                     ulp_model_input_count(c->model) ? ulp_model_input(c->model, 0).name : "none");
-    ulp_recording_list_free(&list);
-    return status;
+            ULP_TRY(
+                add_inputs(c->model, options->common.budget, &list.items[r].tensors, out, error));
+    if (!out->count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%s: none of its arrays of iteration %zu is named as an input of the "
+                        "model (the first is '%s')",
+                        options->recorded_inputs, options->iteration,
+                        ulp_model_input_count(c->model) ? ulp_model_input(c->model, 0).name
+                                                        : "none");
+    return ULP_OK;
 }
 
 /* Without --inputs: what was recorded as inputs. */

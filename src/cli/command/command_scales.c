@@ -134,7 +134,7 @@ static enum ulp_status calibrate(const struct scales_options *options,
 static enum ulp_status look(const struct scales_options *options, struct ulp_model **model,
                             struct ulp_scales *scales, struct ulp_error *error)
 {
-    struct progress progress;
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     struct ulp_scales_options wanted = {.nodes = options->nodes,
                                         .no_choices = options->no_choices,
@@ -143,32 +143,24 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
                                         .thread_count = options->common.threads};
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     const struct keep_options none = {0};
-    enum ulp_status status =
-        make_lanes(options->arithmetic, NULL, &none, options->common.budget, &lanes, error);
-    if (status == ULP_OK && lanes.count != 2)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "-a %s: scales looks at one arithmetic, give one",
-                          options->arithmetic);
-    if (status == ULP_OK)
-        wanted.arithmetic = lanes.arithmetics[1];
-    if (status == ULP_OK)
-        status = load_with_shapes(&options->common, NULL, model, error);
-    if (status == ULP_OK)
-        status = read_samples(*model, &options->common, true, &samples, error);
-    if (status == ULP_OK && samples.count > 1 && !options->calibrate)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "%zu samples: scales looks at one, give one",
-                          samples.count);
-    if (status == ULP_OK) {
-        if (!options->common.quiet)
-            note_choices(*model, &samples);
-        progress_init(&progress, options->common.quiet, 1);
-        const struct ulp_observer observer = progress_observer(&progress);
-        wanted.progress = &observer;
-        status = options->calibrate
-                     ? calibrate(options, &wanted, *model, &samples, error)
-                     : ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
-        progress_clear(&progress);
-    }
-    return status;
+    ULP_TRY(make_lanes(options->arithmetic, NULL, &none, options->common.budget, &lanes, error));
+    if (lanes.count != 2)
+        return ulp_fail(error, ULP_ERROR_USAGE, "-a %s: scales looks at one arithmetic, give one",
+                        options->arithmetic);
+    wanted.arithmetic = lanes.arithmetics[1];
+    ULP_TRY(load_with_shapes(&options->common, NULL, model, error));
+    ULP_TRY(read_samples(*model, &options->common, true, &samples, error));
+    if (samples.count > 1 && !options->calibrate)
+        return ulp_fail(error, ULP_ERROR_USAGE, "%zu samples: scales looks at one, give one",
+                        samples.count);
+    if (!options->common.quiet)
+        note_choices(*model, &samples);
+    progress_init(&progress, options->common.quiet, 1);
+    const struct ulp_observer observer = progress_observer(&progress);
+    wanted.progress = &observer;
+    return options->calibrate
+               ? calibrate(options, &wanted, *model, &samples, error)
+               : ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
 }
 
 PRINTS(print_scales, ulp_scales_text)

@@ -6,16 +6,13 @@
 
 enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error)
 {
-    struct ulp_timings timings;
+    ULP_SCOPED(ulp_timings_free) struct ulp_timings timings = {0};
     char *text;
     if (!timer)
         return ULP_OK;
     ULP_TRY(ulp_timings_read(timer, &timings, error));
-    enum ulp_status status = ulp_timings_text(&timings, runs, &text, error);
-    if (status == ULP_OK) {
-        fputs(text, stderr);
-        free(text);
-    }
-    ulp_timings_free(&timings);
-    return status;
+    ULP_TRY(ulp_timings_text(&timings, runs, &text, error));
+    fputs(text, stderr);
+    free(text);
+    return ULP_OK;
 }

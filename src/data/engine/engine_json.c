@@ -49,15 +49,15 @@ static enum ulp_status read_tensors(struct ulp_engine_reading *reading, const js
 {
     const size_t before = json_array_size(first), all = before + json_array_size(second);
     struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, all + 1, sizeof *tensors);
-    enum ulp_status status = ulp_taken(tensors, error);
-    for (size_t t = 0; t < all && status == ULP_OK; t++)
-        status =
+    ULP_TRY(ulp_taken(tensors, error));
+    for (size_t t = 0; t < all; t++)
+        ULP_TRY(
             read_tensor(reading,
                         t < before ? json_array_get(first, t) : json_array_get(second, t - before),
-                        &tensors[t], error);
+                        &tensors[t], error));
     *out = tensors;
     *count = all;
-    return status;
+    return ULP_OK;
 }
 
 /* A field, or the one that a ConvActPool's convolution has in its place. */

@@ -161,36 +161,23 @@ static enum ulp_status read_record(struct ulp_engine_reading *reading, struct sp
                *const after_kernel[] = {", TacticValue: ", ", StreamId: ", ", Metadata: ", NULL},
                *const after_metadata[] = {NULL}, *const after_type[] = {",", "}", NULL};
     struct ulp_engine_layer out = {.origin = "", .activation = ""};
-    struct ulp_engine_tensor *tensors = NULL;
+    ULP_SCOPED(ulp_free_of) struct ulp_engine_tensor *tensors = NULL;
     size_t count = 0, capacity = 0, constants = 0;
     struct span rest = {find(line, ", LayerType: "), line.end}, weights, type;
-    enum ulp_status status = copy(reading, field(line, "Name: ", after_name), &out.name, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(rest, ", LayerType: ", after_kind), &out.kind, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(rest, ", TacticName: ", after_kernel), &out.kernel, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(rest, ", Metadata: ", after_metadata), &out.metadata, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(rest, ", Origin: ", after_kind), &out.origin, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(rest, ", Activation: ", after_kind), &out.activation, error);
-    if (status == ULP_OK)
-        status = read_list(reading, rest, "Inputs: [", &tensors, &count, &capacity, error);
+    ULP_TRY(copy(reading, field(line, "Name: ", after_name), &out.name, error));
+    ULP_TRY(copy(reading, field(rest, ", LayerType: ", after_kind), &out.kind, error));
+    ULP_TRY(copy(reading, field(rest, ", TacticName: ", after_kernel), &out.kernel, error));
+    ULP_TRY(copy(reading, field(rest, ", Metadata: ", after_metadata), &out.metadata, error));
+    ULP_TRY(copy(reading, field(rest, ", Origin: ", after_kind), &out.origin, error));
+    ULP_TRY(copy(reading, field(rest, ", Activation: ", after_kind), &out.activation, error));
+    ULP_TRY(read_list(reading, rest, "Inputs: [", &tensors, &count, &capacity, error));
     constants = count;
-    if (status == ULP_OK)
-        status = read_list(reading, rest, "Constants: [", &tensors, &count, &capacity, error);
+    ULP_TRY(read_list(reading, rest, "Constants: [", &tensors, &count, &capacity, error));
     constants = count - constants;
-    if (status == ULP_OK)
-        status = keep_tensors(reading, tensors, count, &out.inputs, &out.input_count, error);
+    ULP_TRY(keep_tensors(reading, tensors, count, &out.inputs, &out.input_count, error));
     count = 0;
-    if (status == ULP_OK)
-        status = read_list(reading, rest, "Outputs: [", &tensors, &count, &capacity, error);
-    if (status == ULP_OK)
-        status = keep_tensors(reading, tensors, count, &out.outputs, &out.output_count, error);
-    ulp_free(tensors);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(read_list(reading, rest, "Outputs: [", &tensors, &count, &capacity, error));
+    ULP_TRY(keep_tensors(reading, tensors, count, &out.outputs, &out.output_count, error));
     weights = field(rest, ", Weights: {", after_metadata);
     type = weights.at < weights.end ? field(weights, "Type\": ", after_type) : weights;
     const char *text = "";

@@ -74,7 +74,7 @@ static size_t plain_length(ProtobufCBinaryData doc)
 
 static enum ulp_status set_doc(struct ulp_annotation *out, Ulp__NodeProto *proto)
 {
-    struct ulp_text doc = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text doc = {0};
     if (!out->doc.length && !out->doc.failed)
         return ULP_OK;
     if (proto->doc_string.len) {
@@ -82,13 +82,11 @@ static enum ulp_status set_doc(struct ulp_annotation *out, Ulp__NodeProto *proto
         ulp_text_put(&doc, "\n\n", 2);
     }
     ulp_text_put(&doc, out->doc.data, out->doc.length);
-    const enum ulp_status status =
-        doc.failed || out->doc.failed
-            ? ulp_out_of_memory(out->error)
-            : mixed_set_text(out->mixed, &proto->doc_string, doc.data, out->error);
+    ULP_TRY(doc.failed || out->doc.failed
+                ? ulp_out_of_memory(out->error)
+                : mixed_set_text(out->mixed, &proto->doc_string, doc.data, out->error));
     proto->has_doc_string = true;
-    ulp_text_free(&doc);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status describe(struct annotating *a, const struct ulp_node *node,

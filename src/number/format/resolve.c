@@ -503,19 +503,14 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "seed= has no meaning without round=sr (stochastic rounding)");
     out->seed = request->given[ULP_PART_SEED] ? request->seed : 0;
-    enum ulp_status status = resolve_steps(out, request, &base, error);
-    if (status == ULP_OK)
-        status = resolve_sums(out, request, &base, error);
-    if (status == ULP_OK)
-        status = resolve_fusion(out, request, error);
-    if (status == ULP_OK)
-        status = resolve_range(out, request, error);
-    if (status == ULP_OK)
-        status = resolve_functions(out, request, error);
-    if (status == ULP_OK)
-        status = resolve_kernels(out, request, error);
+    ULP_TRY(resolve_steps(out, request, &base, error));
+    ULP_TRY(resolve_sums(out, request, &base, error));
+    ULP_TRY(resolve_fusion(out, request, error));
+    ULP_TRY(resolve_range(out, request, error));
+    ULP_TRY(resolve_functions(out, request, error));
+    ULP_TRY(resolve_kernels(out, request, error));
     out->sum = out->storage;
-    return status == ULP_OK ? resolve_constants(out, request, error) : status;
+    return resolve_constants(out, request, error);
 }
 
 const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic)

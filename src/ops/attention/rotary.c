@@ -64,12 +64,11 @@ enum ulp_status ulp_rotate_heads(struct ulp_call *call, const struct ulp_rotatio
     const struct ulp_heads to = ulp_heads_packed(h->batch, h->heads, h->length, h->size);
     const int64_t shape[] = {h->batch, h->length, h->heads, h->size};
     struct ulp_tensor *turned;
-    enum ulp_status status = ulp_call_make(call, (*in)->type, 4, shape, &turned, error);
-    if (status == ULP_OK)
-        status = ulp_rotate(call, rotation, turned, &to, *in, h, error);
+    ULP_TRY(ulp_call_make(call, (*in)->type, 4, shape, &turned, error));
+    ULP_TRY(ulp_rotate(call, rotation, turned, &to, *in, h, error));
     *in = turned;
     *h = to;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error)

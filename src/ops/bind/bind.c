@@ -63,7 +63,7 @@ static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
         return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED,
                         "operator %s of domain %s, opset %lld, is not supported", node->op_type,
                         domain, (long long)opset);
-    struct ulp_text wanted = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text wanted = {0};
     for (size_t i = 0; (op = ulp_operator_row(i)); i++) {
         if (!matches(op, node->domain, node->op_type, opset) || op->since != newest->since)
             continue;
@@ -74,10 +74,8 @@ static enum ulp_status choose_row(const struct ulp_binding *b, int64_t opset)
         }
         ulp_text_add(&wanted, "%s%s", wanted.length ? " or " : "", op->when);
     }
-    enum ulp_status status = ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "only %s is supported",
-                                      wanted.failed || !wanted.data ? newest->when : wanted.data);
-    ulp_text_free(&wanted);
-    return status;
+    return ulp_fail(b->error, ULP_ERROR_UNSUPPORTED, "only %s is supported",
+                    wanted.failed || !wanted.data ? newest->when : wanted.data);
 }
 
 /* ---- formula ---- */

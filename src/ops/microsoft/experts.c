@@ -286,13 +286,11 @@ static enum ulp_status multiply(struct ulp_call *call, const struct ulp_tensor *
         .a_k = 1, .b_line = layer->k, .b_k = 1, .row = layer->n, .column = 1};
     inner.out = result;
     inner.output_count = 1;
-    enum ulp_status status = ulp_product_lay(call, &problem, steps, error);
-    if (status == ULP_OK)
-        status = ulp_sums_begin(&inner, result->type, true, &sums, error);
-    if (status == ULP_OK)
-        status = ulp_sums_add(&inner, &sums, &problem, error);
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    ULP_TRY(ulp_sums_begin(&inner, result->type, true, &sums, error));
+    ULP_TRY(ulp_sums_add(&inner, &sums, &problem, error));
     *out = *sums.out;
-    return status;
+    return ULP_OK;
 }
 
 /* One element of each place behind `first`, of an input that may be left out. */

@@ -113,14 +113,13 @@ static enum ulp_status lay_zeros(struct ulp_call *call, const struct table *t,
     if (!ulp_bits_are_known(zero))
         return fail_unknown(error);
     struct ulp_tensor *out;
-    enum ulp_status status =
-        ulp_call_make(call, ULP_TYPE_UINT8, scales->rank, scales->dims, &out, error);
+    ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, scales->rank, scales->dims, &out, error));
     const int64_t columns = scales->dims[t->rank - 1];
-    if (status == ULP_OK && out->count)
+    if (out->count)
         ulp_unpack_bits(zero, 0, (int64_t)scales->count / columns, columns, zero->dims[t->rank - 1],
                         t->bits, out);
     operand->tensor = out;
-    return status;
+    return ULP_OK;
 }
 
 /* A row is what one index chooses for one index of the axes before: whole in the table. */

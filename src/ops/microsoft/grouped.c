@@ -230,11 +230,10 @@ static enum ulp_status normalize(struct ulp_call *call, bool key, const struct u
     };
     const struct ulp_named_operand y = {
         "y", {.tensor = out, .row_stride = h->size, .position_stride = 1}};
-    enum ulp_status status =
-        ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error);
+    ULP_TRY(ulp_call_formula(call, &normal, call->arithmetic, &rows, 3, operands, 1, &y, error));
     *in = out;
     *h = to;
-    return status;
+    return ULP_OK;
 }
 
 /* Query and key turned by their places among the keys, or by position_ids (a prompt's first entry

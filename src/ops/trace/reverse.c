@@ -15,11 +15,10 @@ enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
             memset(trace->cotangents, 0, trace->count * sizeof *trace->cotangents);
         return ULP_OK;
     }
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, trace->count, sizeof *trace->cotangents, trace->budget,
-                          "cotangents of a trace", error);
+    ULP_TRY(ulp_allocate_zero(&memory, trace->count, sizeof *trace->cotangents, trace->budget,
+                              "cotangents of a trace", error));
     trace->cotangents = memory;
-    return status;
+    return ULP_OK;
 }
 
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,

@@ -146,11 +146,10 @@ static enum ulp_status open_places(struct ulp_trace *trace, struct side *side,
         side->places = trace->cotangents + side->part->start;
         return ULP_OK;
     }
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, side->part->tensor.count, sizeof *side->places, trace->budget,
-                          "cotangents of a contraction", error);
+    ULP_TRY(ulp_allocate_zero(&memory, side->part->tensor.count, sizeof *side->places,
+                              trace->budget, "cotangents of a contraction", error));
     side->places = memory;
-    return status;
+    return ULP_OK;
 }
 
 /* handed: it has come so far that the elements are handed on. */

@@ -293,17 +293,14 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     w->values = values;
     w->keep = ulp_arena_take(w->arena, slots, sizeof *w->keep);
     ULP_TRY(ulp_taken(w->keep, error));
-    enum ulp_status status = ulp_enclose_find_normalised(w, error);
-    if (status == ULP_OK)
-        status = ulp_enclose_find_shares(w, error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool,
-                                 error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error);
+    ULP_TRY(ulp_enclose_find_normalised(w, error));
+    ULP_TRY(ulp_enclose_find_shares(w, error));
+    ULP_TRY(
+        ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool, error));
+    ULP_TRY(ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error));
     w->names.trace = trace;
     w->lane.converts_tables = w->names.converts_tables = true;
-    return status;
+    return ULP_OK;
 }
 
 void ulp_enclose_close(struct ulp_enclosing_walk *w)

@@ -176,16 +176,14 @@ static enum ulp_status reverse_sweep(struct course *course, const struct ulp_ste
                                      struct ulp_error *error)
 {
     bool derived = false;
-    enum ulp_status status =
-        seed_outputs(course, handed->sweep, step, outputs, shared, &derived, error);
-    if (status == ULP_OK && derived)
-        status = ulp_trace_reverse(course->trace, error);
-    if (status == ULP_OK && derived && bodies)
-        status = notify_bodies(course, handed->sweep, &handed->introduced, error);
-    if (status == ULP_OK)
-        status = take_cotangents(course, step, named, weight, handed->owed, derived, error);
+    ULP_TRY(seed_outputs(course, handed->sweep, step, outputs, shared, &derived, error));
+    if (derived)
+        ULP_TRY(ulp_trace_reverse(course->trace, error));
+    if (derived && bodies)
+        ULP_TRY(notify_bodies(course, handed->sweep, &handed->introduced, error));
+    ULP_TRY(take_cotangents(course, step, named, weight, handed->owed, derived, error));
     handed->derived = derived;
-    return status;
+    return ULP_OK;
 }
 
 /* The derivatives of an elementwise step, which all sweeps have in common, added to slopes[]. */

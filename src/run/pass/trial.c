@@ -110,17 +110,15 @@ static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
     trial->sample_room = sample_count;
     trial->holds = fits(plan, sample_count);
     trial->mix.of_node = trial->of_node;
-    enum ulp_status status = find_inside(trial, error);
-    if (status == ULP_OK)
-        status = ulp_packed_create(&trial->packed, &trial->budget, ulp_kept_limit(&trial->budget),
-                                   error);
-    if (status == ULP_OK)
-        status = ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool,
-                                 error);
+    ULP_TRY(find_inside(trial, error));
+    ULP_TRY(
+        ulp_packed_create(&trial->packed, &trial->budget, ulp_kept_limit(&trial->budget), error));
+    ULP_TRY(
+        ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool, error));
     trial->lane.packed = trial->packed;
     trial->lane.repeats = trial->holds;
     trial->lane.keeps_constants = trial->holds;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,

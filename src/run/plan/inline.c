@@ -128,9 +128,8 @@ enum ulp_status ulp_plan_inline(struct ulp_plan *plan, struct ulp_block *block,
 {
     const int *map = place_values(plan, block, step, branch);
     ULP_TRY(ulp_taken(map, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < branch->step_count && status == ULP_OK; s++)
-        status = move_step(plan, block, map, &branch->steps[s], error);
+    for (size_t s = 0; s < branch->step_count; s++)
+        ULP_TRY(move_step(plan, block, map, &branch->steps[s], error));
     branch->inlined_in = block;
-    return status == ULP_OK ? note_inlined(plan, step, branch, error) : status;
+    return note_inlined(plan, step, branch, error);
 }

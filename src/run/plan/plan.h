@@ -469,4 +469,8 @@ void ulp_plan_find_peak(struct ulp_plan *plan);
 /* That bound, and (when node is not NULL) the node of the step. */
 double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node);
 
+/* Does the observer want the run to end? It is asked in its host's floating-point environment.
+ * NULL: no. */
+bool ulp_observer_cancels(const struct ulp_observer *observer);
+
 #endif

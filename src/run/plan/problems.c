@@ -48,7 +48,7 @@ enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ul
                                           const struct ulp_node *node, const char *message,
                                           struct ulp_error *error)
 {
-    struct ulp_text text = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ulp_text_show(&text, "node %s (%s): ", node->name, node->op_type);
     if (!text.failed && strncmp(message, text.data, text.length) == 0)
         message += text.length;
@@ -56,10 +56,8 @@ enum ulp_status ulp_plan_add_bind_problem(struct ulp_plan *plan, const struct ul
     if (strncmp(message, "operator ", 9) == 0)
         return ulp_plan_add_problem(plan, message, step->name, error);
     ulp_text_add(&text, "%s: %s", node->op_type, message);
-    enum ulp_status status = text.failed ? ulp_out_of_memory(error)
-                                         : ulp_plan_add_problem(plan, text.data, step->name, error);
-    ulp_text_free(&text);
-    return status;
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_plan_add_problem(plan, text.data, step->name, error);
 }
 
 /* "\n  what (nodes 'a', 'b', 'c' and 7 more)" */

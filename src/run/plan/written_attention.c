@@ -220,11 +220,9 @@ static enum ulp_status join_all(struct ulp_plan *plan, struct ulp_block *block,
 enum ulp_status ulp_plan_join_attention(struct ulp_plan *plan, struct ulp_block *block,
                                         struct ulp_error *error)
 {
-    struct ulp_arena *memory;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     if (!plan->joins_attention)
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&memory, &plan->budget, error));
-    enum ulp_status status = join_all(plan, block, memory, error);
-    ulp_arena_free(memory);
-    return status;
+    return join_all(plan, block, memory, error);
 }
