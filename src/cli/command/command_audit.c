@@ -167,27 +167,29 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     return code;
 }
 
+static enum ulp_status prepare(const struct audit_options *options, struct audit_choices *choices,
+                               struct lane_list *lanes, struct ulp_model **model,
+                               struct ulp_error *error)
+{
+    ULP_TRY(choose_arithmetics(options, choices, error));
+    ULP_TRY(make_lanes(choices->list, options->engine ? "fp16,fp32" : "fp16,tf32", &options->keep,
+                       options->common.budget, lanes, error));
+    ULP_TRY(ulp_arithmetic_find(options->reference, &lanes->arithmetics[0], error));
+    ULP_TRY(claim_folders(options, error));
+    if (options->out)
+        ULP_TRY(ulp_report_prepare(options->out, error));
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+    return load_model(options->common.model, options->common.budget, model, error);
+}
+
 int run_audit(const struct audit_options *options)
 {
     struct ulp_error error = {0};
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
-    struct ulp_model *model = NULL;
-    struct shape_results results = {0};
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(free_shape_results) struct shape_results results = {0};
     struct audit_choices choices;
-    enum ulp_status status = choose_arithmetics(options, &choices, &error);
-    if (status == ULP_OK)
-        status = make_lanes(choices.list, options->engine ? "fp16,fp32" : "fp16,tf32",
-                            &options->keep, options->common.budget, &lanes, &error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find(options->reference, &lanes.arithmetics[0], &error);
-    if (status == ULP_OK)
-        status = claim_folders(options, &error);
-    if (status == ULP_OK && options->out)
-        status = ulp_report_prepare(options->out, &error);
-    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
-    if (status == ULP_OK)
-        status = load_model(options->common.model, options->common.budget, &model, &error);
-    int code = status == ULP_OK ? ULP_OK : fail(&error);
+    int code = prepare(options, &choices, &lanes, &model, &error) == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
          n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
         const int one = audit_shape(options, model, &lanes, &choices, n, &results);
@@ -195,9 +197,7 @@ int run_audit(const struct audit_options *options)
     }
     if (code == ULP_OK || code == ULP_ERROR_LIMIT)
         print_shape_results(&results, lanes.count - 1 + (options->engine != NULL));
-    free_shape_results(&results);
     free(choices.list);
-    ulp_model_free(model);
     return code;
 }
 

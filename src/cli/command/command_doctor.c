@@ -89,21 +89,20 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
 {
     const struct doctor_options *options = making->options;
     const struct common_options *common = &options->common;
-    enum ulp_status status = load_with_shapes(common, options->out, &making->model, error);
-    if (status == ULP_OK)
-        status = read_samples(making->model, common, true, &making->samples, error);
-    if (status == ULP_OK && !common->quiet)
+    ULP_TRY(load_with_shapes(common, options->out, &making->model, error));
+    ULP_TRY(read_samples(making->model, common, true, &making->samples, error));
+    if (!common->quiet)
         note_choices(making->model, &making->samples);
-    if (status == ULP_OK && !(making->list = list_samples(&making->samples)))
-        status = out_of_memory(error);
-    for (size_t r = 0; r < options->recorded_count && status == ULP_OK; r++)
-        status = ulp_recording_read(options->recorded[r], making->model, common->budget,
-                                    &making->recordings, error);
-    if (status == ULP_OK && options->engine)
-        status = open_engine(options->engine, making->model, &making->samples, &options->built,
-                             &making->engine, error);
+    making->list = list_samples(&making->samples);
+    ULP_TRY(taken(making->list, error));
+    for (size_t r = 0; r < options->recorded_count; r++)
+        ULP_TRY(ulp_recording_read(options->recorded[r], making->model, common->budget,
+                                   &making->recordings, error));
+    if (options->engine)
+        ULP_TRY(open_engine(options->engine, making->model, &making->samples, &options->built,
+                            &making->engine, error));
     list_engine(making);
-    return status == ULP_OK && making->engine_arguments.failed ? out_of_memory(error) : status;
+    return taken(!making->engine_arguments.failed, error);
 }
 
 static void show_step(void *context, const char *step, size_t index, size_t step_count)

@@ -176,6 +176,7 @@ static void free_products(struct product_list *list)
 {
     ulp_recording_list_free(&list->files);
     free(list->items);
+    ulp_budget_free(list->budget);
 }
 
 /* ---- the search ---- */
@@ -207,24 +208,16 @@ static enum ulp_status report(const struct fit_options *options, const struct ul
 static enum ulp_status run_fit(const struct fit_options *options, bool *found,
                                struct ulp_error *error)
 {
-    struct product_list list = {0};
-    struct ulp_fit fit = {0};
-    struct ulp_fit_probe probe = {0};
-    enum ulp_status status = ulp_budget_create(options->max_memory_bytes, &list.budget, error);
-    if (status == ULP_OK)
-        status = read_products(options, &list, error);
-    if (status == ULP_OK)
-        status = ulp_fit_run(list.items, list.count, &options->wanted, &fit, error);
-    if (status == ULP_OK && options->probe)
-        status = ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error);
-    if (status == ULP_OK)
-        status = report(options, &fit, options->probe ? &probe : NULL, error);
+    ULP_SCOPED(free_products) struct product_list list = {0};
+    ULP_SCOPED(ulp_fit_free) struct ulp_fit fit = {0};
+    ULP_SCOPED(ulp_fit_probe_free) struct ulp_fit_probe probe = {0};
+    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &list.budget, error));
+    ULP_TRY(read_products(options, &list, error));
+    ULP_TRY(ulp_fit_run(list.items, list.count, &options->wanted, &fit, error));
+    if (options->probe)
+        ULP_TRY(ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error));
     *found = fit.consistent > 0;
-    ulp_fit_probe_free(&probe);
-    ulp_fit_free(&fit);
-    free_products(&list);
-    ulp_budget_free(list.budget);
-    return status;
+    return report(options, &fit, options->probe ? &probe : NULL, error);
 }
 
 int command_fit(int argc, char **argv)

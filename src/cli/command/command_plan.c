@@ -175,13 +175,11 @@ static const char documentation[] =
 static enum ulp_status apply(const struct plan_options *options, const struct ulp_model *model,
                              struct ulp_mixed *mixed, struct ulp_error *error)
 {
-    struct progress progress;
-    struct search_samples samples = {0};
-    struct ulp_precision_plan plan = {0};
-    enum ulp_status status =
-        ulp_precision_plan_read(options->apply, options->common.budget, &plan, error);
-    if (status == ULP_OK)
-        status = read_search_samples(model, &options->common, NULL, 0, &samples, error);
+    ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
+    ULP_SCOPED(ulp_precision_plan_free) struct ulp_precision_plan plan = {0};
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
+    ULP_TRY(ulp_precision_plan_read(options->apply, options->common.budget, &plan, error));
+    ULP_TRY(read_search_samples(model, &options->common, NULL, 0, &samples, error));
     progress_init(&progress, options->common.quiet, samples.given.count);
     const struct ulp_observer observer = progress_observer(&progress);
     const struct ulp_mixed_options wanted = {.arithmetic = plan.arithmetic,
@@ -189,13 +187,8 @@ static enum ulp_status apply(const struct plan_options *options, const struct ul
                                              .lower_io = options->search.lower_io,
                                              .thread_count = options->common.threads,
                                              .progress = &observer};
-    if (status == ULP_OK)
-        status = ulp_mixed_write(model, &wanted, samples.searched, samples.given.count,
-                                 options->search.out, mixed, error);
-    progress_clear(&progress);
-    ulp_precision_plan_free(&plan);
-    free_search_samples(&samples);
-    return status;
+    return ulp_mixed_write(model, &wanted, samples.searched, samples.given.count,
+                           options->search.out, mixed, error);
 }
 
 static int run_apply(const struct plan_options *options)

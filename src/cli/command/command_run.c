@@ -7,6 +7,7 @@
 #include "cli/command.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
+ULP_FREES(ulp_timer_free, struct ulp_timer)
 
 struct run_options {
     struct common_options common;
@@ -231,46 +232,35 @@ static enum ulp_status check_samples(const struct run_options *options,
 static enum ulp_status run_model(const struct run_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
-    struct ulp_model *model = NULL;
-    struct ulp_plan *plan = NULL;
-    struct sample_list samples = {0};
-    struct running running = {.options = options};
-    enum ulp_status status = make_lanes(options->arithmetic, "fp32", &options->keep,
-                                        options->common.budget, &lanes, error);
-    if (status == ULP_OK && options->timings)
-        status = ulp_timer_create(&running.timer, error);
-    ulp_timer_phase(running.timer, ULP_TIMED_LOADING);
-    if (status == ULP_OK && lanes.count != 2)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
-                          lanes.count - 1);
-    if (status == ULP_OK)
-        status = load_with_shapes(&options->common, NULL, &model, error);
-    if (status == ULP_OK)
-        status = read_samples(model, &options->common, false, &samples, error);
-    if (status == ULP_OK)
-        status = check_samples(options, &samples, error);
-    ulp_timer_phase(running.timer, ULP_TIMED_PLANNING);
-    if (status == ULP_OK) {
-        struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
-                                                .keeps = &lanes.keeps[1],
-                                                .groups = &lanes.groups[1]};
-        status = ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error);
-    }
-    running.plan = plan;
-    ulp_timer_phase(running.timer, ULP_TIMED_OTHER);
-    if (status == ULP_OK)
-        status = run_samples(&running, &samples, error);
-    if (status == ULP_OK)
-        status = print_timings(running.timer, (size_t)options->repeat * samples.count, error);
-    if (status == ULP_OK && !options->common.quiet)
-        status = note_borders(plan, error);
-    if (status == ULP_OK && !options->common.quiet)
-        note_run(&running);
-    ulp_timer_free(running.timer);
-    ulp_plan_free(plan);
-    free_samples(&samples);
-    ulp_model_free(model);
-    return status;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_timer_free_of) struct ulp_timer *timer = NULL;
+    ULP_TRY(make_lanes(options->arithmetic, "fp32", &options->keep, options->common.budget, &lanes,
+                       error));
+    if (options->timings)
+        ULP_TRY(ulp_timer_create(&timer, error));
+    ulp_timer_phase(timer, ULP_TIMED_LOADING);
+    if (lanes.count != 2)
+        return ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
+                        lanes.count - 1);
+    ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
+    ULP_TRY(read_samples(model, &options->common, false, &samples, error));
+    ULP_TRY(check_samples(options, &samples, error));
+    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
+    const struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
+                                                  .keeps = &lanes.keeps[1],
+                                                  .groups = &lanes.groups[1]};
+    ULP_TRY(ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error));
+    struct running running = {.options = options, .plan = plan, .timer = timer};
+    ulp_timer_phase(timer, ULP_TIMED_OTHER);
+    ULP_TRY(run_samples(&running, &samples, error));
+    ULP_TRY(print_timings(timer, (size_t)options->repeat * samples.count, error));
+    if (options->common.quiet)
+        return ULP_OK;
+    ULP_TRY(note_borders(plan, error));
+    note_run(&running);
+    return ULP_OK;
 }
 
 int command_run(int argc, char **argv)

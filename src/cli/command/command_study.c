@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 #include "base/text/text.h"
@@ -218,15 +217,16 @@ static enum ulp_status run_shape(const struct study_options *options, struct wor
     return status;
 }
 
+PRINTS(print_rows, ulp_study_rows_text)
+
 /* Of the first shape: prints and writes. */
 static enum ulp_status study_rows(const struct study_options *options, struct working *work,
                                   struct ulp_error *error)
 {
-    struct progress progress;
-    struct ulp_study_rows study = {0};
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
+    ULP_SCOPED(ulp_study_rows_free) struct ulp_study_rows study = {0};
     struct ulp_arithmetic arithmetic;
     size_t rows[ULP_STUDY_ROWS_MAX], count;
-    char *text = NULL;
     ULP_TRY(ulp_study_rows_read(options->rows, rows, &count, error));
     ULP_TRY(ulp_arithmetic_find(options->sweep_count ? options->sweeps[0] : "fp16@h100",
                                 &arithmetic, error));
@@ -239,20 +239,11 @@ static enum ulp_status study_rows(const struct study_options *options, struct wo
         note_choices(work->model, &work->samples);
     progress_init(&progress, options->common.quiet, 2 * work->samples.count);
     const struct ulp_observer observer = progress_observer(&progress);
-    enum ulp_status status =
-        ulp_study_rows_run(work->model, work->inputs, work->samples.count, &arithmetic, rows, count,
-                           options->common.threads, &observer, &study, error);
+    ULP_TRY(ulp_study_rows_run(work->model, work->inputs, work->samples.count, &arithmetic, rows,
+                               count, options->common.threads, &observer, &study, error));
     progress_clear(&progress);
-    if (status == ULP_OK)
-        status = ulp_study_rows_text(&study, terminal_width(STDOUT_FILENO),
-                                     use_colour(STDOUT_FILENO), &text, error);
-    if (status == ULP_OK)
-        fputs(text, stdout);
-    if (status == ULP_OK && json_file())
-        status = ulp_study_rows_write_json(&study, json_file(), error);
-    free(text);
-    ulp_study_rows_free(&study);
-    return status;
+    ULP_TRY(say_result(&(struct result){.of = &study, .print = print_rows}, error));
+    return json_file() ? ulp_study_rows_write_json(&study, json_file(), error) : ULP_OK;
 }
 
 static enum ulp_status run_study(const struct study_options *options, struct working *work,

@@ -5,6 +5,8 @@
 #include "base/error.h"
 #include "cli/command.h"
 
+ULP_FREES(ulp_budget_free, struct ulp_budget)
+
 struct mma_options {
     char *words[3]; /* UNIT IN.npz OUT.npz */
     int word_count;
@@ -71,26 +73,19 @@ static void list_units(void)
 
 static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)
 {
-    struct ulp_tensor_set in = {0}, out = {0};
-    struct ulp_tensor d = {0};
-    struct ulp_budget *budget = NULL;
-    enum ulp_status status = ulp_budget_create(options->max_memory_bytes, &budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_read(options->words[1], budget, &in, error);
-    if (status == ULP_OK) {
-        status = ulp_unit_multiply(options->words[0], &in, options->threads, budget, &d, error);
-        if (status == ULP_ERROR_INPUT)
-            ulp_fail_at(error, status, "%s", options->words[1]);
-    }
-    if (status == ULP_OK)
-        status = ulp_tensor_set_add(&out, "d", &d, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_set_write_npz(options->words[2], &out, error);
-    ulp_tensor_free(&d);
-    ulp_tensor_set_free(&in);
-    ulp_tensor_set_free(&out);
-    ulp_budget_free(budget);
-    return status;
+    ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set in = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set out = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor d = {0};
+    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    ULP_TRY(ulp_tensor_set_read(options->words[1], budget, &in, error));
+    const enum ulp_status status =
+        ulp_unit_multiply(options->words[0], &in, options->threads, budget, &d, error);
+    if (status != ULP_OK)
+        return status == ULP_ERROR_INPUT ? ulp_fail_at(error, status, "%s", options->words[1])
+                                         : status;
+    ULP_TRY(ulp_tensor_set_add(&out, "d", &d, error));
+    return ulp_tensor_set_write_npz(options->words[2], &out, error);
 }
 
 int command_mma(int argc, char **argv)

@@ -6,7 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/error.h"
 #include "cli/conformance/conformance.h"
+
+ULP_FREES(ulp_plan_free, struct ulp_plan)
 
 #define SECONDS_PER_CASE 60
 
@@ -79,18 +82,17 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
                                const struct tolerance *tolerance, const char *folder,
                                struct case_result *result, struct ulp_error *error)
 {
-    struct ulp_tensor_set inputs = {0}, wanted = {0}, got = {0};
-    struct ulp_plan *plan = NULL;
-    enum ulp_status status = read_set(folder, "input", model, &inputs, error);
-    if (status == ULP_OK)
-        status = read_set(folder, "output", model, &wanted, error);
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set wanted = {0};
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set got = {0};
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_TRY(read_set(folder, "input", model, &inputs, error));
+    ULP_TRY(read_set(folder, "output", model, &wanted, error));
     const struct ulp_plan_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options run_options = {.thread_count = 1};
-    if (status == ULP_OK)
-        status = ulp_plan_create(model, lane, 1, &plan_options, &plan, error);
-    if (status == ULP_OK)
-        status = ulp_plan_run(plan, &inputs, &run_options, NULL, 0, &got, NULL, error);
-    for (size_t i = 0; status == ULP_OK && i < wanted.count; i++) {
+    ULP_TRY(ulp_plan_create(model, lane, 1, &plan_options, &plan, error));
+    ULP_TRY(ulp_plan_run(plan, &inputs, &run_options, NULL, 0, &got, NULL, error));
+    for (size_t i = 0; i < wanted.count; i++) {
         const struct ulp_tensor *tensor = ulp_tensor_set_find(&got, wanted.items[i].name);
         char message[sizeof result->message];
         if (!tensor)
@@ -99,11 +101,7 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
                           sizeof message))
             set_result(result, VERDICT_FAILED, message);
     }
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    ulp_tensor_set_free(&wanted);
-    ulp_tensor_set_free(&got);
-    return status;
+    return ULP_OK;
 }
 
 static void name_operator(const struct ulp_model *model, const char *folder,

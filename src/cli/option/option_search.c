@@ -93,16 +93,14 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
     struct common_options held_out = *options;
     held_out.inputs = validate;
     held_out.input_count = validate_count;
-    enum ulp_status status = read_samples(model, options, true, &out->given, error);
-    if (status == ULP_OK && !options->quiet)
+    ULP_TRY(read_samples(model, options, true, &out->given, error));
+    if (!options->quiet)
         note_choices(model, &out->given);
-    if (status == ULP_OK && validate_count)
-        status = read_samples(model, &held_out, true, &out->held_out, error);
+    if (validate_count)
+        ULP_TRY(read_samples(model, &held_out, true, &out->held_out, error));
     out->searched = list_samples(&out->given);
     out->validated = list_samples(&out->held_out);
-    if (status == ULP_OK && (!out->searched || !out->validated))
-        status = out_of_memory(error);
-    return status;
+    return taken(out->searched && out->validated, error);
 }
 
 void free_search_samples(struct search_samples *samples)
@@ -120,8 +118,8 @@ static enum ulp_status find(const struct common_options *common,
                             const struct ulp_model *model, struct ulp_search *found,
                             struct ulp_error *error)
 {
-    struct progress progress;
-    struct search_samples samples = {0};
+    ULP_SCOPED(free_search_samples) struct search_samples samples = {0};
+    ULP_SCOPED(progress_clear) struct progress progress = {0};
     search->tolerances = (const char *const *)options->tolerances.items;
     search->tolerance_count = options->tolerances.count;
     search->cost = options->cost;
@@ -137,19 +135,14 @@ static enum ulp_status find(const struct common_options *common,
     search->task = options->task;
     search->allow_nonfinite_inputs = common->allow_nonfinite_inputs;
     search->thread_count = common->threads;
-    enum ulp_status status = ulp_arithmetic_find(options->reference, &search->reference, error);
-    if (status == ULP_OK)
-        status = read_search_samples(model, common, options->validate.items,
-                                     options->validate.count, &samples, error);
+    ULP_TRY(ulp_arithmetic_find(options->reference, &search->reference, error));
+    ULP_TRY(read_search_samples(model, common, options->validate.items, options->validate.count,
+                                &samples, error));
     progress_init(&progress, common->quiet, samples.given.count);
     const struct ulp_observer observer = progress_observer(&progress);
     search->progress = &observer;
-    if (status == ULP_OK)
-        status = ulp_search_run(model, search, samples.searched, samples.given.count,
-                                samples.validated, samples.held_out.count, found, error);
-    progress_clear(&progress);
-    free_search_samples(&samples);
-    return status;
+    return ulp_search_run(model, search, samples.searched, samples.given.count, samples.validated,
+                          samples.held_out.count, found, error);
 }
 
 int say_mixed(const struct ulp_mixed *mixed)
