@@ -147,31 +147,24 @@ static enum ulp_status map(struct ulp_layer_map *mapping,
                            const struct ulp_engine_map_options *options, struct ulp_error *error)
 {
     struct ulp_engine_map *built = mapping->built;
-    enum ulp_status status = check_options(options, error);
+    ULP_TRY(check_options(options, error));
     built->gpu =
         options->gpu ? ulp_arena_copy(mapping->arena, options->gpu) : guess_gpu(mapping->engine);
-    if (status == ULP_OK)
-        status = built->gpu ? list_layers(mapping, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_mapping_index(mapping, error);
-    if (status == ULP_OK)
-        status = ulp_mapping_names(mapping, error);
-    for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++)
+    ULP_TRY(built->gpu ? list_layers(mapping, error) : ulp_out_of_memory(error));
+    ULP_TRY(ulp_mapping_index(mapping, error));
+    ULP_TRY(ulp_mapping_names(mapping, error));
+    for (size_t l = 0; l < built->layer_count; l++)
         mapping->named += built->layers[l].node_count > 0;
-    if (status == ULP_OK)
-        status = ulp_mapping_tensors(mapping, error);
-    if (status == ULP_OK && mapping->named == 0)
-        status =
-            ulp_fail(error, ULP_ERROR_USAGE,
-                     "%s: none of its %zu layers names a node or a value of the model: is it "
-                     "an engine of another model, or of one exported again? (first layer '%s')",
-                     mapping->engine->path, built->layer_count,
-                     built->layer_count ? built->layers[0].layer->name : "");
-    if (status == ULP_OK)
-        status = ulp_mapping_rest(mapping, error);
-    if (status == ULP_OK)
-        status = settle_nodes(mapping, error);
-    return status == ULP_OK ? describe_layers(mapping, options, error) : status;
+    ULP_TRY(ulp_mapping_tensors(mapping, error));
+    if (mapping->named == 0)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: none of its %zu layers names a node or a value of the model: is it "
+                        "an engine of another model, or of one exported again? (first layer '%s')",
+                        mapping->engine->path, built->layer_count,
+                        built->layer_count ? built->layers[0].layer->name : "");
+    ULP_TRY(ulp_mapping_rest(mapping, error));
+    ULP_TRY(settle_nodes(mapping, error));
+    return describe_layers(mapping, options, error);
 }
 
 enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struct ulp_plan *plan,

@@ -197,27 +197,23 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
     struct ulp_fix_judged again = *given;
     const struct ulp_fix_judged *before = &again;
     *out = *given;
-    enum ulp_status status = list_edits(x, error);
+    ULP_TRY(list_edits(x, error));
     bool *rest = ulp_arena_take(x->fix->memory, x->proposals.count + 1, sizeof *rest);
     ULP_TRY(ulp_taken(rest, error));
-    if (status == ULP_OK)
-        status = measure_changes(x, rest, error);
-    if (status == ULP_OK && any(x, x->taken) && isinf(given->worst.ratio)) {
-        status = share_values(x, error);
-        if (status == ULP_OK)
-            status = ulp_fix_judge(x, x->model, NULL, &again, error);
+    ULP_TRY(measure_changes(x, rest, error));
+    if (any(x, x->taken) && isinf(given->worst.ratio)) {
+        ULP_TRY(share_values(x, error));
+        ULP_TRY(ulp_fix_judge(x, x->model, NULL, &again, error));
     }
-    if (status == ULP_OK && any(x, x->taken))
-        status = judge(x, x->taken, out, NULL, error);
-    if (status == ULP_OK && any(x, x->taken))
-        status = choose(x, rest, before, out, error);
+    if (any(x, x->taken))
+        ULP_TRY(judge(x, x->taken, out, NULL, error));
+    if (any(x, x->taken))
+        ULP_TRY(choose(x, rest, before, out, error));
     for (size_t i = 0; i < x->proposals.count; i++)
         x->fix->made_count += x->taken[i];
-    if (status == ULP_OK && x->fix->made_count)
-        status = ulp_lint_load_edited(&x->proposals, x->taken, true, &x->edited, error);
-    if (status == ULP_OK && x->fix->made_count)
-        status = ulp_fix_judge(x, x->edited, NULL, out, error);
-    if (status == ULP_OK && x->fix->made_count)
-        status = ulp_fix_change(x, x->edited, &x->fix->change, error);
-    return status;
+    if (!x->fix->made_count)
+        return ULP_OK;
+    ULP_TRY(ulp_lint_load_edited(&x->proposals, x->taken, true, &x->edited, error));
+    ULP_TRY(ulp_fix_judge(x, x->edited, NULL, out, error));
+    return ulp_fix_change(x, x->edited, &x->fix->change, error);
 }

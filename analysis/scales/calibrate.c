@@ -431,34 +431,27 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
                                       .options = options,
                                       .sample_count = sample_count};
     const struct ulp_factor_taker taker = {add_factor, &calibrating};
-    enum ulp_status status = check_options(options, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&calibrating.memory, ulp_model_budget(model), error);
-    if (status == ULP_OK &&
-        !(calibrating.runs =
-              ulp_arena_take(calibrating.memory, sample_count + 1, sizeof *calibrating.runs)))
-        status = ulp_out_of_memory(error);
-    for (size_t s = 0; s < sample_count && status == ULP_OK; s++) {
-        if (!options->allow_nonfinite_inputs)
-            status = ulp_judge_inputs(samples[s].inputs, samples[s].name, error);
-        if (status == ULP_OK)
-            status = ulp_scales_tell(model, samples[s].inputs, &looking, &taker, error);
-        if (status == ULP_OK && calibrating.count && is_delayed(&calibrating))
-            status = run_delayed(&calibrating, &samples[s], error);
-        if (status == ULP_OK)
-            status = end_sample(&calibrating, samples[s].name, error);
-    }
-    if (status == ULP_OK && !calibrating.count)
-        status = ulp_fail(error, ULP_ERROR_LIMIT,
-                          "no product in the main graph takes %s of a value that is no weight: "
-                          "there is nothing to calibrate",
-                          options->arithmetic.asked);
-    if (status == ULP_OK)
-        status = write_ranges(&calibrating, sample_count, path, error);
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     if (missed)
         *missed = NULL;
-    if (status == ULP_OK && missed && is_delayed(&calibrating))
-        status = say_lost(&calibrating, missed, error);
-    ulp_arena_free(calibrating.memory);
-    return status;
+    ULP_TRY(check_options(options, error));
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
+    calibrating.memory = memory;
+    calibrating.runs = ulp_arena_take(memory, sample_count + 1, sizeof *calibrating.runs);
+    ULP_TRY(ulp_taken(calibrating.runs, error));
+    for (size_t s = 0; s < sample_count; s++) {
+        if (!options->allow_nonfinite_inputs)
+            ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));
+        ULP_TRY(ulp_scales_tell(model, samples[s].inputs, &looking, &taker, error));
+        if (calibrating.count && is_delayed(&calibrating))
+            ULP_TRY(run_delayed(&calibrating, &samples[s], error));
+        ULP_TRY(end_sample(&calibrating, samples[s].name, error));
+    }
+    if (!calibrating.count)
+        return ulp_fail(error, ULP_ERROR_LIMIT,
+                        "no product in the main graph takes %s of a value that is no weight: "
+                        "there is nothing to calibrate",
+                        options->arithmetic.asked);
+    ULP_TRY(write_ranges(&calibrating, sample_count, path, error));
+    return missed && is_delayed(&calibrating) ? say_lost(&calibrating, missed, error) : ULP_OK;
 }

@@ -257,39 +257,31 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                          .unjudged = {.reason = ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}};
     /* the reference, what is asked about, and smooth scales */
     const size_t room = 3 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
     c.lanes = ulp_arena_take(arena, room, sizeof *c.lanes);
     c.keeps = ulp_arena_take(arena, room, sizeof *c.keeps);
     c.items = ulp_arena_take(arena, room, sizeof *c.items);
     c.choices = ulp_arena_take(out->memory, room, sizeof *c.choices);
-    enum ulp_status status = ULP_OK;
-    if (!c.lanes || !c.keeps || !c.items || !c.choices)
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp64", &c.lanes[0], error);
+    ULP_TRY(ulp_taken(c.lanes && c.keeps && c.items && c.choices, error));
+    ULP_TRY(ulp_arithmetic_find("fp64", &c.lanes[0], error));
     c.count = 1;
-    if (status == ULP_OK && !add_lane(&c, &options->arithmetic, "as asked"))
-        status = ulp_out_of_memory(error);
+    ULP_TRY(ulp_taken(add_lane(&c, &options->arithmetic, "as asked"), error));
     const bool chooses = !options->no_choices && ulp_scaling_is_used(&options->arithmetic);
-    if (status == ULP_OK && chooses)
-        status = add_parts(&c, error);
-    if (status == ULP_OK && chooses)
-        status = add_nodes(&c, error);
-    if (status == ULP_OK)
-        status = run_all(&c, model, inputs, error);
-    if (status == ULP_OK && chooses && !options->arithmetic.scales_static) /* of other values */
-        status = try_smooth(&c, model, inputs, arena, error);
-    if (status == ULP_OK) {
-        out->sqnr_db = c.choices[1].sqnr_db;
-        out->choices = c.choices + 2;
-        out->choice_count = c.count - 2;
-        for (size_t i = 0; i < out->choice_count; i++)
-            out->choices[i].gain_db = out->choices[i].sqnr_db == out->sqnr_db
-                                          ? 0 /* infinities, too */
-                                          : out->choices[i].sqnr_db - out->sqnr_db;
-        qsort(out->choices, out->choice_count, sizeof *out->choices, by_gain);
+    if (chooses) {
+        ULP_TRY(add_parts(&c, error));
+        ULP_TRY(add_nodes(&c, error));
     }
-    ulp_arena_free(arena);
-    return status;
+    ULP_TRY(run_all(&c, model, inputs, error));
+    if (chooses && !options->arithmetic.scales_static) /* of other values */
+        ULP_TRY(try_smooth(&c, model, inputs, arena, error));
+    out->sqnr_db = c.choices[1].sqnr_db;
+    out->choices = c.choices + 2;
+    out->choice_count = c.count - 2;
+    for (size_t i = 0; i < out->choice_count; i++)
+        out->choices[i].gain_db = out->choices[i].sqnr_db == out->sqnr_db
+                                      ? 0 /* infinities, too */
+                                      : out->choices[i].sqnr_db - out->sqnr_db;
+    qsort(out->choices, out->choice_count, sizeof *out->choices, by_gain);
+    return ULP_OK;
 }

@@ -398,19 +398,16 @@ enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_erro
     struct release release;
     bool follows = false;
     search->full = NAN;
-    enum ulp_status status = open_release(&release, search, error);
-    if (status == ULP_OK)
-        status = run_narrow(&release, error);
-    if (status == ULP_OK && !(search->before <= 1)) {
-        status = ulp_search_run_widest(search, release.way.next, &follows, error);
-        if (status == ULP_OK && follows)
-            status = run_narrow(&release, error);
+    ULP_TRY(open_release(&release, search, error));
+    ULP_TRY(run_narrow(&release, error));
+    if (!(search->before <= 1)) {
+        ULP_TRY(ulp_search_run_widest(search, release.way.next, &follows, error));
+        if (follows)
+            ULP_TRY(run_narrow(&release, error));
     }
-    if (status == ULP_OK && search->before <= 1) {
-        ulp_search_make_best(search, release.narrow, search->before);
-        search->minimal = true;
-    } else if (status == ULP_OK) {
-        status = release_all(&release, error);
-    }
-    return status;
+    if (!(search->before <= 1))
+        return release_all(&release, error);
+    ulp_search_make_best(search, release.narrow, search->before);
+    search->minimal = true;
+    return ULP_OK;
 }

@@ -7,6 +7,8 @@
 #include "base/error.h"
 #include "run/plan/plan_mixed.h"
 
+ULP_FREES(ulp_borders_free, struct ulp_border)
+
 struct casting {
     struct ulp_searcher *search;
     const struct ulp_plan *plan;
@@ -129,23 +131,16 @@ enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_
 {
     const struct ulp_plan *plan = search->emulation.plan;
     const struct casting casting = {search, plan, place, out};
-    struct ulp_border *borders = NULL;
+    ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count = 0;
-    enum ulp_status status = ulp_search_keep(search, search->best, error);
-    if (status == ULP_OK)
-        status = ulp_plan_borders(plan, 1, &borders, &count, error);
+    ULP_TRY(ulp_search_keep(search, search->best, error));
+    ULP_TRY(ulp_plan_borders(plan, 1, &borders, &count, error));
     out->casts = ulp_arena_take(out->memory,
                                 count + plan->main->input_count * search->choice_count +
                                     plan->main->output_count + 1,
                                 sizeof *out->casts);
-    if (status == ULP_OK && !out->casts)
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = add_borders(&casting, borders, count, error);
-    if (status == ULP_OK)
-        status = add_inputs(&casting, error);
-    if (status == ULP_OK)
-        status = add_outputs(&casting, error);
-    ulp_borders_free(borders);
-    return status;
+    ULP_TRY(ulp_taken(out->casts, error));
+    ULP_TRY(add_borders(&casting, borders, count, error));
+    ULP_TRY(add_inputs(&casting, error));
+    return add_outputs(&casting, error);
 }

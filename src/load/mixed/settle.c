@@ -152,13 +152,11 @@ static enum ulp_status add_constant(struct mixed_scope *scope, const struct mixe
                                     enum ulp_type type, const char **name, struct ulp_error *error)
 {
     struct mixed *mixed = scope->mixed;
-    enum ulp_status status = mixed_fresh(mixed, value->name, suffix(type), name, error);
+    ULP_TRY(mixed_fresh(mixed, value->name, suffix(type), name, error));
     mixed->written->duplicated++;
-    if (status == ULP_OK && value->kind == MIXED_TENSOR) {
+    if (value->kind == MIXED_TENSOR) {
         Ulp__TensorProto *tensor;
-        status = mixed_new_tensor(mixed, &tensor, *name, value->tensor, type, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(mixed_new_tensor(mixed, &tensor, *name, value->tensor, type, error));
         tensor->has_name = true;
         if (value->proto->data_location) {
             tensor->has_data_location = true;
@@ -169,17 +167,12 @@ static enum ulp_status add_constant(struct mixed_scope *scope, const struct mixe
     }
     Ulp__NodeProto *node = NULL;
     const char *node_name = NULL;
-    if (status == ULP_OK)
-        status = mixed_clone(mixed, &value->producer->base, &node, error);
-    if (status == ULP_OK)
-        status = mixed_insert(scope, value->position, node, error);
-    if (status == ULP_OK)
-        status = mixed_fresh(mixed, *name, "constant", &node_name, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &node->name, node_name, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &node->output[0], *name, error);
-    return status == ULP_OK ? mixed_set_constant(mixed, node, value->tensor, type, error) : status;
+    ULP_TRY(mixed_clone(mixed, &value->producer->base, &node, error));
+    ULP_TRY(mixed_insert(scope, value->position, node, error));
+    ULP_TRY(mixed_fresh(mixed, *name, "constant", &node_name, error));
+    ULP_TRY(mixed_set_text(mixed, &node->name, node_name, error));
+    ULP_TRY(mixed_set_text(mixed, &node->output[0], *name, error));
+    return mixed_set_constant(mixed, node, value->tensor, type, error);
 }
 
 static bool wants(const struct mixed_value *value, enum ulp_type type)
