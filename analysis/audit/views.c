@@ -64,9 +64,9 @@ static enum ulp_status measure_lanes(const struct ulp_viewed *lanes, size_t lane
             if (v->first[i] == i && !(i == ULP_VIEW_CARRIED && v->waits))
                 pairs[count++] = v->pairs[i];
     }
-    const enum ulp_status status = ulp_metrics_measure_pairs(pairs, count, pool, error);
+    ULP_TRY(ulp_metrics_measure_pairs(pairs, count, pool, error));
     count = 0;
-    for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < lane_count; l++) {
         const struct viewing *v = &viewings[l];
         struct ulp_metrics *views = lanes[l].views;
         for (int i = 0; i < ULP_VIEW_COUNT; i++)
@@ -77,7 +77,7 @@ static enum ulp_status measure_lanes(const struct ulp_viewed *lanes, size_t lane
         else if (v->waits)
             pairs[count++] = v->pairs[ULP_VIEW_CARRIED];
     }
-    return status == ULP_OK ? ulp_metrics_measure_pairs(pairs, count, pool, error) : status;
+    return ulp_metrics_measure_pairs(pairs, count, pool, error);
 }
 
 enum ulp_status ulp_views_measure(const struct ulp_viewed *lanes, size_t lane_count,

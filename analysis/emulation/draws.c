@@ -176,15 +176,13 @@ enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
                                           struct ulp_error *error)
 {
     const struct ulp_plan_options options = {.inputs = emulation->inputs[0], .keeps = &lane->keeps};
-    struct ulp_plan *plan = NULL;
-    const enum ulp_status status =
-        ulp_plan_create(emulation->given.model, &lane->arithmetic, 1, &options, &plan, error);
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_TRY(ulp_plan_create(emulation->given.model, &lane->arithmetic, 1, &options, &plan, error));
     *out = 0;
-    for (size_t n = 0; status == ULP_OK && n < plan->node_count; n++) {
+    for (size_t n = 0; n < plan->node_count; n++) {
         struct ulp_node_kernel kernel;
         ulp_plan_node_kernel(plan, 0, n, &kernel);
         *out += kernel.kernel > 0;
     }
-    ulp_plan_free(plan);
-    return status;
+    return ULP_OK;
 }

@@ -273,18 +273,17 @@ static enum ulp_status bound_regions(struct ulp_layer_map *mapping, bool *reads,
                                      struct ulp_error *error)
 {
     const struct ulp_engine_map *built = mapping->built;
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < built->layer_count && status == ULP_OK;) {
+    for (size_t l = 0; l < built->layer_count;) {
         const long graph = myelin_graph(built->layers[l].layer->name);
         size_t end = l + 1;
         while (graph >= 0 && end < built->layer_count &&
                myelin_graph(built->layers[end].layer->name) == graph)
             end++;
-        status = graph >= 0 ? bound_myelin(mapping, l, end - 1, reads, error)
-                            : bound_foreign(mapping, l, reads, error);
+        ULP_TRY(graph >= 0 ? bound_myelin(mapping, l, end - 1, reads, error)
+                           : bound_foreign(mapping, l, reads, error));
         l = end;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)

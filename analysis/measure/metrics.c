@@ -202,17 +202,16 @@ static enum ulp_status allocate(struct measuring *m, struct ulp_pool *pool, stru
     const size_t sampled =
         m->sample_stride ? ulp_size_divide_up(m->chunk_count, m->sample_stride) * CHUNK : m->count;
     void *memory;
-    enum ulp_status status = ulp_allocate(&memory, m->desk_count, find_desk_bytes(m),
-                                          ulp_pool_scratch(pool), "measures", error);
+    ULP_TRY(ulp_allocate(&memory, m->desk_count, find_desk_bytes(m), ulp_pool_scratch(pool),
+                         "measures", error));
     m->desks = memory;
-    for (size_t p = 0; p < m->pair_count && status == ULP_OK; p++) {
-        status = ulp_allocate(&memory, m->chunk_count, sizeof(struct ulp_partial),
-                              ulp_pool_scratch(pool), "measures", error);
+    for (size_t p = 0; p < m->pair_count; p++) {
+        ULP_TRY(ulp_allocate(&memory, m->chunk_count, sizeof(struct ulp_partial),
+                             ulp_pool_scratch(pool), "measures", error));
         m->pairs[p].partials = memory;
-        if (status == ULP_OK)
-            status = ulp_median_create(&m->pairs[p].ulps, m->count, sampled, pool, error);
+        ULP_TRY(ulp_median_create(&m->pairs[p].ulps, m->count, sampled, pool, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Pairs of one shape. */

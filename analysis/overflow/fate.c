@@ -78,17 +78,16 @@ static enum ulp_status keep_poisoned(struct ulp_overflow_meter *meter,
                                      const struct ulp_tensor *results, ptrdiff_t overflow,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < view->step->output_count; o++) {
         const int slot = view->step->outputs[o];
         size_t first;
         if (slot < 0 ||
             !ulp_overflow_nonfinite(&results[o], ulp_overflow_truth(meter, slot), &first))
             continue;
-        status = ulp_tensor_copy(&lane->poisoned[slot], &results[o], meter->forward.budget, error);
+        ULP_TRY(ulp_tensor_copy(&lane->poisoned[slot], &results[o], meter->forward.budget, error));
         lane->overflow[slot] = overflow;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_overflow_follow(struct ulp_overflow_meter *meter,

@@ -22,17 +22,17 @@ enum ulp_status ulp_search_pick_target(struct ulp_searcher *search, size_t *out,
     struct ulp_judgement judged[ULP_BESIDE_MAX];
     for (size_t t = 0; t < search->target_count; t++)
         lanes[t].arithmetic = search->lowered[t];
-    const enum ulp_status status =
-        ulp_emulation_beside(&search->emulation, 0, lanes, search->target_count, judged, error);
+    ULP_TRY(
+        ulp_emulation_beside(&search->emulation, 0, lanes, search->target_count, judged, error));
     *out = 0;
-    for (size_t t = 1; t < search->target_count && status == ULP_OK; t++) {
+    for (size_t t = 1; t < search->target_count; t++) {
         const bool coarser =
             search->lowered[t].accumulator.precision < search->lowered[*out].accumulator.precision;
         if (judged[t].ratio > judged[*out].ratio ||
             (judged[t].ratio == judged[*out].ratio && coarser))
             *out = t;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp_error *error)

@@ -111,16 +111,15 @@ static enum ulp_status run_limits(struct ulp_searcher *search, ulp_pick *work,
         least += low;
         most += room->cost[0];
     }
-    enum ulp_status status = ULP_OK;
-    for (int p = 0; p <= POINTS && status == ULP_OK && !search->over; p++) {
+    for (int p = 0; p <= POINTS && !search->over; p++) {
         search->limit = least + (most - least) * p / POINTS;
         if (!ulp_search_solve_limit(search, work))
             continue;
         search->limit = asked;
-        status = ulp_search_emulate(search, work, &ratio, error);
+        ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
     }
     search->limit = asked;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search *out,

@@ -125,13 +125,12 @@ static enum ulp_status add_outputs(struct rows_run *run, const struct ulp_tensor
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *values[ULP_STUDY_ROWS_MAX];
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < run->out->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < run->out->output_count; o++) {
         for (size_t l = 0; l < run->out->row_count; l++)
             values[l] = ulp_tensor_set_find(&sets[l], run->out->outputs[o].name);
-        status = add_output(run, o, values, error);
+        ULP_TRY(add_output(run, o, values, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- each product on equal inputs ---- */

@@ -110,14 +110,13 @@ enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *p,
          {p->out_batch_offset, p->out_row_offset, p->out_column_offset},
          {p->batch_count, p->m, p->n}},
     };
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof sides / sizeof *sides && status == ULP_OK; i++) {
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
         struct ulp_offset_range range = {.fits = true};
         if (!sides[i].counts[0] || !sides[i].counts[1] || !sides[i].counts[2])
             continue;
         for (int t = 0; t < 3; t++)
             ulp_offsets_add(&range, sides[i].tables[t], 0, sides[i].counts[t]);
-        status = check(&range, sides[i].tensor, error);
+        ULP_TRY(check(&range, sides[i].tensor, error));
     }
-    return status;
+    return ULP_OK;
 }

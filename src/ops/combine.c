@@ -45,12 +45,10 @@ enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *for
 {
     struct passes passes;
     int64_t *old, *update;
-    enum ulp_status status = sort_passes(call, places, update_count, out->count, &passes, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, update_count, sizeof *old, &old, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, update_count, sizeof *update, &update, error);
-    for (size_t r = 0; status == ULP_OK && r < passes.count; r++) {
+    ULP_TRY(sort_passes(call, places, update_count, out->count, &passes, error));
+    ULP_TRY(ulp_call_take(call, update_count, sizeof *old, &old, error));
+    ULP_TRY(ulp_call_take(call, update_count, sizeof *update, &update, error));
+    for (size_t r = 0; r < passes.count; r++) {
         size_t count = passes.first[r + 1] - passes.first[r];
         for (size_t i = 0; i < count; i++) {
             size_t u = passes.order[passes.first[r] + i];
@@ -65,10 +63,10 @@ enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *for
         struct ulp_operand at_update = {.tensor = updates, .position_stride = 1};
         *(run == 1 ? &at_old.position_offset : &at_old.row_offset) = old;
         *(run == 1 ? &at_update.position_offset : &at_update.row_offset) = update;
-        status =
+        ULP_TRY(
             ulp_call_formula(call, formula, arithmetic, &rows, 2,
                              (struct ulp_named_operand[]){{"old", at_old}, {"update", at_update}},
-                             1, (struct ulp_named_operand[]){{"new", at_old}}, error);
+                             1, (struct ulp_named_operand[]){{"new", at_old}}, error));
     }
-    return status;
+    return ULP_OK;
 }

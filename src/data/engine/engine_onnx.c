@@ -69,20 +69,20 @@ static enum ulp_status list_values(struct ulp_engine_reading *reading, const str
                                    struct ulp_error *error)
 {
     struct ulp_engine_tensor *tensors = ulp_arena_take(reading->arena, count + 1, sizeof *tensors);
-    enum ulp_status status = ulp_taken(tensors, error);
+    ULP_TRY(ulp_taken(tensors, error));
     size_t kept = 0;
-    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (values[i] < 0 || (computed && types->graph->values[values[i]].initializer))
             continue;
         const char *name = types->graph->values[values[i]].name;
         struct ulp_engine_tensor *tensor = &tensors[kept++];
         *tensor =
             (struct ulp_engine_tensor){.format = "", .type = types->of[values[i]], .rank = -1};
-        status = ulp_engine_text(reading, name, strlen(name), &tensor->name, error);
+        ULP_TRY(ulp_engine_text(reading, name, strlen(name), &tensor->name, error));
     }
     *out = tensors;
     *out_count = kept;
-    return status;
+    return ULP_OK;
 }
 
 /* The first constant of more than one dimension. */

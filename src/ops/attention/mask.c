@@ -26,14 +26,12 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
 {
     const struct ulp_tensor *mask = a->mask;
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, keys->length};
-    enum ulp_status status =
-        ulp_tensor_describe(allowed, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 4, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, allowed, error);
-    if (status == ULP_OK && mask && mask->rank > 4)
+    ULP_TRY(ulp_tensor_describe(allowed, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 4, dims, error));
+    ULP_TRY(ulp_call_temporary(call, allowed, error));
+    if (mask && mask->rank > 4)
         return ulp_fail(error, ULP_ERROR_INPUT, "the mask has rank %d: expected at most 4",
                         mask->rank);
-    for (size_t n = 0; status == ULP_OK && n < allowed->count; n++) {
+    for (size_t n = 0; n < allowed->count; n++) {
         int64_t place[4], rest = (int64_t)n;
         for (int d = 3; d >= 0; d--) {
             place[d] = rest % dims[d];
@@ -50,7 +48,7 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
                                       : !(ulp_tensor_read(mask, (size_t)index) == -HUGE_VAL));
         ((uint8_t *)allowed->data)[n] = sees;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_attention *a,

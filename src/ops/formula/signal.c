@@ -375,13 +375,10 @@ static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor *out = &call->out[0], edges, exact;
     const size_t bins = (size_t)out->dims[0], bands = (size_t)out->dims[1];
-    enum ulp_status status = find_edges(call, bands + 2, &edges, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 2, out->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &exact, error);
-    for (size_t b = 0; status == ULP_OK && b < bands; b++) {
+    ULP_TRY(find_edges(call, bands + 2, &edges, error));
+    ULP_TRY(ulp_tensor_describe(&exact, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 2, out->dims, error));
+    ULP_TRY(ulp_call_temporary(call, &exact, error));
+    for (size_t b = 0; b < bands; b++) {
         const double left = ulp_tensor_read(&edges, b), centre = ulp_tensor_read(&edges, b + 1),
                      right = ulp_tensor_read(&edges, b + 2);
         for (size_t j = 0; j < bins; j++) {
@@ -393,7 +390,7 @@ static enum ulp_status run_mel(struct ulp_call *call, struct ulp_error *error)
                                                              : 0;
         }
     }
-    return status == ULP_OK ? ulp_call_convert(call, out, &exact, error) : status;
+    return ulp_call_convert(call, out, &exact, error);
 }
 
 /* clang-format off */

@@ -250,21 +250,17 @@ static enum ulp_status move_nearest(struct ulp_call *call, const struct grid_tap
     const int64_t plane = ulp_product(in->dims + 2, g->rank);
     struct ulp_tensor zero;
     int64_t *from, *place;
-    enum ulp_status status = ulp_call_scalar(call, &zero, in->type, 0, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, call->out[0].count, sizeof *from, &from, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, g->points, sizeof *place, &place, error);
-    for (size_t n = 0; status == ULP_OK && n < images; n++) {
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
+    ULP_TRY(ulp_call_take(call, call->out[0].count, sizeof *from, &from, error));
+    ULP_TRY(ulp_call_take(call, g->points, sizeof *place, &place, error));
+    for (size_t n = 0; n < images; n++) {
         find_places(call, g, n, 0, ULP_NOWHERE, place);
         for (size_t c = n * channels; c < (n + 1) * channels; c++)
             for (size_t p = 0; p < g->points; p++)
                 from[c * g->points + p] =
                     place[p] == ULP_NOWHERE ? ULP_NOWHERE : (int64_t)c * plane + place[p];
     }
-    return status == ULP_OK
-               ? ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error)
-               : status;
+    return ulp_move_blocks(&call->out[0], in, from, 1, zero.data, call->pool, error);
 }
 
 static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)

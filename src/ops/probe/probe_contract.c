@@ -12,17 +12,16 @@ static enum ulp_status take_magnitudes(const struct ulp_call *call, const struct
                                        struct ulp_tensor *out, double *largest,
                                        struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_tensor_describe(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, call->budget, error);
+    ULP_TRY(
+        ulp_tensor_describe(out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, in->rank, in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, call->budget, error));
     double *data = out->data;
     *largest = 0;
-    for (size_t i = 0; i < in->count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < in->count; i++) {
         data[i] = fabs(ulp_tensor_read(in, i));
         *largest = ulp_math_max(*largest, data[i]);
     }
-    return status;
+    return ULP_OK;
 }
 
 struct place {

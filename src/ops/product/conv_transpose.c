@@ -128,10 +128,9 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
                                   int64_t **input, struct ulp_error *error)
 {
     int64_t count = ulp_product(p->taps, w->rank);
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **kernel, kernel, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)count, sizeof **input, input, error);
-    for (int64_t i = 0; status == ULP_OK && i < count; i++) {
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **kernel, kernel, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **input, input, error));
+    for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, stride = 1;
         for (int d = w->rank - 1; d >= 0; d--) {
             const int64_t tap = p->first_tap[d] + rest % p->taps[d] * phases->tap_step[d],
@@ -142,7 +141,7 @@ static enum ulp_status tap_tables(const struct ulp_call *call, const struct ulp_
             stride *= w->kernel[d];
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_groups *g,

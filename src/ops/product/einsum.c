@@ -161,8 +161,8 @@ static enum ulp_status label_table(const struct ulp_call *call, const struct ein
     for (int l = 0; l < count; l++)
         if (!ulp_size_mul(total, (size_t)e->sizes[labels[l]], &total))
             return ulp_fail(error, ULP_ERROR_MEMORY, "too many elements");
-    enum ulp_status status = ulp_call_take(call, total, sizeof **out, out, error);
-    for (size_t i = 0; status == ULP_OK && i < total; i++) {
+    ULP_TRY(ulp_call_take(call, total, sizeof **out, out, error));
+    for (size_t i = 0; i < total; i++) {
         size_t rest = i;
         for (int l = count - 1; l >= 0; l--) {
             (*out)[i] +=
@@ -170,7 +170,7 @@ static enum ulp_status label_table(const struct ulp_call *call, const struct ein
             rest /= (size_t)e->sizes[labels[l]];
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static size_t count_indices(const struct einsum *e, const int *labels, int count)

@@ -75,22 +75,18 @@ static enum ulp_status take_memory(struct ulp_enclose_tape *v, size_t n, struct 
                  {n, sizeof *v->rows, &v->rows},
                  {n, sizeof *v->positions, &v->positions},
                  {n, sizeof *v->places, &v->places}};
-    enum ulp_status status = ULP_OK;
-    for (size_t p = 0; p < sizeof parts / sizeof *parts && status == ULP_OK; p++)
-        status = ulp_trace_take(trace, parts[p].count, parts[p].bytes, parts[p].to, error);
-    for (size_t i = 0; i < instructions && status == ULP_OK; i++) {
-        status = ulp_trace_take(trace, n, sizeof(double), &v->values[i].lo, error);
-        if (status == ULP_OK)
-            status = ulp_trace_take(trace, n, sizeof(double), &v->values[i].hi, error);
-        if (status == ULP_OK)
-            status = ulp_trace_take(trace, n, 1, &v->values[i].may, error);
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+        ULP_TRY(ulp_trace_take(trace, parts[p].count, parts[p].bytes, parts[p].to, error));
+    for (size_t i = 0; i < instructions; i++) {
+        ULP_TRY(ulp_trace_take(trace, n, sizeof(double), &v->values[i].lo, error));
+        ULP_TRY(ulp_trace_take(trace, n, sizeof(double), &v->values[i].hi, error));
+        ULP_TRY(ulp_trace_take(trace, n, 1, &v->values[i].may, error));
     }
     v->capacity = n;
-    if (status == ULP_OK)
-        find_same(v);
-    if (status == ULP_OK && trace->enclosing->affine)
+    find_same(v);
+    if (trace->enclosing->affine)
         take_affine_memory(v, instructions, n);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- operands ---- */

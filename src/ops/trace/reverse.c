@@ -252,14 +252,13 @@ static enum ulp_status fill_slopes(struct ulp_trace *trace, const struct ulp_tra
                                    struct span *span, size_t step, double *const *slopes,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t r = 0; r < gate->rows.row_count && status == ULP_OK; r += step) {
+    for (size_t r = 0; r < gate->rows.row_count; r += step) {
         begin_span(gate, span, r, step);
         for (int i = 0; i < gate->operand_count; i++)
             span->owed_by[i] = slopes[i] ? slopes[i] + r * gate->rows.row_length : NULL;
-        status = run_adjoint(trace, gate, span, true, error);
+        ULP_TRY(run_adjoint(trace, gate, span, true, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status find_slopes(struct ulp_trace *trace, struct ulp_trace_gate *gate,
@@ -311,7 +310,7 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     struct span span;
     size_t step;
     bool owed = false;
-    void *memory;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
     for (int o = 0; o < gate->output_count; o++)
         owed = owed || (gate->results[o].real &&
                         ulp_trace_is_owed(trace, gate->results[o].start,
@@ -319,18 +318,16 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     if (!owed)
         return ULP_OK;
     ULP_TRY(open_span(trace, gate, &span, &step, error));
-    enum ulp_status status =
-        ulp_allocate(&memory, span.named * step * gate->rows.row_length, sizeof *span.owed,
-                     trace->budget, "cotangents of a formula", error);
+    ULP_TRY(ulp_allocate(&memory, span.named * step * gate->rows.row_length, sizeof *span.owed,
+                         trace->budget, "cotangents of a formula", error));
     span.owed = memory;
-    if (status == ULP_OK && trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
-        status = find_slopes(trace, gate, &span, step, error);
-    for (size_t r = 0; r < gate->rows.row_count && status == ULP_OK; r += step) {
+    if (trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
+        ULP_TRY(find_slopes(trace, gate, &span, step, error));
+    for (size_t r = 0; r < gate->rows.row_count; r += step) {
         begin_span(gate, &span, r, step);
-        status = reverse_span(trace, gate, &span, error);
+        ULP_TRY(reverse_span(trace, gate, &span, error));
     }
-    ulp_free(memory);
-    return status;
+    return ULP_OK;
 }
 
 /* The input that the part is; `count`: none, or one that an operand before it is, too. */

@@ -66,15 +66,14 @@ static enum ulp_status add_node(const struct ulp_plan *plan, const struct ulp_mi
 {
     const struct ulp_block *block = plan->nodes[node].block;
     const struct ulp_step *step = plan->nodes[node].step;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < step->own_input_count && !step->folded && status == ULP_OK; i++)
-        status = add_crossing(mix, block, step->inputs[i], node, out, error);
+    for (size_t i = 0; i < step->own_input_count && !step->folded; i++)
+        ULP_TRY(add_crossing(mix, block, step->inputs[i], node, out, error));
     for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++) {
         const struct ulp_block *body = step->bound.blocks[a];
-        for (size_t i = 0; body && i < body->output_count && status == ULP_OK; i++)
-            status = add_crossing(mix, body, body->outputs[i], node, out, error);
+        for (size_t i = 0; body && i < body->output_count; i++)
+            ULP_TRY(add_crossing(mix, body, body->outputs[i], node, out, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static int by_value(const void *a, const void *b)

@@ -32,10 +32,9 @@ static enum ulp_status renumber(struct ulp_plan *plan, const struct ulp_block *b
 static enum ulp_status move_step(struct ulp_plan *plan, struct ulp_block *block, const int *map,
                                  struct ulp_step *step, struct ulp_error *error)
 {
-    enum ulp_status status = renumber(plan, block, map, &step->inputs, step->input_count, error);
-    if (status == ULP_OK)
-        status = renumber(plan, block, map, &step->outputs, step->output_count, error);
-    for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks && status == ULP_OK; a++) {
+    ULP_TRY(renumber(plan, block, map, &step->inputs, step->input_count, error));
+    ULP_TRY(renumber(plan, block, map, &step->outputs, step->output_count, error));
+    for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++) {
         struct ulp_block *body = step->bound.blocks[a];
         for (size_t i = 0; body && i < body->captured_count; i++) {
             int *outer = &body->slots[body->captured[i]].outer;
@@ -44,7 +43,7 @@ static enum ulp_status move_step(struct ulp_plan *plan, struct ulp_block *block,
         if (body)
             body->parent = block;
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_resolve(struct ulp_plan *plan, struct ulp_block *block,

@@ -142,9 +142,8 @@ static enum ulp_status join(struct ulp_plan *plan, struct ulp_block *block,
 static enum ulp_status drop_joined(struct ulp_plan *plan, struct ulp_block *block,
                                    const bool *dropped, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     size_t kept = 0;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->step_count; s++) {
         if (!dropped[s]) {
             block->steps[kept++] = block->steps[s];
             continue;
@@ -152,11 +151,10 @@ static enum ulp_status drop_joined(struct ulp_plan *plan, struct ulp_block *bloc
         for (size_t o = 0; o < block->steps[s].output_count; o++)
             if (block->steps[s].outputs[o] >= 0)
                 block->slots[block->steps[s].outputs[o]].producer = -1;
-        status = leave(plan, &block->steps[s].bound, error);
+        ULP_TRY(leave(plan, &block->steps[s].bound, error));
     }
-    if (status == ULP_OK)
-        block->step_count = kept;
-    return status;
+    block->step_count = kept;
+    return ULP_OK;
 }
 
 /* A Softmax before a product of computed values that is of no attention above. */
