@@ -179,8 +179,8 @@ static bool is_exact(const struct ulp_step *step, const struct ulp_lane *lane,
 static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *reference,
                                       const struct ulp_tensor *const *reference_inputs,
                                       const struct ulp_tensor *const *own,
-                                      const struct ulp_step *step, bool follows,
-                                      struct ulp_tensor *temporaries,
+                                      const struct ulp_tensor *results, const struct ulp_step *step,
+                                      bool follows, struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **foreign, struct ulp_evaluation *out,
                                       struct ulp_error *error)
 {
@@ -205,8 +205,13 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
         !out->here_is_reference && !follows && is_exact(step, lane, reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
+        bool done = false;
         status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
+            status = ulp_evaluate_linear(reference, step,
+                                         &(struct ulp_linear){foreign, reference_inputs, results},
+                                         out, &done, error);
+        if (status == ULP_OK && !done)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);
         out->seconds.reference = ulp_seconds_now() - started;
@@ -244,7 +249,7 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     else if (status == ULP_OK && lane != reference && walk->options->departure && !walk->departed)
         walk->departed = ulp_departs(step, reads_floats, results, out->entire);
     if (status == ULP_OK && lane != reference && walk->options->audit)
-        status = evaluate_views(lane, reference, reference_inputs, own.at, step,
+        status = evaluate_views(lane, reference, reference_inputs, own.at, results, step,
                                 walk->options->follow, temporaries, foreign, out, error);
     ulp_inputs_free(&own);
     return status;

@@ -85,6 +85,15 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
                              const struct ulp_tensor *const *reference_inputs,
                              const struct ulp_tensor *results, struct ulp_evaluation *out,
                              struct ulp_arena *arena, struct ulp_error *error);
+/* run_linear.c. R(p) as R(r) and what the node makes of p - r, where that is linear and exact
+ * enough; *done false: it is not known. */
+struct ulp_linear {
+    const struct ulp_tensor *const *inputs, *const *reference_inputs; /* p, as R reads it, and r */
+    const struct ulp_tensor *results;                                 /* R(r) */
+};
+enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
+                                    const struct ulp_linear *from, struct ulp_evaluation *out,
+                                    bool *done, struct ulp_error *error);
 /* follow.c: does a lane decide in this step otherwise than the reference, or might an observer say
  * so? */
 bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,

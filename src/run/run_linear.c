@@ -1,0 +1,330 @@
+/* R(p) of a Conv or MatMul with constant weights w, from R(r) and d = p - r: for it is linear in
+ * what it reads, R(p) = R(r) + w d. Digits of p cost several products each at 128 bits. Those of d,
+ * which is smaller than p by as many bits as the lane's arithmetic has, cost one in FP64, and the
+ * error of their sum is as much smaller. With u = 2^-53, K products in a result, and W, D, R the
+ * largest |w|, |d|, |r|, a result errs by less than
+ *
+ *   B = K (K + 8) u W D + 2^-102 K W R.
+ *
+ * r is the sum of its first 53 bits, of the next 53, and of less than 2^-105 |r|. Two subtractions
+ * make of them d within 3 u |d| + 2^-103 |r|; K products and their sum err by (K + 2) u of the sum
+ * of their magnitudes, K W D at most. What 128 bits round, and what is cut off where both parts are
+ * added, is less than 2^-123 of the larger one, which must not be more than B.
+ *
+ * So it is taken where a quarter of the results have introduced 2^24 B or more, and have carried as
+ * much: then the rms of either is 2^23 B or more. Else the node is computed at 128 bits. */
+#include <math.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "base/error.h"
+#include "base/memory/alloc.h"
+#include "number/mpfr_record.h"
+#include "run/walk.h"
+
+#define PRECISION 128
+/* Doubles made of records, and products of them, are far from double's ends. */
+#define EXPONENT_MAX 300
+/* Fewer products take no time at 128 bits. */
+#define PRODUCTS_MIN 0x1p20
+#define CLEAR 0x1p24
+
+struct record {
+    int64_t exponent, kind;
+    uint64_t limbs[2];
+};
+__extension__ typedef unsigned __int128 limbs;
+
+/* What a worker has seen. */
+struct seen {
+    double largest[2];
+    size_t introduced, carried; /* of that many results there is no doubt */
+    bool failed;
+};
+
+struct work {
+    const struct ulp_tensor *p, *r; /* what the node reads, or its results P(p) and R(r) */
+    const double *moved;            /* of the results: R(p) - R(r) */
+    struct ulp_tensor *out;
+    double clear;
+    struct seen *seen; /* by worker */
+    size_t worker_count;
+};
+
+/* x is *high + *low and less than 2^-105 |x|; false: it is not finite, or far from 1. */
+static inline bool split(const struct record *x, double *high, double *low)
+{
+    const bool zero = x->kind == MPFR_ZERO_KIND || x->kind == -MPFR_ZERO_KIND,
+               regular = x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND,
+               near = x->exponent >= -EXPONENT_MAX && x->exponent <= EXPONENT_MAX;
+    const uint64_t power = (uint64_t)((near ? x->exponent : 0) - 53 + 1023) << 52;
+    const double scale = ulp_double_from(power | ((uint64_t)(x->kind < 0) << 63));
+    *high = scale * (double)(int64_t)(x->limbs[1] >> 11);
+    *low = 0x1p-53 * scale * (double)(int64_t)((x->limbs[1] & 0x7FF) << 42 | x->limbs[0] >> 22);
+    return zero || (regular && near);
+}
+
+static inline double read_plain(const struct ulp_tensor *tensor, size_t i)
+{
+    return tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[i]
+                                              : ((const double *)tensor->data)[i];
+}
+
+/* The other where one is NaN. */
+static inline double larger(double x, double y)
+{
+    return y > x ? y : x;
+}
+
+static struct seen *seen_by(const struct work *work, int worker)
+{
+    return &work->seen[(size_t)worker % work->worker_count];
+}
+
+static enum ulp_status find_largest(void *context, size_t first, size_t last, int worker,
+                                    struct ulp_error *error)
+{
+    (void)error;
+    const struct work *work = context;
+    struct seen *seen = seen_by(work, worker);
+    const float *x = work->p->data;
+    int32_t most = 0; /* patterns of magnitudes order as these do, NaN above infinity */
+    for (size_t i = first; i < last; i++) {
+        int32_t bits;
+        memcpy(&bits, &x[i], sizeof bits);
+        bits &= INT32_MAX;
+        most = bits > most ? bits : most;
+    }
+    float largest;
+    memcpy(&largest, &most, sizeof largest);
+    seen->failed |= !isfinite(largest);
+    seen->largest[0] = larger(seen->largest[0], (double)largest);
+    return ULP_OK;
+}
+
+static enum ulp_status subtract(void *context, size_t first, size_t last, int worker,
+                                struct ulp_error *error)
+{
+    (void)error;
+    const struct work *work = context;
+    struct seen *seen = seen_by(work, worker), own = {.failed = false};
+    const struct record *r = work->r->element == ULP_ELEMENT_WIDE ? work->r->data : NULL;
+    double *out = work->out->data;
+    for (size_t i = first; i < last; i++) {
+        double high, low = 0;
+        if (r)
+            own.failed |= !split(&r[i], &high, &low);
+        else
+            high = read_plain(work->r, i);
+        out[i] = (read_plain(work->p, i) - high) - low;
+        own.failed |= !(fabs(out[i]) < 0x1p300);
+        own.largest[0] = larger(own.largest[0], fabs(out[i]));
+        own.largest[1] = larger(own.largest[1], fabs(high));
+    }
+    seen->failed |= own.failed;
+    for (int i = 0; i < 2; i++)
+        seen->largest[i] = larger(seen->largest[i], own.largest[i]);
+    return ULP_OK;
+}
+
+/* x + y, of which at most the last two bits are cut off, or y's; neither is far from 1. */
+static inline void add_double(struct record *out, const struct record *x, double y)
+{
+    const uint64_t bits = ulp_double_bits(y), y_top = (bits << 11) | (uint64_t)1 << 63;
+    const int64_t y_exponent = (int64_t)(bits >> 52 & 0x7FF) - 1022;
+    const bool x_zero = x->limbs[1] == 0, y_zero = y == 0;
+    const int64_t from_x = x_zero ? y_exponent : x->exponent, from_y = y_zero ? from_x : y_exponent,
+                  exponent = (from_x > from_y ? from_x : from_y) + 2;
+    const int64_t shift_x = exponent - from_x, shift_y = exponent - from_y;
+    const limbs a = shift_x > 127 ? 0 : ((limbs)x->limbs[1] << 64 | x->limbs[0]) >> shift_x,
+                b = shift_y > 127 || y_zero ? 0 : (limbs)y_top << 64 >> shift_y;
+    limbs sum = (x->kind < 0 ? -a : a) + (y < 0 ? -b : b);
+    const bool negative = sum >> 127;
+    sum = negative ? -sum : sum;
+    const uint64_t top = (uint64_t)(sum >> 64);
+    const int shift = top ? __builtin_clzll(top) : 64 + (sum ? __builtin_clzll((uint64_t)sum) : 0);
+    const int64_t kind = sum ? MPFR_REGULAR_KIND : MPFR_ZERO_KIND;
+    sum <<= shift;
+    *out = (struct record){.exponent = sum ? exponent - shift : 0,
+                           .kind = negative ? -kind : kind,
+                           .limbs = {(uint64_t)sum, (uint64_t)(sum >> 64)}};
+}
+
+static enum ulp_status add(void *context, size_t first, size_t last, int worker,
+                           struct ulp_error *error)
+{
+    (void)error;
+    const struct work *work = context;
+    struct seen *seen = seen_by(work, worker), own = {.failed = false};
+    const struct record *r = work->r->data;
+    struct record *out = work->out->data;
+    for (size_t i = first; i < last; i++) {
+        const double moved = work->moved[i];
+        double high, low;
+        own.failed |= !split(&r[i], &high, &low);
+        add_double(&out[i], &r[i], moved);
+        own.introduced += fabs((read_plain(work->p, i) - high) - low - moved) >= work->clear;
+        own.carried += fabs(moved) >= work->clear;
+        own.largest[0] = larger(own.largest[0], fabs(high));
+        own.largest[1] = larger(own.largest[1], fabs(moved));
+    }
+    seen->failed |= own.failed;
+    seen->introduced += own.introduced;
+    seen->carried += own.carried;
+    for (int i = 0; i < 2; i++)
+        seen->largest[i] = larger(seen->largest[i], own.largest[i]);
+    return ULP_OK;
+}
+
+/* One of these over all elements of work->p. */
+static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_pool *pool)
+{
+    struct seen all = {.failed = false};
+    memset(work->seen, 0, work->worker_count * sizeof *work->seen);
+    /* never fails */
+    ulp_parallel_for(pool, work->p->count, ulp_grain(4), function, work, NULL);
+    for (size_t i = 0; i < work->worker_count; i++) {
+        const struct seen *one = &work->seen[i];
+        for (int j = 0; j < 2; j++)
+            all.largest[j] = larger(all.largest[j], one->largest[j]);
+        all.introduced += one->introduced;
+        all.carried += one->carried;
+        all.failed |= one->failed;
+    }
+    return all;
+}
+
+static bool is_plain(const struct ulp_tensor *x)
+{
+    return x->element == ULP_ELEMENT_F32 || x->element == ULP_ELEMENT_F64;
+}
+
+static bool is_wide(const struct ulp_tensor *x)
+{
+    return x->element == ULP_ELEMENT_WIDE && x->precision == PRECISION;
+}
+
+/* The one input that is no constant, which results are linear in; -1: there is none such. */
+static int find_linear(const struct ulp_step *step, const struct ulp_lane *reference,
+                       const struct ulp_tensor *const *inputs)
+{
+    const struct ulp_operator *op = step->bound.op;
+    const bool conv = strcmp(op->name, "Conv") == 0;
+    int varies = -1;
+    if (op->domain || !(conv || strcmp(op->name, "MatMul") == 0))
+        return -1;
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0 && !reference->block->slots[step->inputs[i]].constant) {
+            if (varies >= 0)
+                return -1;
+            varies = (int)i;
+        }
+    return varies >= 0 && varies <= !conv && inputs[!varies]->element == ULP_ELEMENT_F32 &&
+                   !ulp_takes_blocks(reference, step, !varies)
+               ? varies
+               : -1;
+}
+
+/* w d, in doubles. */
+static enum ulp_status run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
+                                      const struct ulp_tensor *const *inputs, int varies,
+                                      const struct ulp_tensor *difference, struct ulp_tensor *out,
+                                      struct ulp_error *error)
+{
+    struct ulp_arithmetic doubles;
+    struct ulp_lane lane = *reference;
+    const struct ulp_mix mix = {.count = 1, .items = &doubles};
+    const struct ulp_tensor *at[3] = {inputs[0], inputs[1]}; /* and no bias */
+    at[varies] = difference;
+    lane.mix = &mix;
+    ULP_TRY(ulp_arithmetic_find("fp64", &doubles, error));
+    return ulp_step_run(step, &lane, at, out, error);
+}
+
+static enum ulp_status allocate(struct ulp_tensor *out, const struct ulp_tensor *like,
+                                enum ulp_element element, struct ulp_budget *budget,
+                                struct ulp_error *error)
+{
+    ULP_TRY(ulp_tensor_describe(out, like->type, element,
+                                element == ULP_ELEMENT_WIDE ? PRECISION : 0, like->rank, like->dims,
+                                error));
+    return ulp_tensor_allocate(out, budget, error);
+}
+
+/* The tensors on the way. */
+struct parts {
+    struct ulp_tensor difference, moved, sum;
+    struct seen *seen;
+};
+
+static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *step,
+                            const struct ulp_linear *from, int varies, struct parts *parts,
+                            struct ulp_evaluation *out, bool *done, struct ulp_error *error)
+{
+    const struct ulp_tensor *p = from->inputs[varies], *w = from->inputs[!varies],
+                            *r = from->reference_inputs[varies], *results = from->results;
+    const double k = strcmp(step->bound.op->name, "Conv") == 0
+                         ? (double)w->count / (double)w->dims[0]
+                         : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
+    struct ulp_pool *pool = reference->pool;
+    struct work work = {.p = p, .r = r, .out = &parts->difference};
+    void *seen;
+    if (k * (double)results->count < PRODUCTS_MIN || k > 0x1p24)
+        return ULP_OK;
+    work.worker_count = (size_t)ulp_pool_thread_count(pool);
+    ULP_TRY(ulp_allocate(&seen, work.worker_count, sizeof *work.seen, reference->budget,
+                         "what threads have seen", error));
+    work.seen = parts->seen = seen;
+    ULP_TRY(allocate(&parts->difference, p, ULP_ELEMENT_F64, reference->budget, error));
+    const struct seen d = go_over(&work, subtract, pool);
+    *done = out->here_is_reference = !d.failed && d.largest[0] == 0 && is_plain(r);
+    if (d.failed || *done)
+        return ULP_OK;
+    work.p = w;
+    const struct seen weights = go_over(&work, find_largest, pool);
+    const double bound =
+        k * weights.largest[0] * ((k + 8) * 0x1p-53 * d.largest[0] + 0x1p-102 * d.largest[1]);
+    if (weights.failed || !(bound > 0x1p-500))
+        return ULP_OK;
+    ULP_TRY(run_in_doubles(reference, step, from->inputs, varies, &parts->difference, &parts->moved,
+                           error));
+    ulp_tensor_free(&parts->difference);
+    ULP_TRY(allocate(&parts->sum, results, ULP_ELEMENT_WIDE, reference->budget, error));
+    work.p = out->entire;
+    work.r = results;
+    work.moved = parts->moved.data;
+    work.out = &parts->sum;
+    work.clear = CLEAR * bound;
+    const struct seen sum = go_over(&work, add, pool);
+    *done = !sum.failed && sum.introduced >= results->count / 4 &&
+            sum.carried >= results->count / 4 &&
+            0x1p-123 * larger(sum.largest[0], sum.largest[1]) <= bound;
+    if (*done) {
+        out->here[0] = parts->sum;
+        parts->sum = (struct ulp_tensor){0};
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
+                                    const struct ulp_linear *from, struct ulp_evaluation *out,
+                                    bool *done, struct ulp_error *error)
+{
+    struct parts parts = {.seen = NULL};
+    *done = false;
+    if (!ulp_lane_is_uniform(reference) || reference->trace || reference->probe ||
+        step->output_count != 1 || !is_wide(from->results) || !is_plain(out->entire) ||
+        !ulp_tensor_same_shape(from->results, out->entire))
+        return ULP_OK;
+    const int varies = find_linear(step, reference, from->inputs);
+    if (varies < 0 || !is_plain(from->inputs[varies]) ||
+        !(is_plain(from->reference_inputs[varies]) || is_wide(from->reference_inputs[varies])) ||
+        !ulp_tensor_same_shape(from->inputs[varies], from->reference_inputs[varies]))
+        return ULP_OK;
+    enum ulp_status status = move(reference, step, from, varies, &parts, out, done, error);
+    ulp_tensor_free(&parts.difference);
+    ulp_tensor_free(&parts.moved);
+    ulp_tensor_free(&parts.sum);
+    ulp_free(parts.seen);
+    return status;
+}

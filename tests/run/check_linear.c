@@ -1,0 +1,235 @@
+/* run: R(p) of products with constants, which is R(r) and what FP64 makes of p - r where that is
+ * exact enough. The oracle is the exact sum, by MPFR. */
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
+
+#include <math.h>
+#include <mpfr.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "number/mpfr_record.h"
+#include "tensor/tensor.h"
+
+/* Two convolutions, the first of which reads the model's input, and a product with constants on
+ * either side: 1.2 to 2.7 million products each. */
+enum { IN = 8, MIDDLE = 32, OUT = 16, SIDE = 24, WIDTH = 128 };
+static const struct constant {
+    const char *name, *shape;
+    int count;
+} constants[] = {
+    {"w1", "32,8,3,3", MIDDLE *IN * 9},   {"b1", "32", MIDDLE},
+    {"w2", "16,32,3,3", OUT *MIDDLE * 9}, {"b2", "16", OUT},
+    {"right", "24,128", SIDE *WIDTH},     {"left", "128,24", WIDTH *SIDE},
+};
+enum { CONSTANTS = sizeof constants / sizeof *constants };
+
+struct subject {
+    float *values[CONSTANTS];
+    /* FP16 rounds what the first node computes to integers, and computes the second one exactly;
+     * the reference has integers and a little more */
+    bool whole;
+    size_t moved; /* of the second node's results that are not the rounded exact sum */
+    size_t nodes;
+};
+
+static double next_value(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    const double x = (double)(*seed >> 33) * 0x1p-30 - 1;
+    return x * x * x;
+}
+
+static float next_constant(int constant, int i, uint64_t *seed)
+{
+    const double x = next_value(seed);
+    const int of_channel = i / 9 % IN;
+    return (float)(constant == 0   ? of_channel == IN - 1 ? 0x1p-20 * x : rint(x)
+                     : constant == 1 ? 256
+                   : constant == 2 ? fabs(x) > 0.95
+                   : constant == 3 ? 0
+                                   : x);
+}
+
+static struct ulp_model *make_model(struct subject *subject)
+{
+    const size_t room = 1 << 20;
+    char *text = malloc(room);
+    uint64_t seed = 7;
+    size_t n = (size_t)snprintf(text, room,
+                                "(float[1,8,24,24] x) => (float[1,16,24,128] r, "
+                                "float[1,16,128,24] l) <");
+    for (int c = 0; c < CONSTANTS; c++) {
+        subject->values[c] = malloc((size_t)constants[c].count * sizeof(float));
+        n += (size_t)snprintf(text + n, room - n, "%sfloat[%s] %s = {", c ? ", " : "",
+                              constants[c].shape, constants[c].name);
+        for (int i = 0; i < constants[c].count; i++) {
+            subject->values[c][i] =
+                subject->whole ? next_constant(c, i, &seed) : (float)next_value(&seed);
+            n += (size_t)snprintf(text + n, room - n, "%s%.9g", i ? ", " : "",
+                                  (double)subject->values[c][i]);
+        }
+        n += (size_t)snprintf(text + n, room - n, "}");
+    }
+    snprintf(text + n, room - n,
+             "> { a = Conv<pads=[1,1,1,1]>(x, w1, b1)\n b = Relu(a)\n"
+             "c = Conv<pads=[1,1,1,1]>(b, w2, b2)\n r = MatMul(c, right)\n l = MatMul(left, c) }");
+    struct ulp_model *model = onnx_text_load(13, text);
+    free(text);
+    return model;
+}
+
+static void add_product(mpfr_t sum, const struct ulp_tensor *p, size_t i, float w)
+{
+    mpfr_t x, y;
+    mpfr_inits2(53, x, y, (mpfr_ptr)0);
+    mpfr_set_d(x, ulp_tensor_get(p, i), MPFR_RNDN);
+    mpfr_set_d(y, (double)w, MPFR_RNDN);
+    mpfr_fma(sum, x, y, sum, MPFR_RNDN);
+    mpfr_clears(x, y, (mpfr_ptr)0);
+}
+
+/* Result i of the node exactly, but for the bias, which is added to the sum as it is rounded. */
+static void sum_exactly(mpfr_t sum, const struct subject *subject, const char *output,
+                        const struct ulp_tensor *p, size_t i)
+{
+    const size_t area = SIDE * SIDE;
+    mpfr_set_zero(sum, 1);
+    if (*output == 'a' || *output == 'c') {
+        const bool first = *output == 'a';
+        const size_t channels = first ? IN : MIDDLE, channel = i / area;
+        const int row = (int)(i % area / SIDE), column = (int)(i % SIDE);
+        const float *w = subject->values[first ? 0 : 2] + channel * channels * 9;
+        for (size_t c = 0; c < channels; c++)
+            for (int tap = 0; tap < 9; tap++) {
+                const int y = row + tap / 3 - 1, x = column + tap % 3 - 1;
+                if (y >= 0 && y < SIDE && x >= 0 && x < SIDE)
+                    add_product(sum, p, c * area + (size_t)(y * SIDE + x), w[c * 9 + (size_t)tap]);
+            }
+        mpfr_prec_round(sum, 128, MPFR_RNDN);
+        mpfr_add_d(sum, sum, (double)subject->values[first ? 1 : 3][channel], MPFR_RNDN);
+        mpfr_prec_round(sum, 700, MPFR_RNDN);
+        return;
+    }
+    const bool right = *output == 'r';
+    const size_t columns = right ? WIDTH : SIDE, rows = right ? SIDE : WIDTH;
+    const size_t matrix = i / (rows * columns), row = i / columns % rows, column = i % columns;
+    for (size_t k = 0; k < SIDE; k++)
+        add_product(sum, p, matrix * area + (right ? row * SIDE + k : k * SIDE + column),
+                    subject->values[right ? 4 : 5][right ? k * WIDTH + column : row * SIDE + k]);
+    mpfr_prec_round(sum, 128, MPFR_RNDN);
+    mpfr_prec_round(sum, 700, MPFR_RNDN);
+}
+
+static double subtract(const struct ulp_tensor *a, const struct ulp_tensor *b, size_t i)
+{
+    mpfr_t x, y;
+    mpfr_init2(x, 128);
+    ulp_record_open_const(y, ulp_record_at_const(b->data, i, 128), 128);
+    if (a->element == ULP_ELEMENT_WIDE) {
+        mpfr_t own;
+        ulp_record_open_const(own, ulp_record_at_const(a->data, i, 128), 128);
+        mpfr_sub(x, own, y, MPFR_RNDN);
+    } else {
+        mpfr_d_sub(x, ulp_tensor_get(a, i), y, MPFR_RNDN);
+    }
+    const double difference = mpfr_get_d(x, MPFR_RNDN);
+    mpfr_clear(x);
+    return difference;
+}
+
+static double find_rms(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    double sum = 0;
+    for (size_t i = 0; i < a->count; i++)
+        sum += subtract(a, b, i) * subtract(a, b, i);
+    return sqrt(sum / (double)a->count);
+}
+
+/* An element of R(p) errs by less than 2^-23 of the rms of what was introduced, and of what was
+ * carried (run_linear.c); where neither is there to be seen, by nothing. */
+static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
+{
+    struct subject *subject = context;
+    const struct ulp_lane_value *value = &event->values[1];
+    const struct ulp_tensor *r = event->values[0].entire, *here = value->here;
+    (void)error;
+    if (strcmp(event->op, "Relu") == 0)
+        return ULP_OK;
+    const double introduced = find_rms(value->entire, here),
+                 carried = here == r ? 0 : find_rms(here, r),
+                 allowed = 0x1p-23 * (introduced < carried ? introduced : carried);
+    mpfr_t exact, rounded, found, off;
+    mpfr_inits2(700, exact, off, (mpfr_ptr)0);
+    mpfr_init2(rounded, 128);
+    for (size_t i = 0; i < here->count; i += 37) {
+        sum_exactly(exact, subject, event->output_names[0], event->inputs[1].entire, i);
+        ulp_record_open_const(found, ulp_record_at_const(here->data, i, 128), 128);
+        mpfr_set(rounded, exact, MPFR_RNDN);
+        subject->moved += *event->output_names[0] == 'c' && !mpfr_equal_p(rounded, found);
+        mpfr_sub(off, found, rounded, MPFR_RNDN);
+        ck_expect(mpfr_zero_p(off) || fabs(mpfr_get_d(off, MPFR_RNDN)) < allowed,
+                  "%s element %zu is off by %g, not below %g", event->name, i,
+                  mpfr_get_d(off, MPFR_RNDN), allowed);
+    }
+    mpfr_clears(exact, off, rounded, (mpfr_ptr)0);
+    subject->nodes++;
+    return ULP_OK;
+}
+
+static void audit(struct subject *subject, const char *arithmetic)
+{
+    struct ulp_model *model = make_model(subject);
+    struct ulp_tensor x;
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    uint64_t seed = 11;
+    const int64_t dims[] = {1, IN, SIDE, SIDE};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(arithmetic)};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
+    const struct ulp_observer observer = {.context = subject, .node_done = look};
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] =
+            (float)(subject->whole && i / SIDE / SIDE < IN - 1 ? rint(2 * next_value(&seed))
+                                                               : next_value(&seed));
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+    for (int c = 0; c < CONSTANTS; c++)
+        free(subject->values[c]);
+}
+
+static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
+
+START_TEST(sums_are_as_exact_as_they_must_be)
+{
+    struct subject subject = {.whole = false};
+    audit(&subject, arithmetics[_i]);
+    ck_assert_uint_eq(subject.nodes, 4);
+    ck_assert_uint_gt(subject.moved, 0); /* else nothing was tested */
+}
+END_TEST
+
+START_TEST(what_is_exact_stays_exact)
+{
+    struct subject subject = {.whole = true};
+    audit(&subject, "fp16");
+    ck_assert_uint_eq(subject.nodes, 4);
+    ck_assert_uint_eq(subject.moved, 0);
+}
+END_TEST
+
+TEST_MAIN("linear nodes", 0)
+{
+    tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
+                        sizeof arithmetics / sizeof *arithmetics);
+    tcase_add_test(tests, what_is_exact_stays_exact);
+}
