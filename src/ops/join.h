@@ -23,6 +23,11 @@ struct ulp_join {
     int source[ULP_JOIN_OPERANDS_MAX];                  /* as in ulp_tape_join */
     size_t source_count;
     struct ulp_tensor sums; /* of a contraction; without data: there is none */
+    /* what the last call ran over the operands, which leaves them as they were laid out; NULL:
+     * nothing, or what another run of equal shapes may not do likewise */
+    const struct ulp_tape *tape;
+    struct ulp_rows rows;
+    struct ulp_operand output; /* its tensor is the call's */
 };
 
 /* Do all results that wait keep the bits that they would have in memory? */
@@ -30,6 +35,8 @@ bool ulp_join_serves(const struct ulp_arithmetic *arithmetic);
 /* May the node begin, and may it follow in, a join? Its outputs are floats. */
 bool ulp_join_begins(const struct ulp_bound *bound);
 bool ulp_join_follows(const struct ulp_bound *bound);
+/* Is it a formula over rows, which begins no join but may be run by itself as one does? */
+bool ulp_join_lays_rows(const struct ulp_bound *bound);
 /* How many operands its formula has. */
 size_t ulp_join_operand_count(const struct ulp_bound *bound);
 
@@ -40,6 +47,11 @@ bool ulp_join_place(struct ulp_join *join, struct ulp_tensor *out);
 enum ulp_status ulp_join_add(struct ulp_join *join, const struct ulp_tape *tape,
                              const struct ulp_operand *operands, const struct ulp_tensor *out,
                              struct ulp_error *error);
+/* For run_formula: the operands of a formula over rows become the join's. And what is run now. */
+void ulp_join_alone(struct ulp_join *join, const struct ulp_tape *tape, const struct ulp_rows *rows,
+                    const struct ulp_operand *operands, const struct ulp_operand *outputs);
+void ulp_join_note(struct ulp_join *join, const struct ulp_tape *tape, const struct ulp_rows *rows,
+                   const struct ulp_operand *output);
 /* The result of a contraction that waits becomes the join's. */
 void ulp_join_take(struct ulp_join *join, struct ulp_tensor *sums);
 /* The end of one; it may begin again. */

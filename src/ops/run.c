@@ -20,8 +20,10 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     ulp_call_operands(call, operands);
     for (size_t i = 0; i < output_count; i++)
         outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;
-    ULP_TRY(bound->op->rows ? bound->op->rows(call, &rows, operands, outputs, error)
-                            : ulp_rows_elementwise(call, &rows, operands, outputs, error));
+    if (bound->op->rows)
+        ULP_TRY(bound->op->rows(call, &rows, operands, outputs, error));
+    else if (!call->join) /* a join lays them out with its others */
+        ULP_TRY(ulp_rows_elementwise(call, &rows, operands, outputs, error));
     return ulp_call_tape(call, &rows, operands, outputs, error);
 }
 

@@ -42,6 +42,8 @@ struct ulp_kept {
     size_t bytes_max; /* of either */
     struct entry *entries;
     size_t count;
+    _Atomic(struct ulp_rerun *) *reruns; /* by a step's number, in the same memory */
+    size_t rerun_count;
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
@@ -104,6 +106,9 @@ void ulp_kept_forget(struct ulp_kept *kept)
     struct entry *entries = kept->entries;
     struct note *notes = kept->notes;
     const size_t count = kept->count;
+    for (size_t i = 0; i < kept->rerun_count; i++)
+        ulp_free(atomic_load(&kept->reruns[i]));
+    kept->rerun_count = 0;
     kept->notes = NULL;
     kept->packed = NULL;
     kept->entries = NULL;
@@ -158,7 +163,8 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
     struct ulp_packed *packed = NULL;
     const size_t count = ulp_kept_place(plan, plan->lane_count);
     /* in no budget: it would stay there when the rest is given up */
-    void *entries = calloc(count + 1, sizeof *kept->entries);
+    void *entries =
+        calloc(1, (count + 1) * sizeof *kept->entries + plan->node_count * sizeof *kept->reruns);
     enum ulp_status status =
         entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
                 : ULP_ERROR_MEMORY;
@@ -172,6 +178,8 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
     pthread_mutex_lock(&kept->mutex);
     kept->entries = entries;
     kept->count = count;
+    kept->reruns = (void *)(kept->entries + count + 1);
+    kept->rerun_count = plan->node_count;
     kept->packed = packed;
     pthread_mutex_unlock(&kept->mutex);
     return true;
@@ -314,4 +322,17 @@ void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, v
     pthread_mutex_unlock(&kept->mutex);
     free(note);
     free(n);
+}
+
+struct ulp_rerun *ulp_kept_find_rerun(const struct ulp_kept *kept, const struct ulp_step *step)
+{
+    return atomic_load(&kept->reruns[step->number]);
+}
+
+void ulp_kept_leave_rerun(struct ulp_kept *kept, const struct ulp_step *step,
+                          struct ulp_rerun *rerun)
+{
+    struct ulp_rerun *none = NULL;
+    if (!atomic_compare_exchange_strong(&kept->reruns[step->number], &none, rerun))
+        ulp_free(rerun);
 }

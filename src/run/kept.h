@@ -58,4 +58,11 @@ const void *ulp_kept_find_note(struct ulp_kept *kept, const void *mark, size_t p
 /* The note, of malloc, becomes kept's, which frees it where there is one already. */
 void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, void *note);
 
+/* The note of formulas that are run as one, the last of which is that step (rerun.h), left by an
+ * earlier run; NULL: none. */
+struct ulp_rerun *ulp_kept_find_rerun(const struct ulp_kept *kept, const struct ulp_step *step);
+/* It becomes kept's (may be NULL), which frees it where there is one already. */
+void ulp_kept_leave_rerun(struct ulp_kept *kept, const struct ulp_step *step,
+                          struct ulp_rerun *rerun);
+
 #endif

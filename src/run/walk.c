@@ -12,6 +12,7 @@
 #include "ops/join.h"
 #include "run/departure.h"
 #include "run/kept.h"
+#include "run/rerun.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
@@ -172,6 +173,24 @@ static bool leaves_departure(const struct ulp_run_options *options)
     return options->departure && !options->follow;
 }
 
+/* The observers are told of a step that took so long. */
+static enum ulp_status tell_step(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                 const struct ulp_step *step, struct ulp_evaluation *evaluations,
+                                 const struct ulp_event_inputs *inputs, double seconds,
+                                 struct ulp_arena *arena, struct ulp_error *error)
+{
+    const double told = walk->clock;
+    if (!walk->listened)
+        return ULP_OK;
+    walk->seconds_shown += seconds;
+    const enum ulp_status status =
+        ulp_notify(walk, frame, step, evaluations, inputs, seconds, arena, error);
+    if (!walk->unseen)
+        walk->clock = ulp_seconds_now();
+    walk->seconds_shown += walk->clock - told;
+    return status;
+}
+
 /* The step in every lane, and the observers told of it. The clock is read when lanes have computed,
  * and again when observers have looked at values; else telling them is the next node's. */
 static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *frame,
@@ -191,16 +210,10 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     walk->cost_done = done;
     if (step->bound.blocks || (!walk->unseen && step->folded))
         walk->clock = ulp_seconds_now();
-    if (status != ULP_OK || !walk->listened)
-        return status;
-    const double told = walk->clock,
-                 seconds = told - started - (walk->seconds_shown - shown_before);
-    walk->seconds_shown += seconds;
-    status = ulp_notify(walk, frame, step, evaluations, &inputs, seconds, arena, error);
-    if (!walk->unseen)
-        walk->clock = ulp_seconds_now();
-    walk->seconds_shown += walk->clock - told;
-    return status;
+    const double seconds = walk->clock - started - (walk->seconds_shown - shown_before);
+    return status == ULP_OK
+               ? tell_step(walk, frame, step, evaluations, &inputs, seconds, arena, error)
+               : status;
 }
 
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
@@ -230,6 +243,37 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
     return status;
 }
 
+/* Formulas [first, last] as in an earlier run; *ran false: they cannot be. */
+static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame, size_t first,
+                                  size_t last, bool *ran, struct ulp_arena *arena,
+                                  struct ulp_error *error)
+{
+    struct ulp_lane *lane = &frame->lanes[0];
+    const struct ulp_step *steps = frame->block->steps;
+    const double started = walk->clock;
+    const struct ulp_rerun *rerun =
+        walk->left ? ulp_kept_find_rerun(walk->left, &steps[last]) : NULL;
+    struct ulp_tensor result;
+    *ran = rerun != NULL;
+    const enum ulp_status status = *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK;
+    if (status != ULP_OK)
+        return ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, 0));
+    if (!*ran)
+        return ULP_OK;
+    lane->values[steps[last].outputs[0]] = result;
+    walk->clock = ulp_seconds_now();
+    for (size_t s = first; s <= last; s++) {
+        const struct ulp_event_inputs inputs = {0};
+        struct ulp_evaluation evaluation = {0};
+        if (s == last)
+            evaluation.seconds.own = walk->clock - started;
+        walk->cost_done = ulp_math_min(walk->cost_done + steps[s].cost, walk->cost_limit);
+        ULP_TRY(tell_step(walk, frame, &steps[s], &evaluation, &inputs, evaluation.seconds.own,
+                          arena, error));
+    }
+    return ulp_reserve_check(walk->reserve_draws, error);
+}
+
 /* Steps [first, last] as one. What they read stays until the last has run. */
 static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *frame, size_t first,
                                    size_t last, struct ulp_arena *arena, struct ulp_error *error)
@@ -239,11 +283,26 @@ static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *fram
     if (!frame->join && !(frame->join = ulp_arena_take(frame->arena, 1, sizeof *frame->join)))
         return ulp_out_of_memory(error);
     lane->join = frame->join;
-    for (size_t s = first; s <= last && status == ULP_OK; s++) {
-        lane->join->waits = s < last;
+    struct ulp_join *join = lane->join;
+    struct ulp_rerun_begin begin = {.first = first};
+    bool ran = false;
+    if (frame->block->steps[first].bound.op->run) { /* a contraction */
+        join->waits = true;
+        status = walk_step(walk, frame, &frame->block->steps[begin.first++], arena, error);
+    }
+    begin.operands = join->operand_count;
+    begin.sources = join->source_count;
+    if (status == ULP_OK)
+        status = walk_again(walk, frame, begin.first, last, &ran, arena, error);
+    join->operand_count = begin.operands;
+    for (size_t s = begin.first; s <= last && status == ULP_OK && !ran; s++) {
+        join->waits = s < last;
         status = walk_step(walk, frame, &frame->block->steps[s], arena, error);
     }
-    ulp_join_clear(lane->join);
+    if (status == ULP_OK && !ran && walk->left)
+        ulp_kept_leave_rerun(walk->left, &frame->block->steps[last],
+                             ulp_rerun_note(lane, begin, last));
+    ulp_join_clear(join);
     lane->join = NULL;
     for (size_t s = first; s <= last; s++) {
         ulp_lane_drop(lane, &frame->block->steps[s]);
@@ -269,7 +328,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (status == ULP_OK && !arena)
             status = ulp_arena_create(&arena, &walk->budget, error);
         ulp_stream_ahead(walk, frame, s);
-        if (status == ULP_OK && walk->joins && step->joined > 1 && !frame->absent[0]) {
+        if (status == ULP_OK && walk->joins && step->joined > 0 && !frame->absent[0]) {
             status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
             s += step->joined - 1;
         } else if (status == ULP_OK) {

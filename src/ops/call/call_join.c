@@ -50,6 +50,12 @@ bool ulp_join_follows(const struct ulp_bound *bound)
     return true;
 }
 
+bool ulp_join_lays_rows(const struct ulp_bound *bound)
+{
+    return is_plain(bound) && bound->op->formula && !bound->op->run && bound->op->rows &&
+           bound->op->rows != ulp_rows_channels;
+}
+
 size_t ulp_join_operand_count(const struct ulp_bound *bound)
 {
     return bound->tape ? (size_t)bound->tape->operand_count : 0;
@@ -77,6 +83,44 @@ static int find_source(const struct ulp_join *join, const struct ulp_operand *op
     return -1;
 }
 
+static void add_operand(struct ulp_join *join, const struct ulp_operand *operand)
+{
+    const size_t at = join->operand_count++;
+    join->operands[at] = *operand;
+    if (operand->tensor) { /* views live as long as the call */
+        join->tensors[at] = ulp_tensor_view(operand->tensor);
+        join->operands[at].tensor = &join->tensors[at];
+    }
+}
+
+static bool lies_in_table(const struct ulp_operand *operand)
+{
+    return operand->row_offset || operand->position_offset || operand->storage;
+}
+
+void ulp_join_note(struct ulp_join *join, const struct ulp_tape *tape, const struct ulp_rows *rows,
+                   const struct ulp_operand *output)
+{
+    bool may = tape->output_count == 1 && !rows->window && !rows->window_classes &&
+               !rows->window_run && !lies_in_table(output);
+    for (size_t i = 0; i < join->operand_count && may; i++)
+        may = !lies_in_table(&join->operands[i]);
+    join->tape = may ? tape : NULL;
+    join->rows = *rows;
+    join->output = *output;
+}
+
+void ulp_join_alone(struct ulp_join *join, const struct ulp_tape *tape, const struct ulp_rows *rows,
+                    const struct ulp_operand *operands, const struct ulp_operand *outputs)
+{
+    for (int o = 0; o < tape->operand_count && o < ULP_JOIN_OPERANDS_MAX; o++) {
+        join->source[join->source_count++] = -1;
+        add_operand(join, &operands[o]);
+    }
+    if (tape->operand_count <= ULP_JOIN_OPERANDS_MAX)
+        ulp_join_note(join, tape, rows, outputs);
+}
+
 enum ulp_status ulp_join_add(struct ulp_join *join, const struct ulp_tape *tape,
                              const struct ulp_operand *operands, const struct ulp_tensor *out,
                              struct ulp_error *error)
@@ -86,16 +130,9 @@ enum ulp_status ulp_join_add(struct ulp_join *join, const struct ulp_tape *tape,
         return ulp_fail(error, ULP_ERROR_USAGE, "more formulas than one run joins");
     for (int o = 0; o < tape->operand_count; o++) {
         const int source = find_source(join, &operands[o]);
-        const size_t at = join->operand_count;
         join->source[join->source_count++] = source;
-        if (source >= 0)
-            continue;
-        join->operands[at] = operands[o];
-        if (operands[o].tensor) { /* views live as long as the call */
-            join->tensors[at] = ulp_tensor_view(operands[o].tensor);
-            join->operands[at].tensor = &join->tensors[at];
-        }
-        join->operand_count++;
+        if (source < 0)
+            add_operand(join, &operands[o]);
     }
     join->marks[join->count] = out->data;
     join->tapes[join->count++] = tape;
@@ -114,4 +151,5 @@ void ulp_join_clear(struct ulp_join *join)
 {
     ulp_tensor_free(&join->sums);
     join->count = join->operand_count = join->source_count = 0;
+    join->tape = NULL;
 }

@@ -285,6 +285,7 @@ static enum ulp_status run_joined(struct ulp_call *call, const struct ulp_tape *
                                       .output_count = 1,
                                       .arena = call->scratch};
     ULP_TRY(ulp_layout_elementwise(&layout, error));
+    ulp_join_note(join, tape, &rows, &output);
     return run_tape(call, tape, &call->bound->prepared->plans, arithmetic, &rows, join->operands,
                     &output, error);
 }
@@ -293,15 +294,23 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
                               const struct ulp_operand *operands, const struct ulp_operand *outputs,
                               struct ulp_error *error)
 {
-    struct ulp_arithmetic arithmetic = *call->arithmetic;
-    if (ulp_type_is_float(call->out[0].type))
-        ULP_TRY(ulp_call_storage(call, call->out[0].type, &arithmetic.storage, error));
+    const struct ulp_arithmetic *arithmetic = call->arithmetic;
+    const enum ulp_type type = call->out[0].type;
+    struct ulp_arithmetic other;
+    if (ulp_type_is_float(type) &&
+        (arithmetic->as_declared || ulp_type_rows[type].file_bits <= 8)) {
+        other = *arithmetic; /* 1.7 KB, which most calls can do without */
+        ULP_TRY(ulp_call_storage(call, type, &other.storage, error));
+        arithmetic = &other;
+    }
     const struct ulp_bound *bound = call->bound;
-    const struct ulp_tape *tape = bound->plain && arithmetic.plain_exponentials ? bound->plain
-                                  : bound->torch && arithmetic.norms_torch      ? bound->torch
-                                                                                : bound->tape;
+    const struct ulp_tape *tape = bound->plain && arithmetic->plain_exponentials ? bound->plain
+                                  : bound->torch && arithmetic->norms_torch      ? bound->torch
+                                                                                 : bound->tape;
+    if (call->join && !ulp_join_lays_rows(bound))
+        return run_joined(call, tape, arithmetic, operands, error);
     if (call->join)
-        return run_joined(call, tape, &arithmetic, operands, error);
-    return run_tape(call, tape, &bound->prepared->plans, &arithmetic, rows, operands, outputs,
+        ulp_join_alone(call->join, tape, rows, operands, outputs);
+    return run_tape(call, tape, &bound->prepared->plans, arithmetic, rows, operands, outputs,
                     error);
 }

@@ -27,14 +27,31 @@ static bool reads_any(const struct ulp_block *block, const struct ulp_step *step
     return false;
 }
 
+/* Is it a formula whose run follows from shapes and constants alone, so that it may be run as one
+ * of one step? */
+static bool stands_alone(const struct ulp_block *block, const struct ulp_step *step)
+{
+    if (ulp_join_follows(&step->bound))
+        return true;
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        const struct ulp_plan_slot *slot =
+            step->inputs[i] >= 0 ? &block->slots[step->inputs[i]] : NULL;
+        if (slot && !slot->constant && !ulp_type_is_float(slot->shape.type))
+            return false;
+    }
+    return ulp_join_lays_rows(&step->bound) &&
+           ulp_join_operand_count(&step->bound) <= ULP_JOIN_OPERANDS_MAX;
+}
+
 /* Steps from `first` on that make one; 0: it begins none. Each ends where all that was computed
  * before in it has had its last use. */
 static size_t find_length(const struct ulp_block *block, size_t first)
 {
     const struct ulp_plan_slot *begin = find_result(block, &block->steps[first]);
-    size_t length = 0, members = 1, operands = ulp_join_operand_count(&block->steps[first].bound);
+    size_t members = 1, operands = ulp_join_operand_count(&block->steps[first].bound);
+    size_t length = begin && stands_alone(block, &block->steps[first]) ? 1 : 0;
     if (!begin || !ulp_join_begins(&block->steps[first].bound))
-        return 0;
+        return length;
     int needed = begin->last_use;
     for (size_t s = first + 1; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
