@@ -14,18 +14,32 @@ static size_t count_values(const struct ulp_lane *lane)
     return ulp_lane_value_count(lane->mix, lane->block);
 }
 
+/* But for dims: they are most of a tensor, and there are none. */
+static void clear_value(struct ulp_tensor *value)
+{
+    value->type = ULP_TYPE_UNDEFINED;
+    value->element = ULP_ELEMENT_F32;
+    value->precision = value->rank = 0;
+    value->count = value->element_bytes = 0;
+    value->data = NULL;
+    value->owned = false;
+}
+
 enum ulp_status ulp_lane_create(struct ulp_lane *out, const struct ulp_mix *mix,
                                 const struct ulp_block *block, struct ulp_budget *budget,
                                 struct ulp_pool *pool, struct ulp_error *error)
 {
     *out = (struct ulp_lane){
         .mix = mix, .block = block, .lowered_bytes_max = SIZE_MAX, .budget = budget, .pool = pool};
+    const size_t count = count_values(out) + 1;
     void *values, *kept = NULL;
-    enum ulp_status status = ulp_allocate_zero(&values, count_values(out) + 1, sizeof *out->values,
-                                               budget, "values of a lane", error);
+    enum ulp_status status =
+        ulp_allocate(&values, count, sizeof *out->values, budget, "values of a lane", error);
+    for (size_t v = 0; v < count && status == ULP_OK; v++)
+        clear_value((struct ulp_tensor *)values + v);
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&kept, count_values(out) + 1, sizeof *out->kept, budget,
-                                   "values of a lane", error);
+        status =
+            ulp_allocate_zero(&kept, count, sizeof *out->kept, budget, "values of a lane", error);
     out->values = values;
     out->kept = kept;
     return status;

@@ -3,6 +3,7 @@
  * windows have unlike positions are separated into classes. */
 #include "formula/evaluate/evaluate.h"
 
+#include <stdalign.h>
 #include <stdatomic.h>
 
 #include "base/error.h"
@@ -164,7 +165,8 @@ static uint64_t make_stream(uint64_t node_key, int number)
 static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct ulp_tape_call *call,
                                 struct ulp_error *error)
 {
-    enum { FEW_STREAMS = 48, FEW_WORKERS = 8 };
+    enum { FEW_STREAMS = 48, FEW_WORKERS = 8, NEAR_BYTES = 1 << 14 };
+    alignas(64) unsigned char near[NEAR_BYTES];
     const int stream_count = plan->step_count + call->tape->output_count;
     const size_t stream_bytes = (size_t)stream_count * sizeof(uint64_t),
                  worker_count = (size_t)plan->made_for.worker_count;
@@ -174,7 +176,8 @@ static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct u
                                .rows = call->rows,
                                .operands = call->operands,
                                .outputs = call->outputs,
-                               .scratch = ulp_pool_scratch(call->pool)};
+                               .scratch = ulp_pool_scratch(call->pool),
+                               .near = plan->worker_bytes <= NEAR_BYTES ? near : NULL};
     void *memory = NULL;
     enum ulp_status status = ULP_OK;
     run.streams = few_streams;
@@ -192,7 +195,7 @@ static enum ulp_status run_with(const struct ulp_tape_plan *plan, const struct u
     for (size_t i = 0; i < worker_count; i++)
         run.workers[i] = NULL;
     status = run_plan(&run, call->pool, error);
-    for (size_t i = 0; i < worker_count; i++)
+    for (size_t i = run.near ? 1 : 0; i < worker_count; i++)
         ulp_free(run.workers[i]);
     ulp_free(memory);
     return status;

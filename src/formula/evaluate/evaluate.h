@@ -144,6 +144,7 @@ struct ulp_tape_run {
     uint64_t *streams;                /* by instruction, then by output of the tape */
     struct ulp_budget *scratch;       /* what workers' memory is charged to */
     struct ulp_tape_worker **workers; /* NULL until used */
+    void *near;                       /* the first worker's memory, where it is little; NULL */
 };
 
 /* A tile's rows in a tensor: row i's offset is base + (offsets ? offsets[i] : i * stride). */
