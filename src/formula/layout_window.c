@@ -186,8 +186,8 @@ static enum ulp_status make_context(struct window_context **out,
     return ULP_OK;
 }
 
-/* Where the input's elements lie: a table by row (of the window's first element, which may lie
- * outside) and one by position. */
+/* Where the input's elements lie: a table by row of a channel (of the window's first element, which
+ * may lie outside) and one by position. */
 static enum ulp_status address_input(struct ulp_operand *input,
                                      const struct ulp_window_shape *shape, size_t out_count,
                                      size_t kernel_count, struct ulp_arena *arena,
@@ -196,26 +196,22 @@ static enum ulp_status address_input(struct ulp_operand *input,
     const int rank = shape->spatial_rank;
     const size_t outer = (size_t)shape->outer_count;
     int64_t out_steps[ULP_RANK_MAX], kernel_steps[ULP_RANK_MAX], start = 0, step = 1;
-    size_t row_count;
     for (int d = rank - 1; d >= 0; d--) {
         out_steps[d] = step * shape->strides[d];
         kernel_steps[d] = step * shape->dilations[d];
         start -= step * shape->pads[d];
         step *= shape->in[d];
     }
-    ULP_TRY(ulp_taken(ulp_size_mul(outer, out_count, &row_count), error));
-    int64_t *rows = ulp_arena_take(arena, row_count + 1, sizeof *rows);
+    int64_t *rows = ulp_arena_take(arena, out_count + 1, sizeof *rows);
     int64_t *positions = ulp_arena_take(arena, kernel_count, sizeof *positions);
     ULP_TRY(ulp_taken(rows && positions, error));
-    if (outer > 0)
-        ulp_box_offsets(rows, rank, shape->out, out_steps, start);
-    for (size_t i = 1; i < outer; i++)
-        for (size_t j = 0; j < out_count; j++)
-            rows[i * out_count + j] = rows[j] + (int64_t)i * step;
+    ulp_box_offsets(rows, rank, shape->out, out_steps, start);
     ulp_box_offsets(positions, rank, shape->kernel, kernel_steps, 0);
     *input = (struct ulp_operand){.tensor = input->tensor,
                                   .constant = input->constant,
                                   .row_offset = rows,
+                                  .row_period = out_count,
+                                  .row_stride = step,
                                   .position_offset = positions};
     if (input->tensor && input->tensor->count != outer * (size_t)step)
         return ulp_fail(error, ULP_ERROR_INPUT, "a pooling input has %zu elements, expected %zu",
@@ -257,7 +253,8 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
     ULP_TRY(make_context(&context, shape, out_count, layout->arena, &complete, error));
     ULP_TRY(
         address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena, error));
-    const size_t row_count = (size_t)shape->outer_count * out_count;
+    size_t row_count;
+    ULP_TRY(ulp_taken(ulp_size_mul((size_t)shape->outer_count, out_count, &row_count), error));
     enum ulp_status status = ULP_OK;
     for (int i = 1; i < layout->operand_count && status == ULP_OK; i++)
         status = address_other(&layout->operands[i], "operand", i, row_count, out_count,

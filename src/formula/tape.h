@@ -82,21 +82,34 @@ bool ulp_tape_reduces(const struct ulp_tape *tape);
 
 /* Where an operand's (or output's) elements lie: element (row r, position p) is at
  * (row_offset ? row_offset[r] : r * row_stride) + (position_offset ? position_offset[p] : p *
- * position_stride). A stride of 0 repeats (broadcast). */
+ * position_stride). A stride of 0 repeats (broadcast). With row_period row_offset is of so many
+ * rows, and the next ones lie row_stride further each (the channels of a pool); position_offset is
+ * set then. */
 struct ulp_operand {
     const struct ulp_tensor *tensor; /* NULL: the constant */
     const char *constant;            /* number as text, exact: decimal or "%a" */
     const int64_t *row_offset, *position_offset;
     int64_t row_stride, position_stride;
+    size_t row_period;
     const struct ulp_format *storage; /* of a float output; NULL: the arithmetic's */
 };
+/* Where the row begins. */
+static inline int64_t ulp_row_base(const struct ulp_operand *operand, size_t row)
+{
+    const size_t period = operand->row_period;
+    if (!operand->row_offset)
+        return (int64_t)row * operand->row_stride;
+    return period
+               ? operand->row_offset[row % period] + (int64_t)(row / period) * operand->row_stride
+               : operand->row_offset[row];
+}
 /* Which of the tensor's elements the position of the row is. */
 static inline int64_t ulp_operand_place(const struct ulp_operand *operand, size_t row,
                                         size_t position)
 {
-    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
-           (operand->position_offset ? operand->position_offset[position]
-                                     : (int64_t)position * operand->position_stride);
+    return ulp_row_base(operand, row) + (operand->position_offset
+                                             ? operand->position_offset[position]
+                                             : (int64_t)position * operand->position_stride);
 }
 
 /* The rows a tape runs over. All rows have row_length positions unless `window` is set: then it

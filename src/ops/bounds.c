@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/machine/cpu.h"
+#include "base/memory/alloc.h"
 
 /* The ends of a table, in lanes of which compilers make vectors: a pool's table has an entry for
  * each output. */
@@ -61,6 +62,16 @@ void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64
                   !__builtin_add_overflow(range->high, high, &range->high);
 }
 
+void ulp_offsets_add_rows(struct ulp_offset_range *range, const struct ulp_operand *operand,
+                          size_t row_count)
+{
+    const size_t period = operand->row_period;
+    ulp_offsets_add(range, operand->row_offset, operand->row_stride,
+                    period ? ulp_size_min(period, row_count) : row_count);
+    if (period)
+        ulp_offsets_add(range, NULL, operand->row_stride, ulp_size_divide_up(row_count, period));
+}
+
 static enum ulp_status check(const struct ulp_offset_range *range, const struct ulp_tensor *tensor,
                              struct ulp_error *error)
 {
@@ -77,14 +88,14 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
                                       const struct ulp_operand *operands, size_t count,
                                       struct ulp_error *error)
 {
-    if (rows->window || rows->window_run || !rows->row_count || !rows->row_length)
-        return ULP_OK; /* windows lie in their input as they are laid out */
+    if (rows->window || !rows->row_count || !rows->row_length)
+        return ULP_OK;
     for (size_t i = 0; i < count; i++) {
         const struct ulp_operand *operand = &operands[i];
         struct ulp_offset_range range = {.fits = true};
         if (!operand->tensor)
             continue;
-        ulp_offsets_add(&range, operand->row_offset, operand->row_stride, rows->row_count);
+        ulp_offsets_add_rows(&range, operand, rows->row_count);
         ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
                         rows->row_length);
         ULP_TRY(check(&range, operand->tensor, error));

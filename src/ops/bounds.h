@@ -16,6 +16,9 @@ struct ulp_offset_range {
 /* One of `count` offsets more, of a table or (NULL) in steps; without any the range stays. */
 void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
                      size_t count);
+/* The same of an operand's rows. */
+void ulp_offsets_add_rows(struct ulp_offset_range *range, const struct ulp_operand *operand,
+                          size_t row_count);
 
 /* Of operands or outputs, with (or without) a tensor, over rows. Windows name fewer places than
  * their rows have: they are not looked at. */

@@ -8,7 +8,7 @@ static struct ulp_tape_access find_access(const struct ulp_operand *operand,
                                           const struct ulp_rows *rows)
 {
     const struct ulp_tensor *tensor = operand->tensor;
-    const int64_t *row = operand->row_offset, *position = operand->position_offset;
+    const int64_t *position = operand->position_offset;
     struct ulp_tape_access access = {.given = tensor || operand->constant,
                                      .constant = tensor ? NULL : operand->constant,
                                      .storage = operand->storage};
@@ -18,8 +18,10 @@ static struct ulp_tape_access find_access(const struct ulp_operand *operand,
     access.element = tensor->element;
     access.precision = tensor->precision;
     access.empty = tensor->count == 0;
-    access.row_table = row;
-    access.row_step = !row ? operand->row_stride : rows->row_count > 1 ? row[1] - row[0] : 0;
+    access.row_table = operand->row_offset;
+    access.row_step = !operand->row_offset  ? operand->row_stride
+                      : rows->row_count > 1 ? ulp_row_base(operand, 1) - ulp_row_base(operand, 0)
+                                            : 0;
     access.position_table = position;
     access.position_step = !position              ? operand->position_stride
                            : rows->row_length > 1 ? position[1] - position[0]

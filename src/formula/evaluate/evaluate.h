@@ -252,10 +252,6 @@ static inline const struct ulp_operand *ulp_output_operand(const struct ulp_tape
 {
     return &worker->run->outputs[output->number];
 }
-static inline int64_t ulp_row_base(const struct ulp_operand *operand, size_t row)
-{
-    return operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride;
-}
 static inline bool ulp_has_positions(const struct ulp_tape_access *access)
 {
     return access->position_table || access->position_step;

@@ -62,9 +62,10 @@ static void lay_tiles(struct ulp_tape_plan *plan)
 {
     const size_t tensors = (size_t)plan->step_count + (size_t)plan->output_count;
     plan->addresses_slot = take_slot(plan, tensors * sizeof(struct ulp_row_address));
+    if (plan->made_for.windows || plan->made_for.window_classes)
+        plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
     if (!plan->made_for.windows)
         return;
-    plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
     plan->classes_slot = take_slot(plan, plan->tile_rows * sizeof(struct ulp_window_class));
     plan->members_slot = take_slot(plan, plan->tile_rows * sizeof(int));
     plan->ids_slot = take_slot(plan, plan->tile_rows * sizeof(uint64_t));

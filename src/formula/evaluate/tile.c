@@ -40,10 +40,12 @@ static struct ulp_row_address address_rows(const struct ulp_tape_worker *worker,
                                            const struct ulp_operand *operand, size_t n,
                                            int64_t *gathered)
 {
-    const int64_t *offsets = operand->row_offset ? operand->row_offset + worker->first_row : NULL;
-    if (worker->indices) {
+    const bool in_table = operand->row_offset && !operand->row_period;
+    const int64_t *offsets = in_table ? operand->row_offset + worker->first_row : NULL;
+    if (worker->indices || operand->row_period) {
         for (size_t i = 0; i < n; i++)
-            gathered[i] = ulp_row_base(operand, worker->indices[i]);
+            gathered[i] =
+                ulp_row_base(operand, worker->indices ? worker->indices[i] : worker->first_row + i);
         offsets = gathered;
     }
     if (!offsets)
@@ -416,14 +418,14 @@ static void reduce_windows(const struct ulp_tape_worker *worker, const struct ul
         const size_t run = rows->window_run(rows->window_context, row);
         const size_t count =
             positions ? rows->window(rows->window_context, row, positions) : rows->row_length;
-        const int64_t *bases = operand->row_offset + row;
+        const int64_t base = ulp_row_base(operand, row);
         n = run < last - row ? run : last - row;
         for (size_t t = 0; t < count; t++)
             offsets[t] = operand->position_offset[positions ? positions[t] : (int32_t)t];
         if (count)
             plan->reduce_windows(step->reduction_kind, sums,
-                                 ulp_tape_element(operand->tensor, bases[0]), offsets, count,
-                                 n > 1 ? (size_t)(bases[1] - bases[0]) : 0, n);
+                                 ulp_tape_element(operand->tensor, base), offsets, count,
+                                 n > 1 ? (size_t)(ulp_row_base(operand, row + 1) - base) : 0, n);
         else
             plan->sum_table->constant(&plan->sum_rule, sums,
                                       ulp_reduction_rows[step->reduction_kind].empty, n);

@@ -173,9 +173,9 @@ static enum ulp_status lay_operands(struct looking *looking, struct ulp_error *e
         int64_t *table = ulp_arena_take(looking->call->scratch, looking->count, sizeof *table);
         ULP_TRY(ulp_taken(table, error));
         for (size_t r = 0; r < looking->count; r++)
-            table[r] = operand->row_offset ? operand->row_offset[looking->first + r]
-                                           : (int64_t)(looking->first + r) * operand->row_stride;
+            table[r] = ulp_row_base(operand, looking->first + r);
         operand->row_offset = table;
+        operand->row_period = 0;
     }
     return ULP_OK;
 }

@@ -82,24 +82,27 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
     if (rows->window) {
         range.high = (int64_t)operand->tensor->count - 1;
     } else {
-        ulp_offsets_add(&range, operand->row_offset, operand->row_stride, rows->row_count);
+        ulp_offsets_add_rows(&range, operand, rows->row_count);
         ulp_offsets_add(&range, operand->position_offset, operand->position_stride,
                         rows->row_length);
     }
     const int64_t low = range.low, high = range.high; /* bounds were checked */
     enum ulp_status status = ulp_part_take(trace, part, operand->tensor, low, high, error);
-    if (status == ULP_OK && low && !operand->row_offset && !operand->position_offset) {
-        int64_t *table; /* steps backwards start behind the first element */
+    /* steps backwards start behind the first element */
+    if (status == ULP_OK &&
+        (operand->row_period || (low && !operand->row_offset && !operand->position_offset))) {
+        int64_t *table;
         status = ulp_trace_take(trace, rows->row_count, sizeof *table, &table, error);
         for (size_t r = 0; status == ULP_OK && r < rows->row_count; r++)
-            table[r] = (int64_t)r * operand->row_stride;
+            table[r] = ulp_row_base(operand, r) - low;
         operand->row_offset = status == ULP_OK ? table : NULL;
+        operand->row_period = 0;
+    } else if (status == ULP_OK) {
+        status = copy_table(trace, &operand->row_offset, rows->row_count, low, error);
     }
     if (status == ULP_OK)
         status = copy_table(trace, &operand->position_offset, rows->row_length,
                             operand->row_offset ? 0 : low, error);
-    if (status == ULP_OK)
-        status = copy_table(trace, &operand->row_offset, rows->row_count, low, error);
     operand->tensor = &part->tensor;
     return status;
 }

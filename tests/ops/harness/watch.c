@@ -62,7 +62,10 @@ static struct interval *value_at(const struct evaluation *e, int instruction, si
 
 static int64_t place_of(const struct ulp_operand *operand, size_t row, int64_t position)
 {
-    return (operand->row_offset ? operand->row_offset[row] : (int64_t)row * operand->row_stride) +
+    const size_t period = operand->row_period, turn = period ? row / period : 0;
+    return (operand->row_offset
+                ? operand->row_offset[row - turn * period] + (int64_t)turn * operand->row_stride
+                : (int64_t)row * operand->row_stride) +
            (operand->position_offset ? operand->position_offset[position]
                                      : position * operand->position_stride);
 }
