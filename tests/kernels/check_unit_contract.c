@@ -20,6 +20,7 @@ struct setup {
     bool shared;                 /* all batches use the same b */
     bool padding;                /* one element in five of a does not exist */
     bool store;
+    unsigned zeros; /* of eight elements of a so many are zero, beside others */
 };
 
 struct instance {
@@ -58,6 +59,15 @@ static void fill(struct ulp_tensor *out, const struct ulp_format *format, size_t
     ulp_round_floats(format, ULP_ROUND_NEAREST_EVEN, x, count, 0, 0, 0);
 }
 
+/* As activations behind a Relu, which a unit sums by lists. */
+static void clear(struct ulp_tensor *tensor, unsigned zeros, uint64_t key)
+{
+    float *x = tensor->data;
+    for (size_t i = 0; i < tensor->count; i++)
+        if (ulp_random_bits(key, i) % 8 < zeros)
+            x[i] = 0;
+}
+
 static void instance_create(struct instance *it, const struct ulp_arithmetic *arithmetic,
                             const struct setup *s, uint64_t key)
 {
@@ -66,6 +76,7 @@ static void instance_create(struct instance *it, const struct ulp_arithmetic *ar
     *it = (struct instance){0};
     fill(&it->a, &arithmetic->storage, a_count + 1, key, s->a_special);
     fill(&it->b, &arithmetic->storage, b_count + 1, key + 1, s->b_special);
+    clear(&it->a, s->zeros, key + 3);
     it->padding = calloc(a_count + 1, 1);
     for (size_t i = 0; s->padding && i < a_count; i++)
         if (ulp_random_bits(key + 2, i) % 5 == 0) {
@@ -181,6 +192,11 @@ static const struct setup setups[] = {
     {2, 20, 34, 45, 3, 2, false, true, true},
     {1, 40, 33, 200, 400, 50, false, true, false},
     {1, 4, 1700, 9, 0, 0, false, false, true}, /* more panels than an item has */
+    {1, 70, 65, 200, 0, 0, false, false, true, 5},
+    {3, 40, 129, 70, 0, 0, true, true, false, 4},
+    {1, 33, 64, 530, 0, 0, false, false, true, 7},
+    {1, 70, 65, 200, 500, 0, false, false, true, 5},
+    {1, 70, 65, 200, 0, 500, false, false, true, 5},
 };
 
 static bool same(float x, float y)
@@ -239,6 +255,7 @@ struct window {
     size_t out_step; /* between neighbours in the output */
     bool image_is_a; /* the image is factor a */
     bool store;
+    unsigned zeros; /* of eight elements of the image, beside others */
 };
 
 static const struct window windows[] = {
@@ -258,6 +275,9 @@ static const struct window windows[] = {
     /* some batches with NaN and Inf, some without */
     {4, 1, 1, 9, 11, 3, 3, 1, 1, 1, 150, 1, false, true},
     {2, 2, 3, 9, 12, 3, 3, 1, 1, 1, 9, 1, true, true},
+    {1, 20, 70, 12, 13, 3, 3, 1, 1, 1, 0, 1, false, true, 5},
+    {1, 34, 33, 15, 15, 3, 2, 2, 1, 1, 0, 1, true, true, 4},
+    {1, 40, 100, 7, 8, 1, 1, 1, 1, 0, 0, 3, false, false, 4}, /* no runs in the output */
 };
 
 /* The image with zeros around it, marked as padding. */
@@ -290,6 +310,7 @@ static void window_create(struct instance *it, const struct ulp_arithmetic *arit
     fill(image, &arithmetic->storage, count, key, w->special);
     fill(weights, &arithmetic->storage, w->batch * w->out * k, key + 1,
          w->special ? 10 * w->special : 0);
+    clear(image, w->zeros, key + 2);
     draw_image(it, w, image, count);
     int64_t *const tables[] = {steps(w->batch, (int64_t)(w->out * k)),
                                steps(w->out, (int64_t)k),

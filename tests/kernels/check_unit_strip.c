@@ -239,6 +239,7 @@ START_TEST(one_sum_stands_out)
             if (events[event].put)
                 events[event].put(&it, &at, &state);
             compare(&it, events[event].name, (int)repeat, &at);
+            ck_assert(events[event].put || it.left == 0);
         }
     compare_exponents(&it, repeats, &state);
     unit_tile_free(&it);

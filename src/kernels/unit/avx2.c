@@ -13,6 +13,7 @@
 #define EACH(name) _mm256_##name
 #define WHOLE(name) _mm256_##name##_si256
 #define OP_REGISTER "x"
+#define LIST NULL
 typedef __m256 floats;
 typedef __m256i ints, shorts;
 

@@ -139,9 +139,10 @@ static enum ulp_status fill_form(void *context, struct ulp_packed_form *base, co
                             ulp_grain((double)k * COLUMNS), decode_pieces, making, error);
 }
 
-void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct ulp_pool *pool)
+void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_rows, bool with_columns,
+                         struct ulp_pool *pool)
 {
-    for (int columns = 0; columns <= with_columns; columns++) {
+    for (int columns = !with_rows; columns <= with_columns; columns++) {
         if (!ulp_unit_form_serves(work, columns))
             continue;
         const struct ulp_packed_view view = view_of(work, columns);

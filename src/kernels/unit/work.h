@@ -1,5 +1,5 @@
-/* Declarations shared by the methods of a contraction on a matrix unit: unit/unit_contract.c chooses
- * between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
+/* Declarations shared by the methods of a contraction on a matrix unit: unit/unit_contract.c
+ * chooses between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
 #ifndef ULP_KERNELS_UNIT_WORK_H
 #define ULP_KERNELS_UNIT_WORK_H
 
@@ -52,7 +52,8 @@ size_t ulp_unit_lay_panel(struct ulp_unit_panel *panel, const struct ulp_unit_la
 bool ulp_unit_form_serves(const struct ulp_unit_work *work, bool columns);
 /* Sets work->forms to what earlier calls have left, or makes it where there is memory. The sides
  * and the layout are set. */
-void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_columns, struct ulp_pool *pool);
+void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_rows, bool with_columns,
+                         struct ulp_pool *pool);
 void ulp_unit_forms_close(struct ulp_unit_work *work);
 /* May there be NaN or Inf among the side's elements? */
 bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns,
@@ -88,5 +89,10 @@ enum ulp_status ulp_unit_run_panels(const struct ulp_unit_work *work, struct ulp
 enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
                                      const struct ulp_unit_column_map *map, struct ulp_pool *pool,
                                      struct ulp_error *error);
+/* Rows without their zeros (unit/lists.c): what it costs beside the others, infinite where it does
+ * not serve. Nothing may be special. */
+double ulp_unit_cost_of_lists(const struct ulp_unit_work *work);
+enum ulp_status ulp_unit_run_lists(const struct ulp_unit_work *work, struct ulp_pool *pool,
+                                   struct ulp_error *error);
 
 #endif
