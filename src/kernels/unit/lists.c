@@ -347,7 +347,7 @@ double ulp_unit_cost_of_lists(const struct ulp_unit_work *work)
     const size_t panels = ulp_size_divide_up(work->columns.count, COLUMNS);
     const double k = (double)work->problem->k, pairs = (double)ulp_size_divide_up(panels, 2),
                  decoded = ulp_unit_form_serves(work, true) ? 0 : 10 * k,
-                 listed = work->instance->list ? 0.7 : 2.5,
+                 listed = work->instance->list ? 0.7 : 6,
                  product = 16.0 / work->layout.unit.block + 4 * measure_density(&work->rows.pack);
     return (double)panels * (200 + decoded) +
            (double)work->rows.count *
