@@ -8,6 +8,7 @@
 #include "base/machine/cpu.h"
 #include "base/random.h"
 #include "kernels/chain/step.h"
+#include "kernels/operand/packed.h"
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
@@ -177,21 +178,21 @@ static const char *const arithmetics[] = {
     "fp16,split-k=100",
 };
 static const struct setup setups[] = {
-    {1, 1, 1, 1, 0, 0, false, false, true},
-    {1, 5, 7, 0, 0, 0, false, false, true},
-    {1, 9, 40, 33, 0, 0, false, false, true},
-    {1, 70, 3, 150, 0, 0, false, false, false}, /* sides swapped */
-    {3, 6, 33, 64, 0, 0, false, false, true},
-    {3, 4, 35, 70, 0, 0, true, false, false},
-    {2, 17, 20, 45, 0, 0, false, true, true},
-    {2, 17, 20, 45, 0, 40, false, true, true},
-    {1, 40, 12, 45, 0, 40, false, true, false},
-    {1, 12, 64, 300, 0, 40, false, false, true},
-    {1, 3, 5, 513, 0, 0, false, false, false},
-    {1, 30, 40, 70, 100, 100, false, false, true},
-    {2, 20, 34, 45, 3, 2, false, true, true},
-    {1, 40, 33, 200, 400, 50, false, true, false},
-    {1, 4, 1700, 9, 0, 0, false, false, true}, /* more panels than an item has */
+    {1, 1, 1, 1, 0, 0, false, false, true, 0},
+    {1, 5, 7, 0, 0, 0, false, false, true, 0},
+    {1, 9, 40, 33, 0, 0, false, false, true, 0},
+    {1, 70, 3, 150, 0, 0, false, false, false, 0}, /* sides swapped */
+    {3, 6, 33, 64, 0, 0, false, false, true, 0},
+    {3, 4, 35, 70, 0, 0, true, false, false, 0},
+    {2, 17, 20, 45, 0, 0, false, true, true, 0},
+    {2, 17, 20, 45, 0, 40, false, true, true, 0},
+    {1, 40, 12, 45, 0, 40, false, true, false, 0},
+    {1, 12, 64, 300, 0, 40, false, false, true, 0},
+    {1, 3, 5, 513, 0, 0, false, false, false, 0},
+    {1, 30, 40, 70, 100, 100, false, false, true, 0},
+    {2, 20, 34, 45, 3, 2, false, true, true, 0},
+    {1, 40, 33, 200, 400, 50, false, true, false, 0},
+    {1, 4, 1700, 9, 0, 0, false, false, true, 0}, /* more panels than an item has */
     {1, 70, 65, 200, 0, 0, false, false, true, 5},
     {3, 40, 129, 70, 0, 0, true, true, false, 4},
     {1, 33, 64, 530, 0, 0, false, false, true, 7},
@@ -259,22 +260,22 @@ struct window {
 };
 
 static const struct window windows[] = {
-    {3, 1, 1, 7, 9, 3, 3, 1, 1, 1, 0, 1, false, true}, /* depthwise */
-    {2, 1, 1, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, false},
-    {2, 1, 1, 9, 40, 3, 3, 1, 1, 0, 0, 1, true, true},
+    {3, 1, 1, 7, 9, 3, 3, 1, 1, 1, 0, 1, false, true, 0}, /* depthwise */
+    {2, 1, 1, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, false, 0},
+    {2, 1, 1, 9, 40, 3, 3, 1, 1, 0, 0, 1, true, true, 0},
     /* a channel multiplier, odd width by two */
-    {2, 1, 2, 11, 15, 3, 3, 2, 1, 1, 0, 1, false, true},
-    {2, 1, 1, 8, 33, 5, 5, 1, 1, 2, 0, 1, false, true}, /* two blocks */
-    {1, 1, 1, 13, 17, 3, 3, 1, 2, 2, 0, 1, false, true},
-    {1, 1, 1, 19, 25, 3, 3, 3, 1, 1, 0, 2, false, true}, /* as ConvTranspose stores */
-    {2, 1, 1, 1, 70, 1, 9, 1, 1, 4, 0, 1, false, true},
-    {1, 4, 4, 9, 21, 3, 3, 1, 1, 1, 0, 1, false, true}, /* grouped */
-    {2, 3, 5, 10, 12, 3, 2, 2, 2, 1, 0, 3, true, false},
-    {1, 40, 2, 6, 7, 1, 1, 1, 1, 0, 0, 1, false, true},
-    {1, 20, 9, 6, 11, 3, 3, 1, 1, 1, 0, 1, false, true},
+    {2, 1, 2, 11, 15, 3, 3, 2, 1, 1, 0, 1, false, true, 0},
+    {2, 1, 1, 8, 33, 5, 5, 1, 1, 2, 0, 1, false, true, 0}, /* two blocks */
+    {1, 1, 1, 13, 17, 3, 3, 1, 2, 2, 0, 1, false, true, 0},
+    {1, 1, 1, 19, 25, 3, 3, 3, 1, 1, 0, 2, false, true, 0}, /* as ConvTranspose stores */
+    {2, 1, 1, 1, 70, 1, 9, 1, 1, 4, 0, 1, false, true, 0},
+    {1, 4, 4, 9, 21, 3, 3, 1, 1, 1, 0, 1, false, true, 0}, /* grouped */
+    {2, 3, 5, 10, 12, 3, 2, 2, 2, 1, 0, 3, true, false, 0},
+    {1, 40, 2, 6, 7, 1, 1, 1, 1, 0, 0, 1, false, true, 0},
+    {1, 20, 9, 6, 11, 3, 3, 1, 1, 1, 0, 1, false, true, 0},
     /* some batches with NaN and Inf, some without */
-    {4, 1, 1, 9, 11, 3, 3, 1, 1, 1, 150, 1, false, true},
-    {2, 2, 3, 9, 12, 3, 3, 1, 1, 1, 9, 1, true, true},
+    {4, 1, 1, 9, 11, 3, 3, 1, 1, 1, 150, 1, false, true, 0},
+    {2, 2, 3, 9, 12, 3, 3, 1, 1, 1, 9, 1, true, true, 0},
     {1, 20, 70, 12, 13, 3, 3, 1, 1, 1, 0, 1, false, true, 5},
     {1, 34, 33, 15, 15, 3, 2, 2, 1, 1, 0, 1, true, true, 4},
     {1, 40, 100, 7, 8, 1, 1, 1, 1, 0, 0, 3, false, false, 4}, /* no runs in the output */
@@ -400,9 +401,9 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
 
 START_TEST(bits_do_not_depend_on_threads)
 {
-    static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true};
+    static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true, 0};
     /* whose panels are cut into parts */
-    static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true};
+    static const struct setup many_columns = {1, 22, 5000, 20, 0, 0, false, true, true, 0};
     struct ulp_arithmetic arithmetic, in_panels;
     struct instance it;
     arithmetic = test_arithmetic("fp16");
@@ -415,6 +416,38 @@ START_TEST(bits_do_not_depend_on_threads)
         window_create(&it, &arithmetic, &windows[i], i);
         compare_threads(&arithmetic, &it);
     }
+}
+END_TEST
+
+/* Kept weights that turn out to be infinite, where rows would be lists: sums are formed otherwise,
+ * and the decoded weights are given back once. */
+START_TEST(lists_leave_infinite_weights)
+{
+    static const struct window window = {1, 64, 64, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, true, 5};
+    const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
+    struct ulp_error error;
+    struct ulp_budget budget = {0};
+    struct ulp_packed *packed;
+    struct instance it;
+    window_create(&it, &arithmetic, &window, 3);
+    ((float *)it.a.data)[5] = INFINITY;
+    const size_t bytes = it.out.count * sizeof(float);
+    float *first = malloc(bytes);
+    ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &error), error);
+    memcpy(first, it.out.data, bytes);
+    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
+    ck_ulp_ok(ulp_packed_keep(packed, &it.a, &error), error);
+    it.problem.packed = packed;
+    for (int call = 0; call < 2; call++) {
+        memset(it.out.data, 0xA5, bytes);
+        ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &error), error);
+        ck_assert_mem_eq(first, it.out.data, bytes);
+    }
+    ulp_packed_drop(packed, &it.a);
+    ck_assert_uint_eq(budget.used_bytes, 0);
+    ulp_packed_free(packed);
+    free(first);
+    instance_free(&it);
 }
 END_TEST
 
@@ -447,10 +480,10 @@ START_TEST(vectors_beside_a_unit)
     static const char *const names[][2] = {{"tf32,vectors=scalar", "tf32"},
                                            {"fp16,vectors=scalar", "fp16"}};
     static const struct setup shapes[] = {
-        {1, 1, 37, 100, 0, 0, false, false, false},
-        {3, 20, 1, 45, 0, 0, false, false, false},
-        {2, 1, 1, 300, 0, 0, true, false, false},
-        {2, 2, 3, 100, 0, 0, false, false, false},
+        {1, 1, 37, 100, 0, 0, false, false, false, 0},
+        {3, 20, 1, 45, 0, 0, false, false, false, 0},
+        {2, 1, 1, 300, 0, 0, true, false, false, 0},
+        {2, 2, 3, 100, 0, 0, false, false, false, 0},
     };
     const size_t n = _i % 2, s = _i / 2;
     const struct ulp_arithmetic arithmetic = test_arithmetic(names[n][0]),
@@ -495,6 +528,7 @@ TEST_MAIN("unit-contract", test_long() ? 600 : 60)
     tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_test(tests, bits_do_not_depend_on_threads);
+    tcase_add_test(tests, lists_leave_infinite_weights);
     tcase_add_test(tests, slices_cover_the_sum);
     tcase_add_loop_test(tests, vectors_beside_a_unit, 0, 8);
     tcase_add_test(tests, what_no_unit_does_is_refused);

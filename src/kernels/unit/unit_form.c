@@ -163,9 +163,11 @@ void ulp_unit_forms_open(struct ulp_unit_work *work, bool with_rows, bool with_c
 
 void ulp_unit_forms_close(struct ulp_unit_work *work)
 {
-    for (int columns = 0; columns < 2; columns++)
+    for (int columns = 0; columns < 2; columns++) {
         if (work->forms[columns])
             ulp_packed_release(work->problem->packed, &work->forms[columns]->base);
+        work->forms[columns] = NULL; /* sides may be set anew */
+    }
 }
 
 bool ulp_unit_side_is_special(const struct ulp_unit_work *work, bool columns, struct ulp_pool *pool)
