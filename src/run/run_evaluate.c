@@ -208,9 +208,10 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
         bool done = false;
         status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
-            status = ulp_evaluate_linear(reference, step,
-                                         &(struct ulp_linear){foreign, reference_inputs, results},
-                                         out, &done, error);
+            status =
+                ulp_evaluate_linear(reference, step,
+                                    &(struct ulp_linear){foreign, reference_inputs, results, lane},
+                                    out, &done, error);
         if (status == ULP_OK && !done)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);

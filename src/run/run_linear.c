@@ -12,7 +12,11 @@
  * added, is less than 2^-123 of the larger one, which must not be more than B.
  *
  * So it is taken where a quarter of the results have introduced 2^24 B or more, and have carried as
- * much: then the rms of either is 2^23 B or more. Else the node is computed at 128 bits. */
+ * much: then the rms of either is 2^23 B or more. Figures of single results ask for more: the
+ * largest relative error for results that are far above B, and the median for half of the errors
+ * to be so, or to be zero where nothing moves. Shares round R(p) to the lane's format, so few R(p)
+ * may be within B of where that turns: a tie, or a value of the format, which has one bit less.
+ * Else the node is computed at 128 bits, as where some result is not finite. */
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +32,7 @@
 /* Fewer products take no time at 128 bits. */
 #define PRODUCTS_MIN 0x1p20
 #define CLEAR 0x1p24
+#define TOLD 0x1p12
 
 struct record {
     int64_t exponent, kind;
@@ -35,10 +40,18 @@ struct record {
 };
 __extension__ typedef unsigned __int128 limbs;
 
+/* Errors of the results: what was introduced, or what was carried. */
+struct errors {
+    size_t clear, small;      /* CLEAR times the bound or more; less than TOLD times it */
+    size_t zero;              /* none, where R(p) is R(r) */
+    double relative, nearest; /* the largest; the smallest |base| where R(p) is not R(r) */
+};
+
 /* What a worker has seen. */
 struct seen {
     double largest[2];
-    size_t introduced, carried; /* of that many results there is no doubt */
+    struct errors introduced, carried;
+    size_t turns; /* where rounding turns */
     bool failed;
 };
 
@@ -46,7 +59,8 @@ struct work {
     const struct ulp_tensor *p, *r; /* what the node reads, or its results P(p) and R(r) */
     const double *moved;            /* of the results: R(p) - R(r) */
     struct ulp_tensor *out;
-    double clear;
+    double bound;
+    int digits;        /* of the format that P(p) is rounded to */
     struct seen *seen; /* by worker */
     size_t worker_count;
 };
@@ -79,6 +93,25 @@ static inline double larger(double x, double y)
 static struct seen *seen_by(const struct work *work, int worker)
 {
     return &work->seen[(size_t)worker % work->worker_count];
+}
+
+static void join_errors(struct errors *all, const struct errors *more)
+{
+    all->clear += more->clear;
+    all->small += more->small;
+    all->zero += more->zero;
+    all->relative = larger(all->relative, more->relative);
+    all->nearest = more->nearest < all->nearest ? more->nearest : all->nearest;
+}
+
+static void join(struct seen *all, const struct seen *more)
+{
+    for (int i = 0; i < 2; i++)
+        all->largest[i] = larger(all->largest[i], more->largest[i]);
+    join_errors(&all->introduced, &more->introduced);
+    join_errors(&all->carried, &more->carried);
+    all->turns += more->turns;
+    all->failed |= more->failed;
 }
 
 static enum ulp_status find_largest(void *context, size_t first, size_t last, int worker,
@@ -121,13 +154,12 @@ static enum ulp_status subtract(void *context, size_t first, size_t last, int wo
         own.largest[0] = larger(own.largest[0], fabs(out[i]));
         own.largest[1] = larger(own.largest[1], fabs(high));
     }
-    seen->failed |= own.failed;
-    for (int i = 0; i < 2; i++)
-        seen->largest[i] = larger(seen->largest[i], own.largest[i]);
+    join(seen, &own);
     return ULP_OK;
 }
 
-/* x + y, of which at most the last two bits are cut off, or y's; neither is far from 1. */
+/* x + y, of which at most the last two bits are cut off, or y's, and nothing where y is 0; neither
+ * is far from 1. */
 static inline void add_double(struct record *out, const struct record *x, double y)
 {
     const uint64_t bits = ulp_double_bits(y), y_top = (bits << 11) | (uint64_t)1 << 63;
@@ -148,6 +180,27 @@ static inline void add_double(struct record *out, const struct record *x, double
     *out = (struct record){.exponent = sum ? exponent - shift : 0,
                            .kind = negative ? -kind : kind,
                            .limbs = {(uint64_t)sum, (uint64_t)(sum >> 64)}};
+    if (y_zero)
+        *out = *x;
+}
+
+/* Is a number of so many bits, less than 64, within the bound of x? */
+static inline bool is_near(const struct record *x, int bits, double bound)
+{
+    const uint64_t rest = x->limbs[1] << bits | x->limbs[0] >> (64 - bits);
+    const double scale = ulp_double_from((uint64_t)(x->exponent - bits - 64 + 1023) << 52);
+    return fabs((double)(int64_t)rest) * scale <= bound;
+}
+
+static inline void note(struct errors *errors, double error, double base, double moved,
+                        double bound)
+{
+    errors->clear += error >= CLEAR * bound;
+    errors->small += error < TOLD * bound;
+    errors->zero += error == 0 && moved == 0;
+    errors->nearest = moved != 0 && base < errors->nearest ? base : errors->nearest;
+    if (base > 0 && error > errors->relative * base)
+        errors->relative = error / base;
 }
 
 static enum ulp_status add(void *context, size_t first, size_t last, int worker,
@@ -155,43 +208,50 @@ static enum ulp_status add(void *context, size_t first, size_t last, int worker,
 {
     (void)error;
     const struct work *work = context;
-    struct seen *seen = seen_by(work, worker), own = {.failed = false};
+    struct seen *seen = seen_by(work, worker);
+    struct errors introduced = {.nearest = INFINITY}, carried = introduced;
+    double largest[2] = {0};
+    size_t turns = 0;
+    bool failed = false;
     const struct record *r = work->r->data;
     struct record *out = work->out->data;
     for (size_t i = first; i < last; i++) {
         const double moved = work->moved[i];
         double high, low;
-        own.failed |= !split(&r[i], &high, &low);
+        failed |= !split(&r[i], &high, &low);
         add_double(&out[i], &r[i], moved);
-        own.introduced += fabs((read_plain(work->p, i) - high) - low - moved) >= work->clear;
-        own.carried += fabs(moved) >= work->clear;
-        own.largest[0] = larger(own.largest[0], fabs(high));
-        own.largest[1] = larger(own.largest[1], fabs(moved));
+        const double off = fabs((read_plain(work->p, i) - high) - low - moved);
+        failed |= !isfinite(off);
+        note(&introduced, off, fabs((high + moved) + low), moved, work->bound);
+        note(&carried, fabs(moved), high == 0 ? INFINITY : fabs(high), moved, work->bound);
+        turns += moved != 0 && is_near(&out[i], work->digits + 1, work->bound);
+        largest[0] = larger(largest[0], fabs(high));
+        largest[1] = larger(largest[1], fabs(moved));
     }
-    seen->failed |= own.failed;
-    seen->introduced += own.introduced;
-    seen->carried += own.carried;
-    for (int i = 0; i < 2; i++)
-        seen->largest[i] = larger(seen->largest[i], own.largest[i]);
+    join(seen, &(struct seen){{largest[0], largest[1]}, introduced, carried, turns, failed});
     return ULP_OK;
 }
 
 /* One of these over all elements of work->p. */
 static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_pool *pool)
 {
-    struct seen all = {.failed = false};
-    memset(work->seen, 0, work->worker_count * sizeof *work->seen);
+    const struct seen none = {.introduced.nearest = INFINITY, .carried.nearest = INFINITY};
+    struct seen all = none;
+    for (size_t i = 0; i < work->worker_count; i++)
+        work->seen[i] = none;
     /* never fails */
     ulp_parallel_for(pool, work->p->count, ulp_grain(4), function, work, NULL);
-    for (size_t i = 0; i < work->worker_count; i++) {
-        const struct seen *one = &work->seen[i];
-        for (int j = 0; j < 2; j++)
-            all.largest[j] = larger(all.largest[j], one->largest[j]);
-        all.introduced += one->introduced;
-        all.carried += one->carried;
-        all.failed |= one->failed;
-    }
+    for (size_t i = 0; i < work->worker_count; i++)
+        join(&all, &work->seen[i]);
     return all;
+}
+
+/* Are figures of so many results' errors known, where each may be off by so much? */
+static bool are_known(const struct errors *errors, size_t count, double bound)
+{
+    return errors->clear >= count - count / 4 * 3 &&
+           (errors->small < count - count / 2 || errors->zero > count / 2) &&
+           TOLD * bound <= errors->nearest * fmin(errors->relative, 1);
 }
 
 static bool is_plain(const struct ulp_tensor *x)
@@ -268,8 +328,11 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
     struct work work = {.p = p, .r = r, .out = &parts->difference};
+    struct ulp_format stored;
     void *seen;
-    if (k * (double)results->count < PRODUCTS_MIN || k > 0x1p24)
+    ULP_TRY(ulp_lane_format(ulp_mix_holds(from->lane->mix, step->number), out->entire->type,
+                            &stored, error));
+    if (k * (double)results->count < PRODUCTS_MIN || k > 0x1p24 || stored.precision > 53)
         return ULP_OK;
     work.worker_count = (size_t)ulp_pool_thread_count(pool);
     ULP_TRY(ulp_allocate(&seen, work.worker_count, sizeof *work.seen, reference->budget,
@@ -294,10 +357,11 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     work.r = results;
     work.moved = parts->moved.data;
     work.out = &parts->sum;
-    work.clear = CLEAR * bound;
+    work.digits = stored.precision;
+    work.bound = bound;
     const struct seen sum = go_over(&work, add, pool);
-    *done = !sum.failed && sum.introduced >= results->count / 4 &&
-            sum.carried >= results->count / 4 &&
+    *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
+            are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
             0x1p-123 * larger(sum.largest[0], sum.largest[1]) <= bound;
     if (*done) {
         out->here[0] = parts->sum;
@@ -310,10 +374,12 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
                                     const struct ulp_linear *from, struct ulp_evaluation *out,
                                     bool *done, struct ulp_error *error)
 {
+    const struct ulp_fusion *fusion = from->lane->mix->fusion;
     struct parts parts = {.seen = NULL};
     *done = false;
-    if (!ulp_lane_is_uniform(reference) || reference->trace || reference->probe ||
-        step->output_count != 1 || !is_wide(from->results) || !is_plain(out->entire) ||
+    if (!ulp_lane_is_uniform(reference) || (fusion && fusion->nodes[step->number].leaves) ||
+        reference->trace || reference->probe || step->output_count != 1 ||
+        !is_wide(from->results) || !is_plain(out->entire) ||
         !ulp_tensor_same_shape(from->results, out->entire))
         return ULP_OK;
     const int varies = find_linear(step, reference, from->inputs);

@@ -90,6 +90,7 @@ enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *fram
 struct ulp_linear {
     const struct ulp_tensor *const *inputs, *const *reference_inputs; /* p, as R reads it, and r */
     const struct ulp_tensor *results;                                 /* R(r) */
+    const struct ulp_lane *lane;                                      /* of p */
 };
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
                                     const struct ulp_linear *from, struct ulp_evaluation *out,

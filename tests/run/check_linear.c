@@ -207,6 +207,86 @@ static void audit(struct subject *subject, const char *arithmetic)
         free(subject->values[c]);
 }
 
+/* A product of 200 x 128 in which some results are sums of one or two inputs, which doubles hold:
+ * R(p) must be these, bit for bit, although the errors of other results are clear. */
+enum { ROWS = 64, DEPTH = 200 };
+static const struct exact_case {
+    const char *name, *arithmetic;
+    int rows, columns; /* exact results are in rows from there on, or in columns before */
+    int taps;          /* the inputs of column j are j and those after it */
+    float other, small;
+} exact_cases[] = {
+    {"most columns", "fp16", ROWS, 90, 1, 1, 1}, /* nothing is introduced: a median of 0 */
+    {"all that are finite", "fp16", ROWS, 90, 1, 1e4F, 1},      /* and a rms of 0 */
+    {"rows that underflow", "fp16", ROWS - 1, 0, 0, 1, 1e-12F}, /* 0 has no relative error */
+    {"ties", "fp32", ROWS, 5, 2, 1, 1},                         /* which shares round */
+};
+
+static enum ulp_status look_at_exact(void *context, const struct ulp_event *event,
+                                     struct ulp_error *error)
+{
+    const struct exact_case *exact = context;
+    const struct ulp_lane_value *value = &event->values[1];
+    (void)error;
+    for (size_t i = 0; strcmp(event->op, "MatMul") == 0 && i < value->here->count; i++) {
+        const size_t row = i / WIDTH, column = i % WIDTH;
+        double sum = 0;
+        mpfr_t here;
+        if ((int)row < exact->rows && (int)column >= exact->columns)
+            continue;
+        for (size_t tap = 0; tap < (size_t)exact->taps; tap++)
+            sum += ulp_tensor_get(event->inputs[1].entire, row * DEPTH + column + tap);
+        ulp_record_open_const(here, ulp_record_at_const(value->here->data, i, 128), 128);
+        ck_expect(mpfr_cmp_d(here, sum) == 0, "%s: element %zu is not %g", exact->name, i, sum);
+    }
+    return ULP_OK;
+}
+
+static void audit_exact(const struct exact_case *exact)
+{
+    const size_t room = 1 << 20;
+    char *text = malloc(room);
+    uint64_t seed = 5;
+    size_t n = (size_t)snprintf(text, room,
+                                "(float[64,200] x) => (float[64,128] y) <float[200,128] w = {");
+    for (int i = 0; i < DEPTH * WIDTH; i++)
+        n += (size_t)snprintf(text + n, room - n, "%s%.9g", i ? ", " : "",
+                              i % WIDTH >= exact->columns
+                                  ? (double)exact->other * (1 + fabs(next_value(&seed)))
+                              : i / WIDTH >= i % WIDTH && i / WIDTH < i % WIDTH + exact->taps ? 1.0
+                                                                                              : 0);
+    snprintf(text + n, room - n, "}> { a = Tanh(x)\n y = MatMul(a, w) }");
+    struct ulp_model *model = onnx_text_load(13, text);
+    free(text);
+    struct ulp_tensor x;
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    const int64_t dims[] = {ROWS, DEPTH};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(exact->arithmetic)};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
+    const struct ulp_observer observer = {.context = (void *)(uintptr_t)exact,
+                                          .node_done = look_at_exact};
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed))) *
+                               ((int)(i / DEPTH) < exact->rows ? 1 : exact->small);
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+
+START_TEST(exact_results_stay_exact_beside_others)
+{
+    audit_exact(&exact_cases[_i]);
+}
+END_TEST
+
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
 START_TEST(sums_are_as_exact_as_they_must_be)
@@ -232,4 +312,6 @@ TEST_MAIN("linear nodes", 0)
     tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
                         sizeof arithmetics / sizeof *arithmetics);
     tcase_add_test(tests, what_is_exact_stays_exact);
+    tcase_add_loop_test(tests, exact_results_stay_exact_beside_others, 0,
+                        sizeof exact_cases / sizeof *exact_cases);
 }
