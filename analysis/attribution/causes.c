@@ -312,6 +312,8 @@ static void drop_noise(const struct ulp_owed *list, size_t group, double *causes
     size_t largest = 0;
     for (const struct ulp_owed *owed = list; owed; owed = owed->next)
         bound += owed->group == group ? owed->bound : 0;
+    if (!isfinite(bound)) /* and says nothing */
+        return;
     for (size_t c = 1; c < ULP_SHARE_CAUSES; c++)
         if (fabs(causes[c]) > fabs(causes[largest]))
             largest = c;
