@@ -19,6 +19,7 @@ static struct ulp_tape_access find_access(const struct ulp_operand *operand,
     access.precision = tensor->precision;
     access.empty = tensor->count == 0;
     access.row_table = operand->row_offset;
+    access.row_period = operand->row_period;
     access.row_step = !operand->row_offset  ? operand->row_stride
                       : rows->row_count > 1 ? ulp_row_base(operand, 1) - ulp_row_base(operand, 0)
                                             : 0;
@@ -109,7 +110,7 @@ static bool is_same_access(const struct ulp_tape_access *a, const struct ulp_tap
     if (a->storage && !ulp_evaluate_same_format(a->storage, b->storage))
         return false;
     return a->type == b->type && a->element == b->element && a->precision == b->precision &&
-           a->empty == b->empty && a->row_table == b->row_table &&
+           a->empty == b->empty && a->row_table == b->row_table && a->row_period == b->row_period &&
            a->position_table == b->position_table && a->row_step == b->row_step &&
            a->position_step == b->position_step;
 }

@@ -23,7 +23,7 @@ struct ulp_tape_access {
     enum ulp_element element;
     int precision;
     bool empty; /* the tensor has no elements */
-    bool row_table, position_table;
+    bool row_table, row_period, position_table;
     int64_t row_step, position_step; /* the stride; of a table from the first to the second entry */
     const struct ulp_format *storage;
 };

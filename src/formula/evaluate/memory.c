@@ -62,7 +62,10 @@ static void lay_tiles(struct ulp_tape_plan *plan)
 {
     const size_t tensors = (size_t)plan->step_count + (size_t)plan->output_count;
     plan->addresses_slot = take_slot(plan, tensors * sizeof(struct ulp_row_address));
-    if (plan->made_for.windows || plan->made_for.window_classes)
+    bool gathers = plan->made_for.windows;
+    for (int i = 0; i < plan->made_for.tape->operand_count; i++)
+        gathers |= plan->made_for.operands[i].row_period;
+    if (gathers)
         plan->gathered_slot = take_slot(plan, tensors * plan->tile_rows * sizeof(int64_t));
     if (!plan->made_for.windows)
         return;
