@@ -168,8 +168,8 @@ static enum ulp_status lay_operands(struct looking *looking, struct ulp_error *e
     for (int i = 0; i < looking->tape.operand_count; i++) {
         struct ulp_operand *operand = &looking->operands[i];
         *operand = looking->run->operands[i];
-        if (!operand->tensor || (!looking->first && !operand->row_period))
-            continue; /* windows are not told of as such: a period has no place to be read to */
+        if (!operand->tensor || !looking->first)
+            continue;
         int64_t *table = ulp_arena_take(looking->call->scratch, looking->count, sizeof *table);
         ULP_TRY(ulp_taken(table, error));
         for (size_t r = 0; r < looking->count; r++)
