@@ -136,13 +136,6 @@ static size_t find_kept(const struct ulp_budget *budget, size_t total, size_t wa
     return best;
 }
 
-/* The smallest goes: malloc has another for little, while a large one costs the system pages to
- * clear. */
-static void free_smallest(struct ulp_budget *budget)
-{
-    free_block(budget, remove_kept(budget, find_kept(budget, 0, SIZE_MAX)));
-}
-
 /* The peak, or that of those whose blocks were handed over to it. */
 static size_t find_room(const struct ulp_budget *budget)
 {
@@ -157,8 +150,8 @@ static bool is_over_peak(const struct ulp_budget *budget, size_t more)
 }
 
 /* A kept block for total bytes, which wastes at most a quarter of them, or as many again where a
- * new one would not fit below the peak; else NULL, and the smallest blocks are freed until it
- * does. The new bytes are charged already; what is wasted counts as kept. */
+ * new one would not fit below the peak; else NULL, and the oldest blocks are freed until it does.
+ * The new bytes are charged already; what is wasted counts as kept. */
 static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity)
 {
     struct ulp_kept_block found = {.block = NULL, .bytes = total};
@@ -170,7 +163,7 @@ static void *take_kept(struct ulp_budget *budget, size_t total, size_t *capacity
         found = remove_kept(budget, best);
     budget->kept_bytes += found.bytes - total;
     while (!found.block && budget->kept_count && is_over_peak(budget, 0))
-        free_smallest(budget);
+        free_block(budget, remove_kept(budget, 0));
     ulp_spin_unlock(&budget->locked);
     *capacity = found.bytes;
     return found.block;
@@ -183,7 +176,7 @@ static bool keep_block(struct ulp_budget *budget, void *block, size_t capacity, 
     ulp_spin_lock(&budget->locked);
     budget->kept_bytes -= waste;
     if (budget->kept_count == ULP_BUDGET_BLOCKS)
-        free_smallest(budget);
+        free_block(budget, remove_kept(budget, 0));
     const bool keep = !is_over_peak(budget, capacity);
     if (keep) {
         budget->kept[budget->kept_count++] = (struct ulp_kept_block){block, capacity};
