@@ -249,9 +249,10 @@ static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_
 /* Are figures of so many results' errors known, where each may be off by so much? */
 static bool are_known(const struct errors *errors, size_t count, double bound)
 {
+    const double relative = errors->relative < 1 ? errors->relative : 1;
     return errors->clear >= count - count / 4 * 3 &&
            (errors->small < count - count / 2 || errors->zero > count / 2) &&
-           TOLD * bound <= errors->nearest * fmin(errors->relative, 1);
+           TOLD * bound <= errors->nearest * relative;
 }
 
 static bool is_plain(const struct ulp_tensor *x)
