@@ -13,7 +13,7 @@
  *
  *     P(p)  entire   the lane's own result
  *     P(r)  single   on the reference's inputs, rounded to P's storage
- *     R(p)  here     on the lane's inputs, in the reference's arithmetic
+ *     R(p)  here     on the lane's inputs, in the reference's arithmetic (see `here`)
  *
  * and its error is the exact sum of two parts:
  *
@@ -270,9 +270,9 @@ ULP_API void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size
 struct ulp_lane_value {
     const struct ulp_tensor *entire; /* P(p); for the reference lane R(r) */
     const struct ulp_tensor *single; /* P(r) */
-    /* R(p), in the reference's arithmetic; the tensor of `entire` where the node rounds nothing. Of a
-     * large Conv or MatMul with constant weights an element may be off by 2^-23 of the rms of what
-     * is introduced there, and of that of what is carried. */
+    /* R(p), in the reference's arithmetic; the tensor of `entire` where the node rounds nothing. Of
+     * a large Conv or MatMul with constant weights an element may be off by 2^-23 of the rms of
+     * what is introduced there, and of that of what is carried. */
     const struct ulp_tensor *here;
     /* P(p) as nodes in its kernel read it on: another tensor than `entire` where the node hands out
      * the graph's output, for which it is rounded */

@@ -80,7 +80,7 @@ struct ulp_step {
     double cost;
     size_t number; /* among all nodes of the plan: what it is reported under */
     /* so many steps, from this one on, may be run as one where nobody looks at what lies between
-     * them (plan_join.c); 0: it begins none */
+     * them (plan_join.c); 1: a formula alone, which is noted like them; 0: it begins none */
     size_t joined;
 };
 
