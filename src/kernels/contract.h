@@ -32,6 +32,16 @@ static inline bool ulp_factor_is_padding(const struct ulp_factor *factor, int64_
     return factor->padding && factor->padding[period ? e % period : e];
 }
 
+/* The step between neighbours of a table; 0: there is no one step. Of one entry it is 1. */
+static inline int64_t ulp_offset_step(const int64_t *offset, size_t count)
+{
+    const int64_t step = count > 1 ? offset[1] - offset[0] : 1;
+    for (size_t i = 2; i < count; i++)
+        if (offset[i] - offset[i - 1] != step)
+            return 0;
+    return step;
+}
+
 /* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of
  * factors. */
 struct ulp_contraction {

@@ -89,14 +89,6 @@ static double estimate_packed(const struct ulp_tile *tile, size_t rows, size_t c
            ((double)(tiles * (even + 2)) + 5.0 * (double)ulp_size_divide_up(rows, ULP_TUNE_MC));
 }
 
-static bool is_even(const int64_t *offset, size_t count)
-{
-    for (size_t i = 2; i < count; i++)
-        if (offset[i] - offset[i - 1] != offset[1] - offset[0])
-            return false;
-    return true;
-}
-
 /* Do rows of many k meet in a few sets of the second cache, as where they lie powers of two apart?
  * Each tile would fetch them anew. Neighbours in one line count once. */
 static bool crowds_sets(const int64_t *k_offset, size_t k_count, size_t element_bytes)
@@ -121,7 +113,8 @@ bool ulp_direct_serves(const struct ulp_chains_job *job, const struct ulp_arithm
     if (!tile->read || job->chains->pairwise || job->chains->cuts.level_count || problem->k == 0 ||
         problem->b.tensor->element != job->element || problem->out->element != job->element ||
         job->output.round || ulp_pack_make(arithmetic, problem, 1).round ||
-        !is_even(problem->out_row_offset, m) || !ulp_output_is_run(problem->out_column_offset, n) ||
+        !ulp_offset_step(problem->out_row_offset, m) ||
+        !ulp_output_is_run(problem->out_column_offset, n) ||
         crowds_sets(problem->b.k_offset, problem->k, job->element_bytes))
         return false;
     /* weights are packed once, too, and then lie closer than in their tensor */

@@ -20,25 +20,15 @@ struct run {
     struct ulp_budget *scratch;
 };
 
-/* The step between neighbours; 0: there is no one step. */
-static int64_t find_step(const int64_t *offset, size_t count)
-{
-    const int64_t step = count > 1 ? offset[1] - offset[0] : 1;
-    for (size_t i = 2; i < count; i++)
-        if (offset[i] - offset[i - 1] != step)
-            return 0;
-    return step;
-}
-
 bool ulp_wide_vector_serves(const struct ulp_wide_call *call, const struct ulp_wide_tile *tile)
 {
     const struct ulp_contraction *problem = &call->problem;
     const struct ulp_factor *b = &problem->b;
     return tile->vector && problem->m <= ROWS_MAX && problem->batch_count == 1 &&
            problem->k <= K_MAX && b->tensor->element == ULP_ELEMENT_F32 &&
-           (find_step(b->k_offset, problem->k) == 1 ||
-            (find_step(b->k_offset, problem->k) != 0 &&
-             find_step(b->line_offset, problem->n) == 1)) &&
+           (ulp_offset_step(b->k_offset, problem->k) == 1 ||
+            (ulp_offset_step(b->k_offset, problem->k) != 0 &&
+             ulp_offset_step(b->line_offset, problem->n) == 1)) &&
            !ulp_any_beyond(problem->a.tensor, INFINITY, call->pool);
 }
 
@@ -248,7 +238,7 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
     struct run run = {.plan = &whole,
                       .call = call,
                       .scratch = ulp_pool_scratch(pool),
-                      .k_step = find_step(problem->b.k_offset, problem->k)};
+                      .k_step = ulp_offset_step(problem->b.k_offset, problem->k)};
     ULP_SCOPED(ulp_free_of) void *rows = NULL;
     ULP_SCOPED(ulp_free_of) void *data = NULL;
     ULP_SCOPED(ulp_free_of) void *half_sums = NULL;

@@ -65,11 +65,9 @@ static size_t lay_scratch(struct scratch *scratch, const struct work *work, char
 static enum ulp_status decode_panels(void *context, size_t first, size_t last, int worker,
                                      struct ulp_error *error)
 {
-    (void)error;
+    (void)worker, (void)error;
     const struct work *work = context;
     const struct ulp_unit_work *unit = work->unit;
-    struct scratch scratch;
-    lay_scratch(&scratch, work, work->scratch + (size_t)worker * work->worker_bytes);
     for (size_t i = first; i < last; i++) {
         const struct ulp_pack_range range = {.line = i * COLUMNS,
                                              .line_count =
@@ -274,15 +272,6 @@ static void plan_items(struct work *work, size_t threads)
                                  ULP_TUNE_UNIT_TILE_SLOTS / (size_t)unit->layout.unit.block);
 }
 
-static int64_t find_pitch(const int64_t *offset, size_t count)
-{
-    const int64_t pitch = count > 1 ? offset[1] - offset[0] : 1;
-    for (size_t i = 2; i < count; i++)
-        if (offset[i] - offset[i - 1] != pitch)
-            return 0;
-    return pitch;
-}
-
 enum ulp_status ulp_unit_run_lists(const struct ulp_unit_work *unit, struct ulp_pool *pool,
                                    struct ulp_error *error)
 {
@@ -290,7 +279,7 @@ enum ulp_status ulp_unit_run_lists(const struct ulp_unit_work *unit, struct ulp_
                  panels = ulp_size_divide_up(unit->columns.count, COLUMNS);
     struct work work = {.unit = unit,
                         .panel_bytes = ulp_unit_lay_panel(NULL, &unit->layout, NULL),
-                        .pitch = find_pitch(unit->columns.out_offset, unit->columns.count)};
+                        .pitch = ulp_offset_step(unit->columns.out_offset, unit->columns.count)};
     struct ulp_budget *budget = ulp_pool_scratch(pool);
     struct scratch ignored;
     plan_items(&work, threads);
