@@ -59,6 +59,8 @@ enum ulp_status ulp_call_first_axis(const struct ulp_call *call, int *out, struc
  * The call's attribute `saturate` chooses what becomes of values beyond it. */
 enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type,
                                  struct ulp_format *out, struct ulp_error *error);
+/* Is that the lane's storage, which needs no call? */
+bool ulp_call_stores_alike(const struct ulp_call *call, enum ulp_type type);
 /* Describe a tensor as this lane holds it. */
 enum ulp_status ulp_call_describe_tensor(const struct ulp_call *call, struct ulp_tensor *out,
                                          enum ulp_type type, int rank, const int64_t *dims,

@@ -5,16 +5,25 @@
 #include "ops/trace/trace.h"
 #include "tensor/lower.h"
 
+static bool is_narrow(enum ulp_type type)
+{
+    return ulp_type_rows[type].file_bits <= 8;
+}
+
+bool ulp_call_stores_alike(const struct ulp_call *call, enum ulp_type type)
+{
+    return !is_narrow(type) && !call->arithmetic->as_declared;
+}
+
 enum ulp_status ulp_call_storage(const struct ulp_call *call, enum ulp_type type,
                                  struct ulp_format *out, struct ulp_error *error)
 {
-    const bool narrow = ulp_type_rows[type].file_bits <= 8;
-    if (!narrow && !call->arithmetic->as_declared) {
+    if (ulp_call_stores_alike(call, type)) {
         *out = call->arithmetic->storage;
         return ULP_OK;
     }
     enum ulp_status status = ulp_format_find(ulp_type_format(call->arithmetic, type), out, error);
-    if (status == ULP_OK && !narrow)
+    if (status == ULP_OK && !is_narrow(type))
         return ULP_OK;
     if (status != ULP_OK)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "tensors of type %s are not supported",

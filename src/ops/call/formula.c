@@ -297,8 +297,7 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
     const struct ulp_arithmetic *arithmetic = call->arithmetic;
     const enum ulp_type type = call->out[0].type;
     struct ulp_arithmetic other;
-    if (ulp_type_is_float(type) &&
-        (arithmetic->as_declared || ulp_type_rows[type].file_bits <= 8)) {
+    if (ulp_type_is_float(type) && !ulp_call_stores_alike(call, type)) {
         other = *arithmetic; /* 1.7 KB, which most calls can do without */
         ULP_TRY(ulp_call_storage(call, type, &other.storage, error));
         arithmetic = &other;
