@@ -23,6 +23,7 @@
 #include "base/bits.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
+#include "number/function/math.h"
 #include "number/mpfr_record.h"
 #include "run/walk.h"
 
@@ -84,12 +85,6 @@ static inline double read_plain(const struct ulp_tensor *tensor, size_t i)
                                               : ((const double *)tensor->data)[i];
 }
 
-/* The other where one is NaN. */
-static inline double larger(double x, double y)
-{
-    return y > x ? y : x;
-}
-
 static struct seen *seen_by(const struct work *work, int worker)
 {
     return &work->seen[(size_t)worker % work->worker_count];
@@ -100,14 +95,14 @@ static void join_errors(struct errors *all, const struct errors *more)
     all->clear += more->clear;
     all->small += more->small;
     all->zero += more->zero;
-    all->relative = larger(all->relative, more->relative);
-    all->nearest = more->nearest < all->nearest ? more->nearest : all->nearest;
+    all->relative = ulp_math_max(all->relative, more->relative);
+    all->nearest = ulp_math_min(all->nearest, more->nearest);
 }
 
 static void join(struct seen *all, const struct seen *more)
 {
     for (int i = 0; i < 2; i++)
-        all->largest[i] = larger(all->largest[i], more->largest[i]);
+        all->largest[i] = ulp_math_max(all->largest[i], more->largest[i]);
     join_errors(&all->introduced, &more->introduced);
     join_errors(&all->carried, &more->carried);
     all->turns += more->turns;
@@ -131,7 +126,7 @@ static enum ulp_status find_largest(void *context, size_t first, size_t last, in
     float largest;
     memcpy(&largest, &most, sizeof largest);
     seen->failed |= !isfinite(largest);
-    seen->largest[0] = larger(seen->largest[0], (double)largest);
+    seen->largest[0] = ulp_math_max(seen->largest[0], (double)largest);
     return ULP_OK;
 }
 
@@ -151,8 +146,8 @@ static enum ulp_status subtract(void *context, size_t first, size_t last, int wo
             high = read_plain(work->r, i);
         out[i] = (read_plain(work->p, i) - high) - low;
         own.failed |= !(fabs(out[i]) < 0x1p300);
-        own.largest[0] = larger(own.largest[0], fabs(out[i]));
-        own.largest[1] = larger(own.largest[1], fabs(high));
+        own.largest[0] = ulp_math_max(own.largest[0], fabs(out[i]));
+        own.largest[1] = ulp_math_max(own.largest[1], fabs(high));
     }
     join(seen, &own);
     return ULP_OK;
@@ -198,7 +193,7 @@ static inline void note(struct errors *errors, double error, double base, double
     errors->clear += error >= CLEAR * bound;
     errors->small += error < TOLD * bound;
     errors->zero += error == 0 && moved == 0;
-    errors->nearest = moved != 0 && base < errors->nearest ? base : errors->nearest;
+    errors->nearest = moved != 0 ? ulp_math_min(errors->nearest, base) : errors->nearest;
     if (base > 0 && error > errors->relative * base)
         errors->relative = error / base;
 }
@@ -225,8 +220,8 @@ static enum ulp_status add(void *context, size_t first, size_t last, int worker,
         note(&introduced, off, fabs((high + moved) + low), moved, work->bound);
         note(&carried, fabs(moved), high == 0 ? INFINITY : fabs(high), moved, work->bound);
         turns += moved != 0 && is_near(&out[i], work->digits + 1, work->bound);
-        largest[0] = larger(largest[0], fabs(high));
-        largest[1] = larger(largest[1], fabs(moved));
+        largest[0] = ulp_math_max(largest[0], fabs(high));
+        largest[1] = ulp_math_max(largest[1], fabs(moved));
     }
     join(seen, &(struct seen){{largest[0], largest[1]}, introduced, carried, turns, failed});
     return ULP_OK;
@@ -249,7 +244,7 @@ static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_
 /* Are figures of so many results' errors known, where each may be off by so much? */
 static bool are_known(const struct errors *errors, size_t count, double bound)
 {
-    const double relative = errors->relative < 1 ? errors->relative : 1;
+    const double relative = ulp_math_min(errors->relative, 1);
     return errors->clear >= count - count / 4 * 3 &&
            (errors->small < count - count / 2 || errors->zero > count / 2) &&
            TOLD * bound <= errors->nearest * relative;
@@ -363,7 +358,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     const struct seen sum = go_over(&work, add, pool);
     *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
             are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
-            0x1p-123 * larger(sum.largest[0], sum.largest[1]) <= bound;
+            0x1p-123 * ulp_math_max(sum.largest[0], sum.largest[1]) <= bound;
     if (*done) {
         out->here[0] = parts->sum;
         parts->sum = (struct ulp_tensor){0};
