@@ -299,7 +299,8 @@ static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *fram
         join->waits = s < last;
         status = walk_step(walk, frame, &frame->block->steps[s], arena, error);
     }
-    if (status == ULP_OK && !ran && walk->left)
+    if (status == ULP_OK && !ran && walk->left &&
+        !ulp_kept_find_rerun(walk->left, &frame->block->steps[last]))
         ulp_kept_leave_rerun(walk->left, &frame->block->steps[last],
                              ulp_rerun_note(lane, begin, last));
     ulp_join_clear(join);
