@@ -28,6 +28,7 @@ ulpscope_SOURCES += %D%/command/run_option.def
 ulpscope_SOURCES += %D%/command/diff_option.def
 ulpscope_SOURCES += %D%/option/search_option.def
 ulpscope_SOURCES += %D%/option/cases.def
+ulpscope_SOURCES += %D%/option/parser.def
 ulpscope_SOURCES += %D%/option/table.def
 ulpscope_SOURCES += %D%/command/audit_options.c
 ulpscope_SOURCES += %D%/command/audit_samples.c

@@ -4,9 +4,6 @@
 
 #include "cli/command/command_audit.h"
 
-#define OPTIONS "cli/command/audit_option.def"
-#include "cli/option/table.def"
-
 static void add_pair(struct argp_state *state, struct audit_options *options, char *text)
 {
     if (!strchr(text, '=') || *text == '=' || !strrchr(text, '=')[1])
@@ -35,7 +32,7 @@ static void read_shard(struct argp_state *state, struct audit_options *options, 
     options->shard_count = (size_t)count;
 }
 
-static void check_combinations(struct argp_state *state, const struct audit_options *o)
+static void check_combinations(const struct argp_state *state, const struct audit_options *o)
 {
     const bool shapes = count_shapes(&o->common) > 1, keeps = o->keep.rule_count || o->keep.plan;
     const struct combination rows[] = {
@@ -79,25 +76,12 @@ static void settle_attribute(struct audit_options *options)
         options->attribute = ATTRIBUTE_YES;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct audit_options *options)
 {
-    struct audit_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->keep;
-        state->child_inputs[2] = &options->built;
-        state->child_inputs[3] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END:
-        settle_attribute(options);
-        check_combinations(state, options);
-        if (!options->reference)
-            options->reference = options->quick ? "fp64" : "mpfr:128";
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    settle_attribute(options);
+    check_combinations(state, options);
+    if (!options->reference)
+        options->reference = options->quick ? "fp64" : "mpfr:128";
 }
 
 static const char documentation[] =
@@ -147,18 +131,18 @@ static const char documentation[] =
     "  ulpscope audit model.onnx -a fp16,bf16 --fail-above fp16:logits:sqnr_db=40 --junit out.xml\n"
     "      one output of one arithmetic, also as JUnit's XML";
 
+#define OPTIONS "cli/command/audit_option.def"
+#define PARSED struct audit_options
+#define CHILDREN    \
+    COMMON_CHILD(1) \
+    KEEP_CHILD CHILD(built_argp, &options->built, "With --engine:", 1) JUDGE_CHILD JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int parse_audit_options(int argc, char **argv, struct audit_options *out)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
-                                                 {&built_argp, 0, "With --engine:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     *out = (struct audit_options){.argc = argc, .argv = argv};
-    const int code = parse_model_arguments(&argp, argc, argv, out, &out->common);
+    const int code = parse_model_arguments(&parser, argc, argv, out, &out->common);
     struct ulp_error error;
     if (code == ULP_OK && out->timings && ulp_timer_create(&out->timer, &error) != ULP_OK)
         return fail(&error);

@@ -11,9 +11,6 @@ struct bits_options {
     double headroom, expected;
 };
 
-#define OPTIONS "cli/command/bits_option.def"
-#include "cli/option/table.def"
-
 static void check(struct argp_state *state, const struct bits_options *options)
 {
     if (!options->search.tolerances.count)
@@ -26,21 +23,6 @@ static void check(struct argp_state *state, const struct bits_options *options)
         refuse(state, "--lower-io is about mixed.onnx: give --out and --formats");
     if (count_shapes(&options->common) > 1)
         refuse(state, "bits takes one --shape of each input");
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct bits_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        state->child_inputs[2] = &options->search;
-        return 0;
-    case ARGP_KEY_END: check(state, options); return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static const char documentation[] =
@@ -74,17 +56,17 @@ static int run_bits(const struct bits_options *options)
     return run_search(&options->common, &options->search, &search);
 }
 
+#define OPTIONS "cli/command/bits_option.def"
+#define PARSED struct bits_options
+#define CHILDREN \
+    COMMON_CHILD(1) JUDGE_CHILD CHILD(search_argp, &options->search, NULL, 0) JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_bits(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&search_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct bits_options options = {.search.reference = "mpfr:128", .headroom = 1, .expected = 1};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_bits(&options);
     common_free(&options.common);

@@ -14,31 +14,20 @@ struct compare_options {
     enum ulp_task task;
 };
 
-#define OPTIONS "cli/command/compare_option.def"
-#include "cli/option/table.def"
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct compare_options *options)
 {
-    struct compare_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (!options->common.model)
-            return ARGP_ERR_UNKNOWN; /* the common parser's */
-        add_argument(state, &options->files, &options->file_count, argument);
-        return 0;
-    case ARGP_KEY_END:
-        if (options->common.model && !options->file_count)
-            refuse(state, "no recording: give the paths of one or more after the model");
-        if (options->common.shape_count)
-            refuse(state, "--shape is for random inputs, which no other framework ran on");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (options->common.model && !options->file_count)
+        refuse(state, "no recording: give the paths of one or more after the model");
+    if (options->common.shape_count)
+        refuse(state, "--shape is for random inputs, which no other framework ran on");
+}
+
+static error_t take(struct argp_state *state, struct compare_options *options, char *argument)
+{
+    if (!options->common.model)
+        return ARGP_ERR_UNKNOWN; /* the common parser's */
+    add_argument(state, &options->files, &options->file_count, argument);
+    return 0;
 }
 
 static const char documentation[] =
@@ -221,19 +210,20 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                               &compare_options, &c->comparison, error);
 }
 
+#define OPTIONS "cli/command/compare_option.def"
+#define PARSED struct compare_options
+#define WORDS "MODEL.onnx RECORDING..."
+#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_compare(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx RECORDING...",
-                                     documentation, children,     NULL,
-                                     NULL};
     struct compare_options options = {.arithmetics = "fp32", .reference = "mpfr:128"};
     struct comparing comparing = {0};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = compare(&options, &comparing, &error) == ULP_OK
                    ? report(&options, &comparing.comparison)

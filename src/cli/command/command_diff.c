@@ -15,9 +15,6 @@ struct diff_options {
     bool fail_if_worse, allow_nonfinite_inputs;
 };
 
-#define OPTIONS "cli/command/diff_option.def"
-#include "cli/option/table.def"
-
 static enum ulp_saved_form read_form(const struct argp_state *state, const char *text)
 {
     if (strcmp(text, "markdown") == 0)
@@ -36,26 +33,18 @@ static double read_factor(const struct argp_state *state, const char *text)
     return factor;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct diff_options *options)
 {
-    struct diff_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->max_memory_bytes;
-        state->child_inputs[1] = &options->allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (state->arg_num >= 2)
-            refuse(state, "two reports: '%s' is a third", argument);
-        options->reports[state->arg_num] = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (!options->reports[1])
-            refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (!options->reports[1])
+        refuse(state, "which reports? Give two of audit --out: the old one, then the new one");
+}
+
+static error_t take(struct argp_state *state, struct diff_options *options, char *argument)
+{
+    if (state->arg_num >= 2)
+        refuse(state, "two reports: '%s' is a third", argument);
+    options->reports[state->arg_num] = argument;
+    return 0;
 }
 
 static const char documentation[] =
@@ -101,19 +90,22 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     return ULP_ERROR_LIMIT;
 }
 
+#define OPTIONS "cli/command/diff_option.def"
+#define PARSED struct diff_options
+#define WORDS "OLD NEW"
+#define CHILDREN \
+    MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_diff(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "OLD NEW", documentation,
-                                     children,    NULL,         NULL};
     struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_budget *budget = NULL;
     struct ulp_saved *saved[2] = {NULL, NULL};
     struct ulp_error error;
-    int code = parse_arguments(&argp, argc, argv, &options);
+    int code = parse_arguments(&parser, argc, argv, &options);
     if (code == ULP_OK &&
         (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
          ulp_saved_read(options.reports[0], budget, &saved[0], &error) != ULP_OK ||

@@ -17,32 +17,16 @@ struct doctor_options {
     char **argv;
 };
 
-#define OPTIONS "cli/command/doctor_option.def"
-#include "cli/option/table.def"
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct doctor_options *options)
 {
-    struct doctor_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        state->child_inputs[2] = &options->built;
-        return 0;
-    case ARGP_KEY_END: {
-        const struct combination rows[] = {
-            {options->doctor.arithmetic, options->engine,
-             "--engine says what is computed: leave out --arith"},
-            {options->doctor.tolerance > 0, options->doctor.no_plan,
-             "--tolerance is of the remedy that --no-plan does not search"},
-            {count_shapes(&options->common) > 1, true, "doctor takes one --shape of each input"},
-        };
-        REFUSE_COMBINATIONS(state, rows);
-        return 0;
-    }
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    const struct combination rows[] = {
+        {options->doctor.arithmetic, options->engine,
+         "--engine says what is computed: leave out --arith"},
+        {options->doctor.tolerance > 0, options->doctor.no_plan,
+         "--tolerance is of the remedy that --no-plan does not search"},
+        {count_shapes(&options->common) > 1, true, "doctor takes one --shape of each input"},
+    };
+    REFUSE_COMBINATIONS(state, rows);
 }
 
 static const char documentation[] =
@@ -162,20 +146,19 @@ static int report(const struct doctor_options *options, const struct ulp_doctor 
     return code == ULP_OK && doctor->grade != ULP_GRADE_FINE ? ULP_ERROR_LIMIT : code;
 }
 
+#define OPTIONS "cli/command/doctor_option.def"
+#define PARSED struct doctor_options
+#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD CHILD(built_argp, &options->built, NULL, 0) JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_doctor(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&built_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct doctor_options options = {.reference = "mpfr:128"};
     struct making making = {.options = &options};
     struct ulp_doctor doctor = {0};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run(&making, &doctor, &error) == ULP_OK ? report(&options, &doctor) : fail(&error);
     ulp_doctor_free(&doctor);

@@ -16,9 +16,6 @@ struct engine_options {
     size_t shown;
 };
 
-#define OPTIONS "cli/command/engine_option.def"
-#include "cli/option/table.def"
-
 /* The model first, which common options take; then one description or two. */
 static error_t add_path(struct argp_state *state, struct engine_options *options, char *path)
 {
@@ -42,21 +39,6 @@ static void check_options(const struct argp_state *state, const struct engine_op
         refuse(state, "--fail-on disobeyed is of one engine: leave one out");
     if (count_shapes(&options->common) > 1)
         refuse(state, "engine takes one --shape of each input");
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct engine_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->built;
-        return 0;
-    case ARGP_KEY_ARG: return add_path(state, options, argument);
-    case ARGP_KEY_END: check_options(state, options); return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static const char documentation[] =
@@ -212,19 +194,21 @@ static void close_session(struct session *session)
     ulp_model_free(session->model);
 }
 
+#define OPTIONS "cli/command/engine_option.def"
+#define PARSED struct engine_options
+#define WORDS "MODEL.onnx ENGINE [SECOND]"
+#define CHILDREN \
+    COMMON_CHILD(1) CHILD(built_argp, &options->built, "What is not told:", 1) JSON_CHILD
+#define TAKE add_path
+#define CHECK check_options
+#include "cli/option/parser.def"
+
 int command_engine(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&built_argp, 0, "What is not told:", 1},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx ENGINE [SECOND]",
-                                     documentation, children,     NULL,
-                                     NULL};
     struct engine_options options = {.reference = "mpfr:128", .shown = 12};
     struct session session = {.options = &options};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_engine(&session, &error) == ULP_OK ? report(&session) : fail(&error);
     close_session(&session);

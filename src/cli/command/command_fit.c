@@ -15,9 +15,6 @@ struct fit_options {
     size_t max_memory_bytes;
 };
 
-#define OPTIONS "cli/command/fit_option.def"
-#include "cli/option/table.def"
-
 static void read_shape(struct fit_options *options, const struct argp_state *state,
                        const char *argument)
 {
@@ -48,18 +45,16 @@ static void read_transposed(struct fit_options *options, const struct argp_state
     options->transposed_b = strchr(text, 'b');
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, const struct fit_options *options)
 {
-    struct fit_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
-    case ARGP_KEY_ARG:
-        add_argument(state, &options->words, &options->word_count, argument);
-        return 0;
-    case ARGP_KEY_NO_ARGS: refuse(state, "expected A B C, or an .npz with a, b and c"); return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (!options->word_count)
+        refuse(state, "expected A B C, or an .npz with a, b and c");
+}
+
+static error_t take(struct argp_state *state, struct fit_options *options, char *argument)
+{
+    add_argument(state, &options->words, &options->word_count, argument);
+    return 0;
 }
 
 static const char documentation[] =
@@ -220,18 +215,20 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     return report(options, &fit, options->probe ? &probe : NULL, error);
 }
 
+#define OPTIONS "cli/command/fit_option.def"
+#define PARSED struct fit_options
+#define WORDS "A B C\nPRODUCT.npz..."
+#define CHILDREN MEMORY_CHILD JSON_CHILD
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_fit(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list,   parse_option, "A B C\nPRODUCT.npz...",
-                                     documentation, children,     NULL,
-                                     NULL};
     struct fit_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
     bool found = false;
-    int code = parse_arguments(&argp, argc, argv, &options);
+    int code = parse_arguments(&parser, argc, argv, &options);
     if (code == ULP_OK && run_fit(&options, &found, &error) != ULP_OK)
         code = fail(&error);
     else if (code == ULP_OK && !found)

@@ -13,9 +13,6 @@ struct fix_options {
     const char *reference, *html;
 };
 
-#define OPTIONS "cli/command/fix_option.def"
-#include "cli/option/table.def"
-
 static void add_words(struct argp_state *state, const char *option, struct texts *words, char *list)
 {
     char *rest;
@@ -25,28 +22,15 @@ static void add_words(struct argp_state *state, const char *option, struct texts
         refuse(state, "%s: expected names of rules, as eps-zero,square-in-half", option);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct fix_options *options)
 {
-    struct fix_options *options = state->input;
     struct ulp_fix_options *fix = &options->fix;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END: {
-        const struct combination rows[] = {
-            {!fix->path, true, "give the new model's name: -o fixed.onnx"},
-            {fix->target && fix->arithmetic, true,
-             "--for chooses the arithmetic: leave out --arith"},
-            {count_shapes(&options->common) > 1, true, "fix takes one --shape of each input"},
-        };
-        REFUSE_COMBINATIONS(state, rows);
-        return 0;
-    }
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    const struct combination rows[] = {
+        {!fix->path, true, "give the new model's name: -o fixed.onnx"},
+        {fix->target && fix->arithmetic, true, "--for chooses the arithmetic: leave out --arith"},
+        {count_shapes(&options->common) > 1, true, "fix takes one --shape of each input"},
+    };
+    REFUSE_COMBINATIONS(state, rows);
 }
 
 static const char documentation[] =
@@ -126,19 +110,19 @@ static int report(const struct fix_options *options, const struct ulp_fix *fix)
     return code == ULP_OK && !fix->met ? ULP_ERROR_LIMIT : code;
 }
 
+#define OPTIONS "cli/command/fix_option.def"
+#define PARSED struct fix_options
+#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_fix(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct fix_options options = {.reference = "mpfr:128", .fix.confidence = 0.99};
     struct making making = {.options = &options};
     struct ulp_fix fix = {0};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run(&making, &fix, &error) == ULP_OK ? report(&options, &fix) : fail(&error);
     ulp_fix_free(&fix);

@@ -16,9 +16,6 @@ struct lint_options {
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
 
-#define OPTIONS "cli/command/lint_option.def"
-#include "cli/option/table.def"
-
 static int read_severity(const struct argp_state *state, const char *text)
 {
     for (int s = 0; s < ULP_SEVERITY_COUNT; s++)
@@ -45,20 +42,11 @@ static size_t read_shown(const struct argp_state *state, const char *text)
     return (size_t)count;
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct lint_options *options)
 {
-    struct lint_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "lint takes one --shape of each input");
-        if (options->change && !options->fix)
-            refuse(state, "--allow-value-change is of --fix FILE");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    refuse_shapes(state, &options->common, "lint takes one --shape of each input");
+    if (options->change && !options->fix)
+        refuse(state, "--allow-value-change is of --fix FILE");
 }
 
 static const char documentation[] =
@@ -175,19 +163,20 @@ static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_re
     return ULP_OK;
 }
 
+#define OPTIONS "cli/command/lint_option.def"
+#define PARSED struct lint_options
+#define CHILDREN COMMON_CHILD(2) JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_lint(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
     struct ulp_lint_result result = {0};
     struct ulp_lint_fixed fixed = {0};
     struct ulp_model *model = NULL;
     struct ulp_error error;
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK && (options.list || options.explain))
         code = options.list ? list_rules() : explain(options.explain);
     else if (code == ULP_OK)

@@ -19,9 +19,6 @@ struct overflow_options {
 #define FIRST_REFERENCE "fp64"
 #define SECOND_REFERENCE "mpfr:128"
 
-#define OPTIONS "cli/command/overflow_option.def"
-#include "cli/option/table.def"
-
 static int read_limit(struct argp_state *state, const char *text)
 {
     static const struct {
@@ -35,24 +32,6 @@ static int read_limit(struct argp_state *state, const char *text)
             return (int)limits[i].verdict;
     refuse(state, "--fail-on %s: expected overflows, 1bit or 3bits", text);
     return 0;
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct overflow_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->keep;
-        state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "overflow runs one --shape of each input");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static const char documentation[] =
@@ -287,19 +266,19 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
     return ULP_OK;
 }
 
+#define OPTIONS "cli/command/overflow_option.def"
+#define PARSED struct overflow_options
+#define CHILDREN COMMON_CHILD(1) KEEP_CHILD JUDGE_CHILD JSON_CHILD
+#define CHECK(state, options) \
+    refuse_shapes(state, &(options)->common, "overflow runs one --shape of each input")
+#include "cli/option/parser.def"
+
 int command_overflow(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct overflow_options options = {0};
     struct ulp_overflow_forecast forecast = {0};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK && options.timings && ulp_timer_create(&options.timer, &error) != ULP_OK)
         code = fail(&error);
     if (code == ULP_OK)

@@ -20,9 +20,6 @@ struct plan_options {
     size_t target_count;
 };
 
-#define OPTIONS "cli/command/plan_option.def"
-#include "cli/option/table.def"
-
 /* "trt,torch-compile@h100" */
 static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
 {
@@ -112,39 +109,26 @@ static void read_budget(struct argp_state *state, struct plan_options *options, 
         options->budget = read_number(state, "--budget", text, 1e-9, 1e18);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct plan_options *options)
 {
-    struct plan_options *options = state->input;
     const struct search_options *search = &options->search;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        state->child_inputs[2] = &options->search;
-        return 0;
-    case ARGP_KEY_END:
-        if (options->apply)
-            refuse_beside_apply(state, options);
-        if (options->target_count && options->arithmetic)
-            refuse(state, "--for chooses the arithmetic: leave out --arith");
-        check_formats(state, options);
-        if (search->formats.count && !search->tolerances.count && !(options->bits > 0))
-            refuse(state, "give a --tolerance, as --tolerance sqnr_db=60, or a --budget, as "
-                          "--budget bits=5");
-        if (search->lower_io && !search->out)
-            refuse(state, "--lower-io is about mixed.onnx: give --out");
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "plan takes one --shape of each input");
-        if (!options->keep_in)
-            options->keep_in = "fp32";
-        if (!(options->confidence > 0) && !search->formats.count)
-            options->confidence = 0.99;
-        if (!search->reference)
-            options->search.reference = "mpfr:128";
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (options->apply)
+        refuse_beside_apply(state, options);
+    if (options->target_count && options->arithmetic)
+        refuse(state, "--for chooses the arithmetic: leave out --arith");
+    check_formats(state, options);
+    if (search->formats.count && !search->tolerances.count && !(options->bits > 0))
+        refuse(state, "give a --tolerance, as --tolerance sqnr_db=60, or a --budget, as "
+                      "--budget bits=5");
+    if (search->lower_io && !search->out)
+        refuse(state, "--lower-io is about mixed.onnx: give --out");
+    refuse_shapes(state, &options->common, "plan takes one --shape of each input");
+    if (!options->keep_in)
+        options->keep_in = "fp32";
+    if (!(options->confidence > 0) && !search->formats.count)
+        options->confidence = 0.99;
+    if (!search->reference)
+        options->search.reference = "mpfr:128";
 }
 
 static const char documentation[] =
@@ -246,17 +230,17 @@ static int run_plan(const struct plan_options *options)
     return code;
 }
 
+#define OPTIONS "cli/command/plan_option.def"
+#define PARSED struct plan_options
+#define CHILDREN \
+    COMMON_CHILD(1) JUDGE_CHILD CHILD(search_argp, &options->search, NULL, 0) JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_plan(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&search_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct plan_options options = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_plan(&options);
     common_free(&options.common);

@@ -12,23 +12,6 @@ struct prove_options {
     double widen; /* 0: not given */
 };
 
-#define OPTIONS "cli/command/prove_option.def"
-#include "cli/option/table.def"
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct prove_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "prove takes one --shape of each input");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static const char documentation[] =
     "Prove which values cannot overflow in a format, for every input and not for samples. Each "
     "value of the model is bounded by intervals, norms and affine forms that hold for all inputs "
@@ -105,18 +88,20 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
     return options->fail_on_unproven && !proven ? ULP_ERROR_LIMIT : ULP_OK;
 }
 
+#define OPTIONS "cli/command/prove_option.def"
+#define PARSED struct prove_options
+#define CHILDREN COMMON_CHILD(1) JSON_CHILD
+#define CHECK(state, options) \
+    refuse_shapes(state, &(options)->common, "prove takes one --shape of each input")
+#include "cli/option/parser.def"
+
 int command_prove(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct prove_options options = {.format = "fp16"};
     struct ulp_model *model = NULL;
     struct ulp_proof proof = {0};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = run_proof(&options, &model, &proof, &error) == ULP_OK ? report(&options, &proof)
                                                                      : fail(&error);

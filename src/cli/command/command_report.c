@@ -13,9 +13,6 @@ struct report_options {
     bool list;
 };
 
-#define OPTIONS "cli/command/report_option.def"
-#include "cli/option/table.def"
-
 static void check_options(struct argp_state *state, const struct report_options *options)
 {
     const char *format = options->request.format;
@@ -36,23 +33,12 @@ static void check_options(struct argp_state *state, const struct report_options 
         REFUSE_COMBINATIONS(state, rows);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t take(struct argp_state *state, struct report_options *options, char *argument)
 {
-    struct report_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->max_memory_bytes;
-        state->child_inputs[1] = &options->request.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_ARG:
-        if (options->report)
-            refuse(state, "one report at a time: '%s' is another", argument);
-        options->report = argument;
-        return 0;
-    case ARGP_KEY_END: check_options(state, options); return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (options->report)
+        refuse(state, "one report at a time: '%s' is another", argument);
+    options->report = argument;
+    return 0;
 }
 
 static const char documentation[] =
@@ -101,18 +87,21 @@ static int write_report(const struct report_options *options, struct ulp_saved *
                : ULP_OK;
 }
 
+#define OPTIONS "cli/command/report_option.def"
+#define PARSED struct report_options
+#define WORDS "REPORT"
+#define CHILDREN MEMORY_CHILD CHILD(judge_argp, &options->request.allow_nonfinite_inputs, NULL, 0)
+#define TAKE take
+#define CHECK check_options
+#include "cli/option/parser.def"
+
 int command_report(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "REPORT", documentation,
-                                     children,    NULL,         NULL};
     struct report_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_budget *budget = NULL;
     struct ulp_saved *saved = NULL;
     struct ulp_error error;
-    int code = parse_arguments(&argp, argc, argv, &options);
+    int code = parse_arguments(&parser, argc, argv, &options);
     if (code == ULP_OK && options.list)
         return list_formats();
     if (code == ULP_OK && ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK)

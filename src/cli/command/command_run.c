@@ -17,26 +17,12 @@ struct run_options {
     int repeat;
 };
 
-#define OPTIONS "cli/command/run_option.def"
-#include "cli/option/table.def"
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct run_options *options)
 {
-    struct run_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->keep;
-        return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "run takes one --shape of each input; audit takes several");
-        if (options->all_values && !options->outputs)
-            refuse(state, "--all-values needs --outputs FILE");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    refuse_shapes(state, &options->common,
+                  "run takes one --shape of each input; audit takes several");
+    if (options->all_values && !options->outputs)
+        refuse(state, "--all-values needs --outputs FILE");
 }
 
 static const char documentation[] =
@@ -263,16 +249,17 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     return ULP_OK;
 }
 
+#define OPTIONS "cli/command/run_option.def"
+#define PARSED struct run_options
+#define CHILDREN COMMON_CHILD(1) KEEP_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_run(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct run_options options = {.repeat = 1};
     struct ulp_error error = {0};
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
         code = fail(&error);
     common_free(&options.common);

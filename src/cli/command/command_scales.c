@@ -16,9 +16,6 @@ struct scales_options {
     bool no_choices;
 };
 
-#define OPTIONS "cli/command/scales_option.def"
-#include "cli/option/table.def"
-
 /* "delayed,history=16,amax=most_recent,margin=1", of whose parts each may be left out. */
 static bool read_delayed(const char *argument, struct ulp_calibration_options *out)
 {
@@ -74,24 +71,12 @@ static void read_calibrator(struct argp_state *state, const char *argument,
                argument);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct scales_options *options)
 {
-    struct scales_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "--shape once: one sample is looked at");
-        if (options->calibrate && (json_file() || options->html))
-            refuse(state, "--calibrate writes ranges and looks at nothing else; leave out %s",
-                   options->html ? "--html" : "--json");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    refuse_shapes(state, &options->common, "--shape once: one sample is looked at");
+    if (options->calibrate && (json_file() || options->html))
+        refuse(state, "--calibrate writes ranges and looks at nothing else; leave out %s",
+               options->html ? "--html" : "--json");
 }
 
 static const char documentation[] =
@@ -172,19 +157,19 @@ static int report(const struct scales_options *options, const struct ulp_scales 
     return options->calibrate ? ULP_OK : end_result(&result);
 }
 
+#define OPTIONS "cli/command/scales_option.def"
+#define PARSED struct scales_options
+#define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_scales(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct scales_options options = {.arithmetic = "bf16,factor=nvfp4"};
     struct ulp_model *model = NULL;
     struct ulp_scales scales = {0};
     struct ulp_error error;
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = look(&options, &model, &scales, &error) == ULP_OK ? report(&options, &scales)
                                                                  : fail(&error);

@@ -18,9 +18,6 @@ struct study_options {
     enum ulp_task task;
 };
 
-#define OPTIONS "cli/command/study_option.def"
-#include "cli/option/table.def"
-
 static double read_part(const struct argp_state *state, const char *option, const char *text,
                         double most)
 {
@@ -52,27 +49,16 @@ static void refuse_beside_rows(const struct argp_state *state, const struct stud
     REFUSE_COMBINATIONS(state, rows);
 }
 
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static void check(const struct argp_state *state, struct study_options *options)
 {
-    struct study_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END:
-        if (options->rows) {
-            refuse_beside_rows(state, options);
-            return 0;
-        }
-        if (json_file() && strcmp(json_file(), "-") == 0 && count_shapes(&options->common) > 1)
-            refuse(state, "--json - is of one study: give one --shape of each input, or a FILE");
-        if (!options->sweep_count)
-            refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
+    if (options->rows) {
+        refuse_beside_rows(state, options);
+        return;
     }
+    if (json_file() && strcmp(json_file(), "-") == 0 && count_shapes(&options->common) > 1)
+        refuse(state, "--json - is of one study: give one --shape of each input, or a FILE");
+    if (!options->sweep_count)
+        refuse(state, "--sweep is needed, as --sweep 'e5m{4..12}'");
 }
 
 static const char documentation[] =
@@ -359,18 +345,18 @@ static int report(const struct study_options *options, const struct working *wor
     return code;
 }
 
+#define OPTIONS "cli/command/study_option.def"
+#define PARSED struct study_options
+#define CHILDREN COMMON_CHILD(2) JUDGE_CHILD JSON_CHILD
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_study(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct study_options options = {0};
     struct working work = {0};
     struct ulp_error error;
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK && options.rows)
         code = study_rows(&options, &work, &error) == ULP_OK ? ULP_OK : fail(&error);
     else if (code == ULP_OK)

@@ -16,9 +16,6 @@ struct tolerance_options {
     double atol, rtol;
 };
 
-#define OPTIONS "cli/command/tolerance_option.def"
-#include "cli/option/table.def"
-
 static bool read_part(const char **text, const char *name, double *out)
 {
     char *end;
@@ -42,24 +39,6 @@ static void read_check(struct tolerance_options *options, const struct argp_stat
             refuse(state,
                    "--check %s: expected atol=NUMBER, rtol=NUMBER or both, as atol=1e-3,rtol=1e-2",
                    argument);
-}
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    struct tolerance_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &options->common;
-        state->child_inputs[1] = &options->keep;
-        state->child_inputs[2] = &options->common.allow_nonfinite_inputs;
-        return 0;
-    case ARGP_KEY_END:
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "--shape once: give samples of several shapes as files");
-        return 0;
-#include "cli/option/cases.def"
-    default: return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static const char documentation[] =
@@ -203,19 +182,20 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
     return code == ULP_OK ? verdict : code;
 }
 
+#define OPTIONS "cli/command/tolerance_option.def"
+#define PARSED struct tolerance_options
+#define CHILDREN COMMON_CHILD(2) KEEP_CHILD JUDGE_CHILD JSON_CHILD
+#define CHECK(state, options)                \
+    refuse_shapes(state, &(options)->common, \
+                  "--shape once: give samples of several shapes as files")
+#include "cli/option/parser.def"
+
 int command_tolerance(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 2},
-                                                 {&keep_argp, 0, "Nodes in other arithmetics:", 1},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {option_list, parse_option, "MODEL.onnx", documentation,
-                                     children,    NULL,         NULL};
     struct tolerance_options options = {.reference = "mpfr:128"};
     struct working work = {0};
     struct ulp_error error;
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK)
         code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)
                                                           : fail(&error);

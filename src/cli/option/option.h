@@ -133,6 +133,9 @@ void refuse_combinations(const struct argp_state *state, const struct combinatio
                          size_t count);
 #define REFUSE_COMBINATIONS(state, rows) \
     refuse_combinations(state, rows, sizeof(rows) / sizeof *(rows))
+/* Several --shape of an input, where a command takes one. */
+void refuse_shapes(const struct argp_state *state, const struct common_options *options,
+                   const char *refusal);
 /* argp_failure would need memory to say that there is none. */
 _Noreturn void refuse_memory(const struct argp_state *state);
 /* One more --arith; all so far. */
@@ -164,6 +167,14 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     "(doc/verdicts.md); none: no error is judged, and all is fine that is finite. Default: each " \
     "is recognised, by its name, last operator and shape"
 #define REFERENCE_TEXT "The arithmetic that serves as the truth (default mpfr:128)"
+
+/* Rows of CHILDREN (parser.def): CHILD(parser, its input, heading, group of --help), and those that
+ * many commands have. */
+#define COMMON_CHILD(group) CHILD(common_argp, &options->common, "Inputs and running:", group)
+#define KEEP_CHILD CHILD(keep_argp, &options->keep, "Nodes in other arithmetics:", 1)
+#define JUDGE_CHILD CHILD(judge_argp, &options->common.allow_nonfinite_inputs, NULL, 0)
+#define MEMORY_CHILD CHILD(memory_argp, &options->max_memory_bytes, NULL, 0)
+#define JSON_CHILD CHILD(json_argp, NULL, NULL, 0)
 
 /* --keep and --plan, a child parser of commands that run a model. */
 struct keep_options {
