@@ -255,11 +255,10 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
         address_input(&layout->operands[0], shape, out_count, kernel_count, layout->arena, error));
     size_t row_count;
     ULP_TRY(ulp_taken(ulp_size_mul((size_t)shape->outer_count, out_count, &row_count), error));
-    enum ulp_status status = ULP_OK;
-    for (int i = 1; i < layout->operand_count && status == ULP_OK; i++)
-        status = address_other(&layout->operands[i], "operand", i, row_count, out_count,
-                               layout->arena, error);
-    for (int i = 0; i < layout->output_count && status == ULP_OK; i++) {
+    for (int i = 1; i < layout->operand_count; i++)
+        ULP_TRY(address_other(&layout->operands[i], "operand", i, row_count, out_count,
+                              layout->arena, error));
+    for (int i = 0; i < layout->output_count; i++) {
         if (layout->outputs[i].tensor && layout->outputs[i].tensor->count != row_count)
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "pooling output %d has %zu elements, expected %zu", i,
@@ -274,7 +273,7 @@ enum ulp_status ulp_layout_window(const struct ulp_layout *layout,
                                       .window_classes = fill_classes,
                                       .window_run = find_run,
                                       .window_context = context};
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,

@@ -275,26 +275,22 @@ static enum ulp_status link_node(struct ulp_loader *loader, struct ulp_scope *sc
     node->input_count = proto->n_input;
     for (size_t i = 0; i < proto->n_input; i++) {
         const char *name;
-        enum ulp_status status =
-            ulp_load_text(loader, &name, proto->input[i], "an input's name", error);
+        ULP_TRY(ulp_load_text(loader, &name, proto->input[i], "an input's name", error));
         inputs[i] = -1;
-        if (status == ULP_OK && *name) {
-            status = find_value(scope, name, &inputs[i], error);
-            if (status == ULP_OK && inputs[i] < 0)
-                status = ulp_fail(error, ULP_ERROR_INPUT,
-                                  "input %zu, '%.100s', is neither an input of the graph%s, an "
-                                  "initializer, nor a node's output",
-                                  i, name, scope->parent ? " or one around it" : "");
+        if (*name) {
+            ULP_TRY(find_value(scope, name, &inputs[i], error));
+            if (inputs[i] < 0)
+                return ulp_fail(error, ULP_ERROR_INPUT,
+                                "input %zu, '%.100s', is neither an input of the graph%s, an "
+                                "initializer, nor a node's output",
+                                i, name, scope->parent ? " or one around it" : "");
         }
-        if (status != ULP_OK)
-            return status;
     }
     struct ulp_attribute *attributes;
-    enum ulp_status status =
-        ulp_load_attributes(loader, &attributes, &node->attribute_count, proto->attribute,
-                            proto->n_attribute, scope, error);
+    ULP_TRY(ulp_load_attributes(loader, &attributes, &node->attribute_count, proto->attribute,
+                                proto->n_attribute, scope, error));
     node->attributes = attributes;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *scope,

@@ -249,18 +249,16 @@ static enum ulp_status take_external(struct ulp_loader *loader, struct ulp_tenso
     const unsigned char *raw;
     ULP_TRY(ulp_load_external(loader, &raw, needed, proto, error));
     const bool same = ulp_raw_is_memory(out->type) && (uintptr_t)raw % out->element_bytes == 0;
-    enum ulp_status status = ULP_OK;
     if (!same && stored)
-        status = describe_stored(out, needed, true, error);
+        ULP_TRY(describe_stored(out, needed, true, error));
     if ((same && needed) || ulp_is_stored(out)) {
         /* read-only pages: const from here, as every tensor of a model */
         out->data = (void *)(uintptr_t)raw;
-        return status;
+        return ULP_OK;
     }
-    status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK)
-        ulp_elements_decode(out, raw);
-    return status;
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ulp_elements_decode(out, raw);
+    return ULP_OK;
 }
 
 /* loader NULL: a tensor outside a model, which cannot have external data. */

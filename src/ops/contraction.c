@@ -56,15 +56,14 @@ enum ulp_status ulp_product_lay(const struct ulp_call *call, struct ulp_contract
         {&problem->out_row_offset, problem->m, steps.row},
         {&problem->out_column_offset, problem->n, steps.column},
     };
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted && status == ULP_OK; i++) {
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         int64_t *table = NULL;
         if (!*wanted[i].table) {
-            status = ulp_move_table(call, &table, wanted[i].count, 0, wanted[i].step, error);
+            ULP_TRY(ulp_move_table(call, &table, wanted[i].count, 0, wanted[i].step, error));
             *wanted[i].table = table;
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,

@@ -160,18 +160,18 @@ static enum ulp_status adapt_names(struct ulp_call *call, struct ulp_error *erro
 {
     const struct ulp_bound *bound = call->bound;
     const struct ulp_tensor **in;
-    enum ulp_status status = ulp_call_take(call, call->input_count, sizeof *in, &in, error);
-    for (size_t i = 0; i < call->input_count && status == ULP_OK; i++) {
+    ULP_TRY(ulp_call_take(call, call->input_count, sizeof *in, &in, error));
+    for (size_t i = 0; i < call->input_count; i++) {
         in[i] = call->in[i];
         if (!in[i] || !in[i]->data || i >= bound->input_slot_count)
             continue;
         if (bound->inputs[i].kind == 'p' || bound->inputs[i].number)
-            status = ulp_trace_numbers(call->trace, &in[i], error);
+            ULP_TRY(ulp_trace_numbers(call->trace, &in[i], error));
         else if (bound->inputs[i].compared)
-            status = ulp_trace_order(call->trace, &in[i], error);
+            ULP_TRY(ulp_trace_order(call->trace, &in[i], error));
     }
     call->in = in;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_call_run(struct ulp_call *call, struct ulp_error *error)

@@ -41,11 +41,11 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
         if (!inputs[i] || !ulp_type_is_float(inputs[i]->type) ||
             ulp_type_rows[inputs[i]->type].file_bits <= 8)
             continue;
-        enum ulp_status status =
-            ulp_arithmetic_find(steps ? steps : ulp_type_format(lane, inputs[i]->type), out, error);
+        ULP_TRY(ulp_arithmetic_find(steps ? steps : ulp_type_format(lane, inputs[i]->type), out,
+                                    error));
         out->as_declared = true;
         out->half_as_float = lane->half_as_float;
-        return status;
+        return ULP_OK;
     }
     return ULP_OK;
 }

@@ -171,8 +171,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         walk->shown[l] = holds;
         walk->seconds[l] = evaluations[l].seconds;
     }
-    enum ulp_status status =
-        walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error);
+    ULP_TRY(walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error));
     for (size_t l = 0; l < lanes; l++)
         for (size_t o = 0; o < outputs; o++)
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
@@ -198,5 +197,5 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
     };
-    return status == ULP_OK ? tell(walk, &event, error) : status;
+    return tell(walk, &event, error);
 }

@@ -84,21 +84,20 @@ enum ulp_status choose_arithmetics(const struct audit_options *options, struct a
                                    struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
-    enum ulp_status status = ULP_OK;
     *out = (struct audit_choices){0};
     if (options->target)
         choose_target(out, options->target);
     if (options->target && options->engine)
         add_engine(out);
     if (!options->target && options->fuse_compare)
-        status = choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error);
+        ULP_TRY(choose_fusion(out, options->arithmetics ? options->arithmetics : "fp16", error));
     for (size_t l = 0; l < out->lane_count; l++)
         ulp_text_add(&list, "%s%s", l ? "," : "", out->lanes[l]);
-    if (status == ULP_OK && !out->lane_count)
+    if (!out->lane_count)
         ulp_text_add(&list, "%s", options->arithmetics ? options->arithmetics : "");
     out->list = list.failed || !list.length ? NULL : strdup(list.data);
     const bool failed = list.failed || (list.length && !out->list);
-    return status == ULP_OK && failed ? out_of_memory(error) : status;
+    return failed ? out_of_memory(error) : ULP_OK;
 }
 
 /* Broken before borderline, what is not judged and fine. */

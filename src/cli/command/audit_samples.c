@@ -154,10 +154,8 @@ static enum ulp_status prepare(struct running *running, struct given *given,
 {
     const struct audit_options *options = running->options;
     put_arguments(options, &given->words);
-    enum ulp_status status =
-        given->words.failed ? out_of_memory(error) : list_inputs(running, given, error);
-    if (status == ULP_OK)
-        status = read_pairs(options, given, error);
+    ULP_TRY(given->words.failed ? out_of_memory(error) : list_inputs(running, given, error));
+    ULP_TRY(read_pairs(options, given, error));
     given->ranks = (struct ulp_ranks){.self = ranks_self(),
                                       .count = ranks_count(),
                                       .hand = ranks_hand,
@@ -172,10 +170,9 @@ static enum ulp_status prepare(struct running *running, struct given *given,
                                 .note = given->words.data,
                                 .note_bytes = given->words.length,
                                 .ranks = given->ranks.count > 1 ? &given->ranks : NULL};
-    return status == ULP_OK && options->reference_model
-               ? load_model(options->reference_model, options->common.budget, &given->original,
-                            error)
-               : status;
+    return options->reference_model ? load_model(options->reference_model, options->common.budget,
+                                                 &given->original, error)
+                                    : ULP_OK;
 }
 
 static enum ulp_status run(struct running *running, const struct lane_list *lanes,

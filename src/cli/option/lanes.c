@@ -160,21 +160,20 @@ static enum ulp_status read_files(const struct named_files *files, size_t count,
                                   struct ulp_error *error)
 {
     size_t next[KINDS] = {0};
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 1; l <= count && status == ULP_OK; l++) {
+    for (size_t l = 1; l <= count; l++) {
         struct ulp_arithmetic *arithmetic = &lanes->arithmetics[l];
         if (arithmetic->fuse == ULP_FUSE_GROUPS && next[GROUPS] < files->count[GROUPS]) {
-            status = ulp_group_list_read(files->names[GROUPS][next[GROUPS]++], budget,
-                                         &lanes->files[l], error);
+            ULP_TRY(ulp_group_list_read(files->names[GROUPS][next[GROUPS]++], budget,
+                                        &lanes->files[l], error));
             lanes->groups[l] = lanes->files[l].groups;
         }
-        if (status == ULP_OK && arithmetic->scales_static && next[RANGES] < files->count[RANGES]) {
-            status = ulp_range_list_read(files->names[RANGES][next[RANGES]++], budget,
-                                         &lanes->ranges[l], error);
+        if (arithmetic->scales_static && next[RANGES] < files->count[RANGES]) {
+            ULP_TRY(ulp_range_list_read(files->names[RANGES][next[RANGES]++], budget,
+                                        &lanes->ranges[l], error));
             arithmetic->ranges = &lanes->ranges[l].ranges;
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Room for the reference before and the plan behind `count` arithmetics. */

@@ -359,7 +359,6 @@ static enum ulp_status check_output(size_t o, struct ulp_error *error)
 {
     const struct file *output = &outputs.items[o];
     struct stat own;
-    enum ulp_status status = ULP_OK;
     if (is_special(output))
         return ULP_OK;
     if (is_folder(output))
@@ -371,16 +370,15 @@ static enum ulp_status check_output(size_t o, struct ulp_error *error)
                             "%s: is the file of two outputs, %s and %s, and one would be written "
                             "over the other; give each a name of its own",
                             output->path, outputs.items[p].what, output->what);
-    for (size_t r = 0; r < reads.count && status == ULP_OK; r++)
-        status = check_against(output, &reads.items[r], error);
-    if (status == ULP_OK)
-        status = check_kept(output, error);
-    if (status == ULP_OK && lstat(output->path, &own) == 0 && S_ISLNK(own.st_mode))
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "%s: is a symbolic link, and nothing is written through one; remove it, "
-                          "or give the output (%s) another name",
-                          output->path, output->what);
-    return status == ULP_OK ? check_place(output, error) : status;
+    for (size_t r = 0; r < reads.count; r++)
+        ULP_TRY(check_against(output, &reads.items[r], error));
+    ULP_TRY(check_kept(output, error));
+    if (lstat(output->path, &own) == 0 && S_ISLNK(own.st_mode))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "%s: is a symbolic link, and nothing is written through one; remove it, "
+                        "or give the output (%s) another name",
+                        output->path, output->what);
+    return check_place(output, error);
 }
 
 enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error)

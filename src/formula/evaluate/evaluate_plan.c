@@ -206,7 +206,6 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
                                  const struct ulp_instruction *instruction, struct ulp_arena *arena,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     *step = (struct ulp_tape_step){.kind = instruction->kind,
                                    .phase = instruction->phase,
                                    .needed = true,
@@ -221,12 +220,12 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
             return ulp_fail(error, ULP_ERROR_USAGE, "formula:%d: operand %d has no value",
                             instruction->column, instruction->index);
         if (access->constant)
-            status = make_value(plan, step, access->constant, arena, error);
+            ULP_TRY(make_value(plan, step, access->constant, arena, error));
         else
             step->operand = instruction->index;
     } else if (step->kind == ULP_TAPE_CONSTANT) {
-        status = make_value(plan, step, plan->made_for.tape->constants[instruction->index], arena,
-                            error);
+        ULP_TRY(make_value(plan, step, plan->made_for.tape->constants[instruction->index], arena,
+                           error));
     } else if (step->kind == ULP_TAPE_PRIMITIVE) {
         step->function = plan->table->primitive[instruction->primitive];
         if (!step->function)
@@ -239,7 +238,7 @@ static enum ulp_status make_step(struct ulp_tape_plan *plan, struct ulp_tape_ste
     }
     if (step->phase >= plan->phase_count)
         plan->phase_count = step->phase + 1;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status make_steps(struct ulp_tape_plan *plan, struct ulp_arena *arena,

@@ -89,13 +89,12 @@ static enum ulp_status declare(struct mixed *mixed, const struct ulp_extract_val
                                size_t value_count, Ulp__ValueInfoProto ***infos, size_t *count,
                                struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < *count; i++)
         ulp_unpack_free(&mixed->loader.unpacker, (*infos)[i]);
     *count = 0;
-    for (size_t i = 0; i < value_count && status == ULP_OK; i++)
-        status = add_info(mixed, &values[i], infos, count, error);
-    return status;
+    for (size_t i = 0; i < value_count; i++)
+        ULP_TRY(add_info(mixed, &values[i], infos, count, error));
+    return ULP_OK;
 }
 
 /* ---- nodes and initializers ---- */

@@ -169,20 +169,19 @@ static enum ulp_status put_data(struct mixed *mixed, const unsigned char *bytes,
                                 size_t *offset, struct ulp_error *error)
 {
     static const char zeros[PAGE_BYTES];
-    enum ulp_status status = open_data(mixed, error);
+    ULP_TRY(open_data(mixed, error));
     *offset =
         ulp_size_round_up(mixed->data_bytes, count < PAGE_BYTES ? SMALL_ALIGNMENT : PAGE_BYTES);
-    if (status == ULP_OK)
-        ulp_text_put(&mixed->data, zeros, *offset - mixed->data_bytes);
+    ulp_text_put(&mixed->data, zeros, *offset - mixed->data_bytes);
     mixed->data_bytes = *offset + count;
-    while (count && status == ULP_OK) {
+    while (count) {
         const size_t part = ulp_size_min(count, FLUSH_BYTES);
         ulp_text_put(&mixed->data, (const char *)bytes, part);
-        status = ulp_text_flush(&mixed->data, error);
+        ULP_TRY(ulp_text_flush(&mixed->data, error));
         bytes += part;
         count -= part;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status set_entry(struct mixed *mixed, Ulp__TensorProto *proto, const char *key,

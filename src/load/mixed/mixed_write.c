@@ -154,11 +154,10 @@ static enum ulp_status open_mixed(struct mixed *mixed, const void *bytes, size_t
     memcpy(data_name, name, strlen(name));
     memcpy(data_name + strlen(name), ".data", sizeof ".data");
     mixed->data_name = data_name;
-    enum ulp_status status =
-        ulp_unpack(&mixed->loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count,
-                   "model", error);
+    ULP_TRY(ulp_unpack(&mixed->loader.unpacker, &proto, &ulp__model_proto__descriptor, bytes, count,
+                       "model", error));
     mixed->proto = proto;
-    return status;
+    return ULP_OK;
 }
 
 static void close_mixed(struct mixed *mixed)

@@ -86,8 +86,7 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
                                    Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < node->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < node->input_count; i++) {
         enum ulp_type type = entry ? entry->type : ULP_TYPE_UNDEFINED;
         const int number = node->inputs[entry && entry->squares ? 0 : i];
         if (number < 0)
@@ -95,9 +94,7 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         const struct mixed_value *value = mixed_find(scope, number);
         if (number != node->inputs[i]) {
             mixed_find(scope, node->inputs[i])->loses = true;
-            status = mixed_set_text(scope->mixed, &proto->input[i], value->name, error);
-            if (status != ULP_OK)
-                return status;
+            ULP_TRY(mixed_set_text(scope->mixed, &proto->input[i], value->name, error));
         }
         if (takes_held(node, value))
             type = value->held;
@@ -106,9 +103,9 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
         else if (is_float_cast(scope, node, entry) && value->kind != MIXED_TENSOR &&
                  value->kind != MIXED_CONSTANT && !(value->origin && value->origin->held == type))
             type = value->held;
-        status = mixed_read(scope, number, &proto->input[i], type, error);
+        ULP_TRY(mixed_read(scope, number, &proto->input[i], type, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Does the Cast read its input in that type? */
@@ -202,16 +199,15 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
         proto->n_attribute != node->attribute_count)
         return ulp_fail(error, ULP_ERROR_INPUT, "node '%s' is another one than when it was loaded",
                         node->name);
-    enum ulp_status status = name_node(mixed, node, proto, error);
-    if (function && status == ULP_OK)
+    ULP_TRY(name_node(mixed, node, proto, error));
+    if (function)
         return mixed_visit_call(scope, node, proto, function, error);
     if (!entry && (is_op(node, "Constant") || is_op(node, "ConstantOfShape")))
-        return status == ULP_OK ? mixed_visit_constant(scope, node, proto, error) : status;
-    if (status == ULP_OK && entry && entry->squares)
-        status = mixed_set_text(mixed, &proto->op_type, "Mul", error);
-    if (status == ULP_OK)
-        status = read_inputs(scope, node, proto, entry, error);
-    for (size_t o = 0; o < node->output_count && status == ULP_OK; o++) {
+        return mixed_visit_constant(scope, node, proto, error);
+    if (entry && entry->squares)
+        ULP_TRY(mixed_set_text(mixed, &proto->op_type, "Mul", error));
+    ULP_TRY(read_inputs(scope, node, proto, entry, error));
+    for (size_t o = 0; o < node->output_count; o++) {
         const enum ulp_type declared = entry && entry->outputs ? entry->outputs[o]
                                        : node->outputs[o] < 0
                                            ? ULP_TYPE_UNDEFINED
@@ -220,9 +216,8 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
                          entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
     }
     note_origin(scope, node, entry);
-    if (status == ULP_OK)
-        status = mixed_visit_bodies(scope, node, proto, entry, error);
-    return status == ULP_OK ? set_attributes(scope, node, proto, entry, error) : status;
+    ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));
+    return set_attributes(scope, node, proto, entry, error);
 }
 
 enum ulp_status mixed_visit(struct mixed_scope *scope, struct ulp_error *error)

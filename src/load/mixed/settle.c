@@ -203,13 +203,12 @@ static enum ulp_status settle_constant(struct mixed_scope *scope, struct mixed_v
 {
     struct mixed *mixed = scope->mixed;
     const enum ulp_type first = first_type(value);
-    enum ulp_status status = ULP_OK;
     value->names[first] = value->name;
-    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++)
+    for (int type = 0; type < ULP_TYPE_COUNT; type++)
         if (!value->names[type] && wants(value, (enum ulp_type)type))
-            status = add_constant(scope, value, (enum ulp_type)type, &value->names[type], error);
-    if (first == value->declared || status != ULP_OK)
-        return status;
+            ULP_TRY(add_constant(scope, value, (enum ulp_type)type, &value->names[type], error));
+    if (first == value->declared)
+        return ULP_OK;
     return value->kind == MIXED_TENSOR
                ? mixed_convert(mixed, value->proto, value->tensor, first, error)
                : mixed_set_constant(mixed, value->producer, value->tensor, first, error);
@@ -255,8 +254,7 @@ static enum ulp_status declare(struct mixed_scope *scope, struct mixed_value *va
                                Ulp__ValueInfoProto *info, bool is_input, struct ulp_error *error)
 {
     struct mixed *mixed = scope->mixed;
-    enum ulp_status status = ULP_OK;
-    for (int type = 0; type < ULP_TYPE_COUNT && status == ULP_OK; type++) {
+    for (int type = 0; type < ULP_TYPE_COUNT; type++) {
         Ulp__ValueInfoProto *copy = NULL;
         if (!value->names[type])
             continue;
@@ -266,20 +264,16 @@ static enum ulp_status declare(struct mixed_scope *scope, struct mixed_value *va
         }
         if (value->declares)
             continue;
-        status = mixed_clone(mixed, &info->base, &copy, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(mixed_clone(mixed, &info->base, &copy, error));
         mixed_set_info(copy, (enum ulp_type)type);
-        status = mixed_set_text(mixed, &copy->name, value->names[type], error);
-        if (status == ULP_OK)
-            status =
-                is_input && value->tensor &&
+        ULP_TRY(mixed_set_text(mixed, &copy->name, value->names[type], error));
+        ULP_TRY(is_input && value->tensor &&
                         mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS
                     ? mixed_append(mixed, &scope->graph->input, &scope->graph->n_input, copy, error)
-                    : mixed_append(mixed, scope->infos, scope->info_count, copy, error);
+                    : mixed_append(mixed, scope->infos, scope->info_count, copy, error));
     }
     value->declares = true;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status declare_list(struct mixed_scope *scope, const struct ulp_names *numbers,
@@ -302,21 +296,19 @@ static enum ulp_status declare_all(struct mixed_scope *scope, struct ulp_error *
 {
     ULP_SCOPED(ulp_names_free) struct ulp_names numbers = {.budget = scope->mixed->budget};
     const struct ulp_graph *source = scope->source;
-    enum ulp_status status = ULP_OK;
-    for (size_t v = 0; v < source->value_count && status == ULP_OK; v++)
+    for (size_t v = 0; v < source->value_count; v++)
         if (source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED &&
             !ulp_names_add(&numbers, scope->values[v].name, (int)v))
-            status = ulp_out_of_memory(error);
+            return ulp_out_of_memory(error);
     Ulp__GraphProto *graph = scope->graph;
     const size_t infos = *scope->info_count;
-    if (status == ULP_OK)
-        status = declare_list(scope, &numbers, scope->infos, infos, false, error);
+    ULP_TRY(declare_list(scope, &numbers, scope->infos, infos, false, error));
     /* bodies' have their types already */
-    if (graph && !scope->parent && status == ULP_OK)
-        status = declare_list(scope, &numbers, &graph->input, graph->n_input, true, error);
-    if (graph && !scope->parent && status == ULP_OK)
-        status = declare_list(scope, &numbers, &graph->output, graph->n_output, false, error);
-    return status;
+    if (graph && !scope->parent)
+        ULP_TRY(declare_list(scope, &numbers, &graph->input, graph->n_input, true, error));
+    if (graph && !scope->parent)
+        ULP_TRY(declare_list(scope, &numbers, &graph->output, graph->n_output, false, error));
+    return ULP_OK;
 }
 
 /* ---- nodes ---- */

@@ -44,12 +44,9 @@ static enum ulp_status infer_attention(struct ulp_call *call, struct ulp_error *
     const int64_t value[] = {a.v.batch, a.v.heads, total, a.v.size};
     const int64_t scores[] = {a.q.batch, a.q.heads, a.q.length, total};
     const bool packed = call->in[0]->rank == 3;
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_describe(call, 0, type, packed ? 3 : 4, packed ? y3 : y4, error)) !=
-            ULP_OK ||
-        (status = ulp_call_describe(call, 1, type, 4, key, error)) != ULP_OK ||
-        (status = ulp_call_describe(call, 2, type, 4, value, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe(call, 0, type, packed ? 3 : 4, packed ? y3 : y4, error));
+    ULP_TRY(ulp_call_describe(call, 1, type, 4, key, error));
+    ULP_TRY(ulp_call_describe(call, 2, type, 4, value, error));
     return ulp_call_describe(call, 3, type, 4, scores, error);
 }
 
@@ -66,11 +63,10 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
         return ulp_fail(error, ULP_ERROR_INPUT, "qk_matmul_output_mode is %lld", (long long)mode);
     if (given && given->count != (size_t)a.q.batch)
         return ulp_fail(error, ULP_ERROR_INPUT, "nonpad_kv_seqlen has %zu entries", given->count);
-    enum ulp_status status = ULP_OK;
-    if (given &&
-        ((status = ulp_call_take(call, given->count, sizeof *lengths, &lengths, error)) != ULP_OK ||
-         (status = ulp_call_take(call, given->count, sizeof *starts, &starts, error)) != ULP_OK))
-        return status;
+    if (given) {
+        ULP_TRY(ulp_call_take(call, given->count, sizeof *lengths, &lengths, error));
+        ULP_TRY(ulp_call_take(call, given->count, sizeof *starts, &starts, error));
+    }
     for (size_t b = 0; given && b < given->count; b++) {
         lengths[b] = ulp_tensor_get_int(given, b);
         if (lengths[b] < 0 || lengths[b] > a.past + a.k.length)

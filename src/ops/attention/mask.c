@@ -61,20 +61,19 @@ enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_a
     const int64_t rows = a->q.batch * a->q.heads * a->q.length,
                   keys = mask->rank ? mask->dims[mask->rank - 1] : 1;
     int64_t *row, *column;
-    enum ulp_status status = ulp_call_take(call, (size_t)rows, sizeof *row, &row, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)total, sizeof *column, &column, error);
-    for (int64_t r = 0; status == ULP_OK && r < rows; r++) {
+    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *row, &row, error));
+    ULP_TRY(ulp_call_take(call, (size_t)total, sizeof *column, &column, error));
+    for (int64_t r = 0; r < rows; r++) {
         const int64_t place[4] = {r / (a->q.heads * a->q.length), r / a->q.length % a->q.heads,
                                   r % a->q.length, 0};
         row[r] = mask_index(mask, place);
         if (row[r] < 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "the mask does not broadcast to the scores");
     }
-    for (int64_t j = 0; status == ULP_OK && j < total; j++)
+    for (int64_t j = 0; j < total; j++)
         column[j] = j < keys ? j : 0; /* what lies beyond is not allowed */
     *out = (struct ulp_operand){.tensor = mask, .row_offset = row, .position_offset = column};
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_attention *a,
@@ -89,9 +88,9 @@ enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_a
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "a sink of %zu elements: expected one for each of %lld heads",
                         a->sink->count, (long long)a->q.heads);
-    enum ulp_status status = ulp_call_take(call, (size_t)rows, sizeof *row, &row, error);
-    for (int64_t r = 0; status == ULP_OK && r < rows; r++)
+    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *row, &row, error));
+    for (int64_t r = 0; r < rows; r++)
         row[r] = r / a->q.length % a->q.heads;
     *out = (struct ulp_operand){.tensor = a->sink, .row_offset = row};
-    return status;
+    return ULP_OK;
 }

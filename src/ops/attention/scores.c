@@ -14,22 +14,15 @@ enum ulp_status ulp_attention_multiply(struct ulp_call *call, const struct ulp_a
     const int64_t batches = p->a_heads.batch * p->a_heads.heads, m = p->a_heads.length;
     const int64_t repeat = p->a_heads.heads / p->b_heads.heads;
     int64_t *a_batch, *b_batch, *o_batch, *a_line, *a_k, *b_line, *b_k, *row, *column;
-    enum ulp_status status;
-    if ((status = ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &a_k, (size_t)p->k, p->first, 1, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &b_k, (size_t)p->k, p->first * p->b_k_step, p->b_k_step,
-                                 error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)p->n, 0, 1, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *a_batch, &a_batch, error));
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *b_batch, &b_batch, error));
+    ULP_TRY(ulp_call_take(call, (size_t)batches, sizeof *o_batch, &o_batch, error));
+    ULP_TRY(ulp_move_table(call, &a_line, (size_t)m, 0, p->a_heads.step, error));
+    ULP_TRY(ulp_move_table(call, &a_k, (size_t)p->k, p->first, 1, error));
+    ULP_TRY(ulp_move_table(call, &b_line, (size_t)p->n, 0, p->b_line_step, error));
+    ULP_TRY(ulp_move_table(call, &b_k, (size_t)p->k, p->first * p->b_k_step, p->b_k_step, error));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)m, 0, p->out_heads.step, error));
+    ULP_TRY(ulp_move_table(call, &column, (size_t)p->n, 0, 1, error));
     for (int64_t g = 0; g < batches; g++) {
         int64_t b = g / p->a_heads.heads, h = g % p->a_heads.heads;
         a_batch[g] = b * p->a_heads.batch_step + h * p->a_heads.head_step;

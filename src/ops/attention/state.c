@@ -216,12 +216,9 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_tensor padded, zero;
     struct ulp_sums sums;
-    enum ulp_status status;
-    if ((status = ulp_call_describe_tensor(call, &padded, x->type, 2, (int64_t[]){lines, whole},
-                                           error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &padded, error)) != ULP_OK ||
-        (status = ulp_call_scalar(call, &zero, x->type, 0, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe_tensor(call, &padded, x->type, 2, (int64_t[]){lines, whole}, error));
+    ULP_TRY(ulp_call_temporary(call, &padded, error));
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
     for (int64_t i = 0; i < lines; i++) {
         if (past && k > 1)
             ulp_move_run(&padded, (size_t)(i * whole), past, (size_t)(i * (k - 1)),
@@ -235,11 +232,10 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     }
     if (!ulp_call_wants(call, 0) || call->out[0].count == 0)
         return ULP_OK;
-    if ((status = ulp_call_take(call, (size_t)lines, sizeof *w_batch, &w_batch, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &x_batch, (size_t)lines, 0, whole, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_batch, (size_t)lines, 0, length, error)) != ULP_OK ||
-        (status = ulp_sums_begin(call, x->type, true, &sums, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, (size_t)lines, sizeof *w_batch, &w_batch, error));
+    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)lines, 0, whole, error));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)lines, 0, length, error));
+    ULP_TRY(ulp_sums_begin(call, x->type, true, &sums, error));
     for (int64_t i = 0; i < lines; i++)
         w_batch[i] = i % x->dims[1] * k;
     struct ulp_contraction problem = {
@@ -251,13 +247,12 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
         .b = {.tensor = &padded, .batch_offset = x_batch},
         .out_batch_offset = o_batch,
     };
-    status =
+    ULP_TRY(
         ulp_product_lay(call, &problem,
                         (struct ulp_product_steps){.a_k = 1, .b_line = 1, .b_k = 1, .column = 1},
-                        error);
-    if (status == ULP_OK)
-        status = ulp_sums_add(call, &sums, &problem, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "--c-", error) : status;
+                        error));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
+    return ulp_sums_end(call, &sums, "--c-", error);
 }
 
 #define CAUSAL                                                                        \

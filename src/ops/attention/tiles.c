@@ -143,23 +143,21 @@ static enum ulp_status run_tiles(struct ulp_call *call, struct tiles *t, size_t 
                                  int64_t last, int64_t keys, struct ulp_attention_product *second,
                                  struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t row = 0; row < rows; row++)
         t->top[row] = -INFINITY;
     memset(t->sums, 0, THREADS * rows * sizeof *t->sums);
     memset(t->weighted, 0, rows * (size_t)t->size * sizeof *t->weighted);
-    for (int64_t n = first; n < last && status == ULP_OK; n++) {
+    for (int64_t n = first; n < last; n++) {
         const int64_t tile = t->kernel->descending ? first + last - 1 - n : n;
         t->from = tile * keys;
         t->to = t->total - t->from < keys ? t->total : t->from + keys;
         second->first = t->from;
         second->k = t->to - t->from;
-        status =
-            ulp_parallel_for(call->pool, rows, ulp_grain(3.0 * (double)keys), take_rows, t, error);
-        if (status == ULP_OK)
-            status = ulp_attention_multiply(call, second, error);
+        ULP_TRY(
+            ulp_parallel_for(call->pool, rows, ulp_grain(3.0 * (double)keys), take_rows, t, error));
+        ULP_TRY(ulp_attention_multiply(call, second, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static int64_t over(int64_t x, int64_t y)
@@ -219,20 +217,17 @@ static enum ulp_status run_slices(struct ulp_call *call, struct tiles *t, size_t
     const int64_t tiles = over(t->total, keys), each = over(tiles, slices);
     const size_t count = rows * (size_t)t->size;
     float *parts, *logs;
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)slices * count + 1, sizeof *parts, &parts, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)slices * rows + 1, sizeof *logs, &logs, error);
-    for (int64_t s = 0; s < slices && status == ULP_OK; s++) {
+    ULP_TRY(ulp_call_take(call, (size_t)slices * count + 1, sizeof *parts, &parts, error));
+    ULP_TRY(ulp_call_take(call, (size_t)slices * rows + 1, sizeof *logs, &logs, error));
+    for (int64_t s = 0; s < slices; s++) {
         const int64_t first = s * each, last = (s + 1) * each;
-        status = run_tiles(call, t, rows, first < tiles ? first : tiles,
-                           last < tiles ? last : tiles, keys, second, error);
+        ULP_TRY(run_tiles(call, t, rows, first < tiles ? first : tiles, last < tiles ? last : tiles,
+                          keys, second, error));
         divide(t, rows, natural, logs + (size_t)s * rows);
         memcpy(parts + (size_t)s * count, t->weighted, count * sizeof *parts);
     }
-    if (status == ULP_OK)
-        join_slices(t, rows, slices, parts, logs);
-    return status;
+    join_slices(t, rows, slices, parts, logs);
+    return ULP_OK;
 }
 
 bool ulp_attention_is_tiled(const struct ulp_call *call, const struct ulp_attention *a)
@@ -284,8 +279,8 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
     second->store = false;
     if (slices > 1)
         return run_slices(call, &t, rows, split, slices, second, natural, error);
-    enum ulp_status status = run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]),
-                                       kernel->keys[large], second, error);
+    ULP_TRY(run_tiles(call, &t, rows, 0, over(total, kernel->keys[large]), kernel->keys[large],
+                      second, error));
     divide(&t, rows, natural, NULL);
-    return status;
+    return ULP_OK;
 }

@@ -72,11 +72,11 @@ enum ulp_status ulp_call_list(const struct ulp_call *call, const char *name, str
     out->count = tensor->count;
     if (!out->known)
         return ULP_OK;
-    enum ulp_status status = ulp_call_take(call, tensor->count, sizeof *values, &values, error);
-    for (size_t i = 0; status == ULP_OK && i < tensor->count; i++)
+    ULP_TRY(ulp_call_take(call, tensor->count, sizeof *values, &values, error));
+    for (size_t i = 0; i < tensor->count; i++)
         values[i] = ulp_tensor_get_int(tensor, i);
     out->values = values;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_call_numbers(const struct ulp_call *call, const char *name, size_t count,

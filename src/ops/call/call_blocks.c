@@ -48,21 +48,18 @@ static enum ulp_status lower_block(struct ulp_call *call, struct blocks *b,
     const struct ulp_arithmetic *as = call->lowering;
     const size_t item = b->lines_adjacent ? b->count : 1;
     b->block.count = b->count * b->k_count;
-    enum ulp_status status =
-        ulp_parallel_for(call->pool, b->block.count / item,
-                         item < READ_ELEMENTS ? READ_ELEMENTS / item : 1, read_runs, b, error);
+    ULP_TRY(ulp_parallel_for(call->pool, b->block.count / item,
+                             item < READ_ELEMENTS ? READ_ELEMENTS / item : 1, read_runs, b, error));
     *lowered = ulp_tensor_view(&b->block);
-    if (status != ULP_OK || !b->converts)
-        return status;
+    if (!b->converts)
+        return ULP_OK;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = {0};
-    status = ulp_tensor_lower(&bounded, &b->block, &b->storage, as->constants, NULL, call->budget,
-                              error);
+    ULP_TRY(ulp_tensor_lower(&bounded, &b->block, &b->storage, as->constants, NULL, call->budget,
+                             error));
     b->converted.count = b->block.count;
     *lowered = ulp_tensor_view(&b->converted);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(lowered, &bounded, &b->storage, as->rounding, as->seed,
-                                    call->pool, error);
-    return status;
+    return ulp_tensor_convert(lowered, &bounded, &b->storage, as->rounding, as->seed, call->pool,
+                              error);
 }
 
 /* Room for blocks of `lines` lines. Types of 8 bits are kept in every lane, as what the storage
@@ -74,22 +71,21 @@ static enum ulp_status begin(struct ulp_call *call, struct blocks *b, size_t lin
     const struct ulp_type_row *row = &ulp_type_rows[b->weight->type];
     const int64_t dims[] = {(int64_t)(lines * b->k_count)};
     b->storage = call->lowering->storage;
-    enum ulp_status status = ulp_format_find(row->format, &own, error);
-    if (status == ULP_OK && call->lowering->as_declared)
-        status =
-            ulp_format_find(ulp_type_format(call->lowering, b->weight->type), &b->storage, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_describe(&b->block, b->weight->type, ULP_ELEMENT_F32, 0, 1, dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &b->block, error);
+    ULP_TRY(ulp_format_find(row->format, &own, error));
+    if (call->lowering->as_declared)
+        ULP_TRY(
+            ulp_format_find(ulp_type_format(call->lowering, b->weight->type), &b->storage, error));
+    ULP_TRY(ulp_tensor_describe(&b->block, b->weight->type, ULP_ELEMENT_F32, 0, 1, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &b->block, error));
     b->converts = row->file_bits > 8 && !ulp_format_holds(&b->storage, &own);
     b->converted = ulp_tensor_view(&b->block); /* rounded where they are */
-    if (status != ULP_OK || !b->converts || ulp_storage_element(&b->storage) == ULP_ELEMENT_F32)
-        return status;
-    status = ulp_tensor_describe(&b->converted, b->weight->type, ulp_storage_element(&b->storage),
-                                 b->storage.precision, 1, dims, error);
-    return status == ULP_OK ? ulp_call_temporary(call, &b->converted, error) : status;
+    if (!b->converts)
+        return ULP_OK;
+    if (ulp_storage_element(&b->storage) == ULP_ELEMENT_F32)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_describe(&b->converted, b->weight->type, ulp_storage_element(&b->storage),
+                                b->storage.precision, 1, dims, error));
+    return ulp_call_temporary(call, &b->converted, error);
 }
 
 static enum ulp_status contract_block(struct ulp_call *call, const struct ulp_contraction *whole,

@@ -179,11 +179,10 @@ enum ulp_status ulp_call_as(struct ulp_call *call, const struct ulp_tensor **ten
     ULP_TRY(ulp_call_describe_tensor(call, out, type, (*tensor)->rank, (*tensor)->dims, error));
     if (out->element == (*tensor)->element && out->precision == (*tensor)->precision)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_temporary(call, out, error)) == ULP_OK)
-        status = ulp_call_convert(call, out, *tensor, error);
+    ULP_TRY(ulp_call_temporary(call, out, error));
+    ULP_TRY(ulp_call_convert(call, out, *tensor, error));
     *tensor = out;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_call_scalar(struct ulp_call *call, struct ulp_tensor *tensor,

@@ -162,9 +162,8 @@ static enum ulp_status run_tape(struct ulp_call *call, const struct ulp_tape *ta
                                       .node_key = take_stream(call),
                                       .pool = call->pool,
                                       .plans = plans};
-    enum ulp_status status = ULP_OK;
-    if (call->probe && (status = ulp_probe_tape(call, &run, error)) != ULP_OK)
-        return status;
+    if (call->probe)
+        ULP_TRY(ulp_probe_tape(call, &run, error));
     return call->trace ? ulp_trace_tape(call->trace, &run, error) : ulp_tape_run(&run, error);
 }
 

@@ -52,13 +52,11 @@ static enum ulp_status fill_lines(const struct ulp_call *call, const int64_t *pl
     uint8_t *padding;
     int64_t *line, *along;
     const float *from = b->tensor->data;
-    enum ulp_status status;
-    if ((status = ulp_call_take(call, 1, sizeof *filled, &filled, error)) != ULP_OK ||
-        (status = ulp_call_take(call, lines * count, sizeof *values, &values, error)) != ULP_OK ||
-        (status = ulp_call_take(call, lines * count, 1, &padding, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &line, lines, 0, (int64_t)count, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &along, count, 0, 1, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *filled, &filled, error));
+    ULP_TRY(ulp_call_take(call, lines * count, sizeof *values, &values, error));
+    ULP_TRY(ulp_call_take(call, lines * count, 1, &padding, error));
+    ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)count, error));
+    ULP_TRY(ulp_move_table(call, &along, count, 0, 1, error));
     for (size_t i = 0, at = 0; i < lines; i++)
         for (size_t j = 0; j < count; j++, at++) {
             padding[at] = places[j] < 0;
@@ -93,21 +91,19 @@ static enum ulp_status lay_tiles(const struct ulp_call *call, const struct ulp_c
     const size_t k = problem->k, whole = order_slice(NULL, 0, order->slice, order->tile);
     const size_t slices = (k + order->slice - 1) / order->slice;
     int64_t *places;
-    enum ulp_status status = ulp_move_table(call, &places, slices * whole, -1, 0, error);
+    ULP_TRY(ulp_move_table(call, &places, slices * whole, -1, 0, error));
     size_t count = 0;
-    for (size_t s = 0; status == ULP_OK && s < slices; s++) {
+    for (size_t s = 0; s < slices; s++) {
         const size_t first = s * order->slice, rest = k - first;
         const size_t own = rest < order->slice ? rest : order->slice;
         count = s * whole + order_slice(places + s * whole, first, own, order->tile);
     }
-    if (status == ULP_OK)
-        status = reorder(call, places, count, &problem->a.k_offset, error);
-    if (status == ULP_OK)
-        status = fill_lines(call, places, count, problem->n, &problem->b, error);
+    ULP_TRY(reorder(call, places, count, &problem->a.k_offset, error));
+    ULP_TRY(fill_lines(call, places, count, problem->n, &problem->b, error));
     problem->k = count;
     arithmetic->schedule.split_k = (int)slices;
     arithmetic->schedule.slice_tile = (int)whole;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmetic *arithmetic,
@@ -117,7 +113,6 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
     const size_t rows = problem->m * (size_t)arithmetic->schedule.rows, k = problem->k;
     const struct ulp_cublas_order order =
         ulp_cublas_find(tf32, problem->batch_count, rows, problem->n, k, problem->turned);
-    enum ulp_status status = ULP_OK;
     if (k == 0)
         return ULP_OK;
     if (order.chain) {
@@ -130,15 +125,13 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
     if (order.chunk) {
         int64_t *places;
         size_t even = 0;
-        if ((status = ulp_move_table(call, &places, k, 0, 0, error)) == ULP_OK)
-            even = order_chunks(places, k, order.chunk);
-        if (status == ULP_OK)
-            status = reorder(call, places, k, &problem->a.k_offset, error);
-        if (status == ULP_OK)
-            status = reorder(call, places, k, &problem->b.k_offset, error);
+        ULP_TRY(ulp_move_table(call, &places, k, 0, 0, error));
+        even = order_chunks(places, k, order.chunk);
+        ULP_TRY(reorder(call, places, k, &problem->a.k_offset, error));
+        ULP_TRY(reorder(call, places, k, &problem->b.k_offset, error));
         arithmetic->schedule.split_k = 2;
         arithmetic->schedule.slice_tile = (int)even;
-        return status;
+        return ULP_OK;
     }
     if (order.tile && (k % BLOCK || order.slice % BLOCK) && is_constant(call, &problem->b) &&
         problem->batch_count == 1)

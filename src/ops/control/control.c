@@ -172,20 +172,18 @@ static enum ulp_status take_slices(struct ulp_control *control, struct ulp_error
 {
     const char *directions =
         control->kind == ULP_CONTROL_SCAN ? "scan_input_directions" : "directions";
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < control->scan_input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < control->scan_input_count; i++) {
         const struct ulp_tensor *in = &control->views[i];
         int axis;
-        status = scan_axis(control, i, &axis, error);
-        if (status == ULP_OK)
-            status = ulp_part_slice(control->call, &control->slices[i], in, axis,
-                                    (size_t)(list_entry(control->call, directions, i)
-                                                 ? control->iteration_count - 1 - control->iteration
-                                                 : control->iteration),
-                                    error);
+        ULP_TRY(scan_axis(control, i, &axis, error));
+        ULP_TRY(ulp_part_slice(control->call, &control->slices[i], in, axis,
+                               (size_t)(list_entry(control->call, directions, i)
+                                            ? control->iteration_count - 1 - control->iteration
+                                            : control->iteration),
+                               error));
         control->inputs[control->carried_count + i] = &control->slices[i];
     }
-    return status;
+    return ULP_OK;
 }
 
 /* What the item gave, kept for the batch. */
@@ -216,15 +214,12 @@ static enum ulp_status end_item(struct ulp_control *control, struct ulp_error *e
 /* Sets body and inputs for the iteration to come. */
 static enum ulp_status prepare_iteration(struct ulp_control *control, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     control->body = NULL;
     while (control->kind == ULP_CONTROL_SCAN_BATCH && control->item < control->item_count &&
            control->iteration >= control->iteration_count) {
-        status = end_item(control, error);
-        if (status == ULP_OK && ++control->item < control->item_count)
-            status = begin_item(control, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(end_item(control, error));
+        if (++control->item < control->item_count)
+            ULP_TRY(begin_item(control, error));
     }
     if (control->iteration >= control->iteration_count || !control->go_on ||
         control->item >= control->item_count)
@@ -237,9 +232,9 @@ static enum ulp_status prepare_iteration(struct ulp_control *control, struct ulp
     for (size_t i = 0; i < control->carried_count && control->kind != ULP_CONTROL_IF; i++)
         control->inputs[first + i] = &control->carried[i];
     if (is_scan(control))
-        status = take_slices(control, error);
+        ULP_TRY(take_slices(control, error));
     control->body = control->branch;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_control_begin(struct ulp_control *out, struct ulp_call *call,
@@ -311,13 +306,12 @@ static enum ulp_status end_empty_batch(struct ulp_control *control, struct ulp_e
 {
     struct ulp_call *call = control->call;
     static const struct ulp_gathered none;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < call->output_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < call->output_count; i++) {
         const struct ulp_tensor *in = call->in[control->first_input + i],
                                 *steps = call->in[control->first_input + control->carried_count];
         struct ulp_value_info info = control->graph->values[control->graph->outputs[i]].info;
         if (i < control->carried_count) {
-            status = ulp_tensor_copy(&call->out[i], in, call->budget, error);
+            ULP_TRY(ulp_tensor_copy(&call->out[i], in, call->budget, error));
             continue;
         }
         info.rank = info.rank < 0 ? 1 : info.rank + 1;
@@ -325,9 +319,9 @@ static enum ulp_status end_empty_batch(struct ulp_control *control, struct ulp_e
             return ulp_fail(error, ULP_ERROR_INPUT, "the scan inputs have no steps");
         memmove(info.dims + 1, info.dims, (size_t)(info.rank - 1) * sizeof *info.dims);
         info.dims[0] = steps->dims[1];
-        status = ulp_parts_stack(call, &call->out[i], &none, 0, false, &info, error);
+        ULP_TRY(ulp_parts_stack(call, &call->out[i], &none, 0, false, &info, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_control_end(struct ulp_control *control, struct ulp_error *error)

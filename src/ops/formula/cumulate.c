@@ -155,18 +155,17 @@ static enum ulp_status run_cumulate(struct ulp_call *call, struct ulp_error *err
                                   .row_length = split.size - exclusive};
     const struct ulp_tensor behind = ulp_tensor_view_from(&call->out[0], split.inner);
     struct ulp_named_operand x = {"x", {.tensor = in}}, y = {"y", {.tensor = &call->out[0]}};
-    enum ulp_status status = lay_lines(call, &split, reverse, &x.operand, &y.operand, error);
-    if (exclusive && status == ULP_OK) {
-        status = fill_from(call, &call->out[0], product, error);
+    ULP_TRY(lay_lines(call, &split, reverse, &x.operand, &y.operand, error));
+    if (exclusive) {
+        ULP_TRY(fill_from(call, &call->out[0], product, error));
         if (reverse)
             y.operand.position_offset++;
         else
             y.operand.tensor = &behind;
     }
-    return status == ULP_OK && rows.row_length
-               ? ulp_call_formula(call, product ? &running_product : &running_sum, &arithmetic,
-                                  &rows, 1, &x, 1, &y, error)
-               : status;
+    return rows.row_length ? ulp_call_formula(call, product ? &running_product : &running_sum,
+                                              &arithmetic, &rows, 1, &x, 1, &y, error)
+                           : ULP_OK;
 }
 
 /* ---- Col2Im ---- */
@@ -195,13 +194,11 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "image_shape has %zu entries, block_shape %zu, the input rank %d",
                         image.count, block.count, in->rank);
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_numbers(call, "strides", image.count, 1, b->strides, error)) != ULP_OK ||
-        (status = ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error)) !=
-            ULP_OK ||
-        (status = ulp_call_numbers(call, "pads", 2 * image.count, 0, b->pads, error)) != ULP_OK ||
-        !b->known)
-        return status;
+    ULP_TRY(ulp_call_numbers(call, "strides", image.count, 1, b->strides, error));
+    ULP_TRY(ulp_call_numbers(call, "dilations", image.count, 1, b->dilations, error));
+    ULP_TRY(ulp_call_numbers(call, "pads", 2 * image.count, 0, b->pads, error));
+    if (!b->known)
+        return ULP_OK;
     for (int d = 0; d < b->rank; d++) {
         b->image[d] = image.values[d];
         b->block[d] = block.values[d];
@@ -267,26 +264,23 @@ static enum ulp_status run_col2im(struct ulp_call *call, struct ulp_error *error
     struct ulp_arithmetic inner;
     struct blocks b;
     int64_t *places;
-    enum ulp_status status = read_blocks(call, &b, error);
-    if (status != ULP_OK || out->count == 0 ||
-        (status = ulp_call_take(call, in->count, sizeof *places, &places, error)) != ULP_OK ||
-        (status = make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error)) !=
-            ULP_OK ||
-        (status = fill_from(call, &sums, 0, error)) != ULP_OK)
-        return status;
+    ULP_TRY(read_blocks(call, &b, error));
+    if (out->count == 0)
+        return ULP_OK;
+    ULP_TRY(ulp_call_take(call, in->count, sizeof *places, &places, error));
+    ULP_TRY(make_accumulator(call, in->type, out->rank, out->dims, &sums, &inner, error));
+    ULP_TRY(fill_from(call, &sums, 0, error));
     const int64_t steps = in->dims[2], taps = ulp_product(b.block, b.rank),
                   pixels = ulp_product(b.image, b.rank);
     for (int64_t i = 0; i < (int64_t)in->count; i++) {
         int64_t pixel = find_pixel(&b, i / steps % taps, i % steps);
         places[i] = pixel < 0 ? -1 : i / (steps * taps) * pixels + pixel;
     }
-    status = ulp_combine(call, &joined, &inner, &sums, in, places, in->count, 1, error);
+    ULP_TRY(ulp_combine(call, &joined, &inner, &sums, in, places, in->count, 1, error));
     const struct ulp_rows rows = {.row_count = 1, .row_length = out->count};
     const struct ulp_named_operand acc = {"acc", {.tensor = &sums, .position_stride = 1}};
     const struct ulp_named_operand result = {"y", {.tensor = out, .position_stride = 1}};
-    return status == ULP_OK ? ulp_call_formula(call, &stored, call->arithmetic, &rows, 1, &acc, 1,
-                                               &result, error)
-                            : status;
+    return ulp_call_formula(call, &stored, call->arithmetic, &rows, 1, &acc, 1, &result, error);
 }
 
 #define CUMULATE                                                                          \

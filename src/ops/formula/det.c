@@ -26,12 +26,12 @@ static enum ulp_status find_pivot(struct ulp_call *call, const struct ulp_arithm
     const struct ulp_rows rows = {.row_count = 1, .row_length = n};
     const struct ulp_named_operand x = {"x", {.tensor = &column, .position_stride = (int64_t)n}};
     const struct ulp_named_operand y = {"y", {.tensor = sizes, .position_stride = 1}};
-    enum ulp_status status = ulp_call_formula(call, &magnitude, inner, &rows, 1, &x, 1, &y, error);
+    ULP_TRY(ulp_call_formula(call, &magnitude, inner, &rows, 1, &x, 1, &y, error));
     *pivot = k;
-    for (size_t i = k + 1; status == ULP_OK && i < n; i++)
+    for (size_t i = k + 1; i < n; i++)
         if (ulp_compare(sizes, i, *pivot) > 0)
             *pivot = i;
-    return status;
+    return ULP_OK;
 }
 
 /* Rows below k: x - (x_k / pivot) * row k, from column k + 1 on. */

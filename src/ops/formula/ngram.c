@@ -77,15 +77,15 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
     const struct ulp_tensor *in = call->in[0];
     struct ulp_tensor counts, weights;
     struct pool p;
-    enum ulp_status status;
-    if ((status = read_pool(call, &p, error)) != ULP_OK || call->out[0].count == 0 ||
-        (status = ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
-                                      (int64_t[]){(int64_t)call->out[0].count}, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &counts, error)) != ULP_OK ||
-        (status = ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
-                                      (int64_t[]){p.size}, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &weights, error)) != ULP_OK)
-        return status;
+    ULP_TRY(read_pool(call, &p, error));
+    if (call->out[0].count == 0)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
+                                (int64_t[]){(int64_t)call->out[0].count}, error));
+    ULP_TRY(ulp_call_temporary(call, &counts, error));
+    ULP_TRY(ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
+                                (int64_t[]){p.size}, error));
+    ULP_TRY(ulp_call_temporary(call, &weights, error));
     memset(counts.data, 0, counts.count * counts.element_bytes);
     for (int64_t i = 0; i < p.size; i++)
         ((float *)weights.data)[i] = 1;

@@ -183,9 +183,7 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *r
                               .window = fill_neighbours,
                               .window_context = n};
     int64_t *first;
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_take(call, in->count, sizeof *first, &first, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, in->count, sizeof *first, &first, error));
     for (size_t i = 0; i < in->count; i++)
         first[i] = (int64_t)i - n->before * n->pixels;
     operands[0].row_stride = outputs[0].row_stride = 1;

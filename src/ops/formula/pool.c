@@ -30,12 +30,9 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     if (!call->in[0]->count)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     const struct ulp_window_shape shape = ulp_windows_shape(call->in[0], &w);
-    enum ulp_status status = ULP_OK;
     if (bound->derived_count) {
-        if ((status = ulp_call_take(call, 1, sizeof *count, &count, error)) != ULP_OK ||
-            (status = ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error)) !=
-                ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_take(call, 1, sizeof *count, &count, error));
+        ULP_TRY(ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error));
         operands[bound->input_slot_count + bound->attribute_count].tensor = count;
     }
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);

@@ -9,17 +9,17 @@ static enum ulp_status read_reduced(const struct ulp_call *call, bool *reduced, 
 {
     int rank = call->in[0]->rank;
     struct ulp_list axes;
-    enum ulp_status status = ulp_call_list(call, "axes", &axes, error);
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
     *known = axes.known;
     bool all = axes.count == 0 && !ulp_call_int(call, "noop_with_empty_axes");
     for (int d = 0; d < rank; d++)
         reduced[d] = all;
-    for (size_t i = 0; status == ULP_OK && axes.known && i < axes.count; i++) {
+    for (size_t i = 0; axes.known && i < axes.count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.values[i], rank, &axis, error)) == ULP_OK)
-            reduced[axis] = true;
+        ULP_TRY(ulp_call_axis(axes.values[i], rank, &axis, error));
+        reduced[axis] = true;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *error)
@@ -44,12 +44,11 @@ static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX], known;
-    enum ulp_status status = read_reduced(call, reduced, &known, error);
+    ULP_TRY(read_reduced(call, reduced, &known, error));
     for (size_t i = 1; i < call->bound->input_slot_count; i++)
         operands[i] = (struct ulp_operand){0}; /* axes are no numbers of the formula */
     const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return status == ULP_OK ? ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error)
-                            : status;
+    return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
 }
 
 #define REDUCE(op_name, input_since, ...)                                                   \

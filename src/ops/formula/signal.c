@@ -37,24 +37,18 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
                         "a transform of %zu by %zu elements is too long for this version",
                         rows_count, columns);
     const int64_t dims[2] = {(int64_t)rows_count, (int64_t)columns};
-    enum ulp_status status;
     if (inner.storage.precision + GUARD_BITS > ULP_MPFR_PRECISION_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "a transform at more than %d bits",
                         ULP_MPFR_PRECISION_MAX - GUARD_BITS);
-    if ((status = ulp_arithmetic_find(name, &wide, error)) != ULP_OK ||
-        (status = ulp_positions_make(call, (size_t)length, &turn, error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &wide, (size_t)length, &circle[0], error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &wide, (size_t)length, &circle[1], error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &inner, (size_t)length, &rounded[0], error)) !=
-            ULP_OK ||
-        (status = ulp_coordinates_make(call, &inner, (size_t)length, &rounded[1], error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, count, sizeof *from, &from, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_arithmetic_find(name, &wide, error));
+    ULP_TRY(ulp_positions_make(call, (size_t)length, &turn, error));
+    ULP_TRY(ulp_coordinates_make(call, &wide, (size_t)length, &circle[0], error));
+    ULP_TRY(ulp_coordinates_make(call, &wide, (size_t)length, &circle[1], error));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &rounded[0], error));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &rounded[1], error));
+    ULP_TRY(ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims, error));
+    ULP_TRY(ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims, error));
+    ULP_TRY(ulp_call_take(call, count, sizeof *from, &from, error));
     snprintf(number, sizeof number, "%lld", (long long)length);
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)length};
     const struct ulp_named_operand operands[] = {{"i", {.tensor = &turn, .position_stride = 1}},
@@ -62,18 +56,15 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     const struct ulp_named_operand outputs[] = {{"c", {.tensor = &circle[0], .position_stride = 1}},
                                                 {"s",
                                                  {.tensor = &circle[1], .position_stride = 1}}};
-    status = ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs, error);
-    for (int i = 0; status == ULP_OK && i < 2; i++)
-        status = ulp_tensor_convert(&rounded[i], &circle[i], &inner.storage, ULP_ROUND_NEAREST_EVEN,
-                                    0, call->pool, error);
+    ULP_TRY(ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs, error));
+    for (int i = 0; i < 2; i++)
+        ULP_TRY(ulp_tensor_convert(&rounded[i], &circle[i], &inner.storage, ULP_ROUND_NEAREST_EVEN,
+                                   0, call->pool, error));
     for (size_t k = 0; k < rows_count; k++)
         for (size_t n = 0; n < columns; n++)
             from[k * columns + n] = (int64_t)(k % (size_t)length * n % (size_t)length);
-    if (status == ULP_OK)
-        status = ulp_move_blocks(&out->cosines, &rounded[0], from, 1, NULL, call->pool, error);
-    return status == ULP_OK
-               ? ulp_move_blocks(&out->sines, &rounded[1], from, 1, NULL, call->pool, error)
-               : status;
+    ULP_TRY(ulp_move_blocks(&out->cosines, &rounded[0], from, 1, NULL, call->pool, error));
+    return ulp_move_blocks(&out->sines, &rounded[1], from, 1, NULL, call->pool, error);
 }
 
 /* A transform of lines: row r starts at x_row[r], its elements lie `step` apart; it uses row
@@ -199,14 +190,12 @@ static enum ulp_status run_dft(struct ulp_call *call, struct ulp_error *error)
                  used = dft.real_output || (int64_t)from.size > dft.length ? (size_t)dft.length
                                                                            : from.size;
     const size_t row_count = to.outer * to.size * inner;
-    enum ulp_status status = ULP_OK;
-    if ((status = make_roots(call, to.size, used, dft.length, &roots, error)) != ULP_OK ||
-        (status = ulp_call_take(call, row_count, sizeof *x_row, &x_row, error)) != ULP_OK ||
-        (status = ulp_call_take(call, row_count, sizeof *root_row, &root_row, error)) != ULP_OK ||
-        (status = ulp_call_take(call, row_count, sizeof *out_row, &out_row, error)) != ULP_OK ||
-        (status = ulp_call_take(call, used, sizeof *position, &position, error)) != ULP_OK ||
-        (status = ulp_positions_make(call, used, &sign, error)) != ULP_OK)
-        return status;
+    ULP_TRY(make_roots(call, to.size, used, dft.length, &roots, error));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *x_row, &x_row, error));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *root_row, &root_row, error));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *out_row, &out_row, error));
+    ULP_TRY(ulp_call_take(call, used, sizeof *position, &position, error));
+    ULP_TRY(ulp_positions_make(call, used, &sign, error));
     for (size_t r = 0; r < row_count; r++) {
         size_t o = r / (to.size * inner), k = r / inner % to.size, i = r % inner;
         x_row[r] = (int64_t)(o * from.size * from.inner + i * parts_in);
@@ -259,13 +248,11 @@ static enum ulp_status read_stft(const struct ulp_call *call, struct stft *stft,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "the signal has rank %d: expected batch x length x 1 or 2", signal->rank);
     const int64_t whole = window ? (int64_t)window->count : signal->dims[1];
-    enum ulp_status status =
-        ulp_call_number(call, "frame_step", 1, &step_known, &stft->step, error);
-    if (status == ULP_OK)
-        status = ulp_call_number(call, "frame_length", whole, &length_known, &stft->length, error);
-    stft->known = status == ULP_OK && step_known && length_known;
+    ULP_TRY(ulp_call_number(call, "frame_step", 1, &step_known, &stft->step, error));
+    ULP_TRY(ulp_call_number(call, "frame_length", whole, &length_known, &stft->length, error));
+    stft->known = step_known && length_known;
     if (!stft->known)
-        return status;
+        return ULP_OK;
     if (stft->step < 1 || stft->length < 1 || stft->length > signal->dims[1] ||
         (window && (int64_t)window->count != stft->length))
         return ulp_fail(error, ULP_ERROR_INPUT,
@@ -297,14 +284,11 @@ static enum ulp_status run_stft(struct ulp_call *call, struct ulp_error *error)
         return ULP_OK;
     const int64_t parts = signal->rank == 3 ? signal->dims[2] : 1;
     const size_t row_count = call->out[0].count / 2;
-    enum ulp_status status = ULP_OK;
-    if ((status = make_roots(call, (size_t)s.bins, (size_t)s.length, s.length, &roots, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, row_count, sizeof *x_row, &x_row, error)) != ULP_OK ||
-        (status = ulp_call_take(call, row_count, sizeof *root_row, &root_row, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &out_row, row_count, 0, 2, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &position, (size_t)s.length, 0, parts, error)) != ULP_OK)
-        return status;
+    ULP_TRY(make_roots(call, (size_t)s.bins, (size_t)s.length, s.length, &roots, error));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *x_row, &x_row, error));
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *root_row, &root_row, error));
+    ULP_TRY(ulp_move_table(call, &out_row, row_count, 0, 2, error));
+    ULP_TRY(ulp_move_table(call, &position, (size_t)s.length, 0, parts, error));
     for (size_t r = 0; r < row_count; r++) {
         int64_t k = (int64_t)r % s.bins, frame = (int64_t)r / s.bins % s.frames,
                 batch = (int64_t)r / (s.bins * s.frames);

@@ -126,11 +126,11 @@ static enum ulp_status infer_nms(struct ulp_call *call, struct ulp_error *error)
 static enum ulp_status run_nms(struct ulp_call *call, struct ulp_error *error)
 {
     struct selection selection;
-    enum ulp_status status = select_boxes(call, &selection, error);
-    for (size_t i = 0; status == ULP_OK && i < selection.count; i++)
+    ULP_TRY(select_boxes(call, &selection, error));
+    for (size_t i = 0; i < selection.count; i++)
         for (size_t k = 0; k < 3; k++)
             ulp_tensor_set_int(&call->out[0], 3 * i + k, selection.triples[i][k]);
-    return status;
+    return ULP_OK;
 }
 
 /* clang-format off */

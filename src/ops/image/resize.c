@@ -50,13 +50,13 @@ static enum ulp_status read_axes(const struct ulp_call *call, int *axes, size_t 
 {
     struct ulp_list list;
     int rank = call->in[0]->rank;
-    enum ulp_status status = ulp_call_list(call, "axes", &list, error);
+    ULP_TRY(ulp_call_list(call, "axes", &list, error));
     *count = list.given ? list.count : (size_t)rank;
-    if (status == ULP_OK && *count > (size_t)rank)
+    if (*count > (size_t)rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "%zu axes for a tensor of rank %d", *count, rank);
-    for (size_t i = 0; status == ULP_OK && i < *count; i++)
-        status = ulp_call_axis(list.given ? list.values[i] : (int64_t)i, rank, &axes[i], error);
-    return status;
+    for (size_t i = 0; i < *count; i++)
+        ULP_TRY(ulp_call_axis(list.given ? list.values[i] : (int64_t)i, rank, &axes[i], error));
+    return ULP_OK;
 }
 
 static void scale_axis(struct resized_axis *axis, double scale, bool crop)
@@ -260,27 +260,25 @@ static enum ulp_status run_nearest(struct ulp_call *call, const struct resize *r
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
     struct ulp_arithmetic exact;
     struct ulp_tensor fill;
-    enum ulp_status status = ulp_arithmetic_find("fp64", &exact, error);
-    if (status == ULP_OK)
-        status = ulp_call_scalar(call, &fill, in->type,
-                                 ulp_call_attribute(call, "extrapolation_value")->f, error);
+    ULP_TRY(ulp_arithmetic_find("fp64", &exact, error));
+    ULP_TRY(ulp_call_scalar(call, &fill, in->type,
+                            ulp_call_attribute(call, "extrapolation_value")->f, error));
     ulp_strides(in, strides);
-    for (int d = 0; status == ULP_OK && d < in->rank; d++) {
+    for (int d = 0; d < in->rank; d++) {
         const struct resized_axis *axis = &resize->axes[d];
         struct ulp_tensor x;
-        status = ulp_move_table(call, &tables[d], (size_t)axis->out, 0, strides[d], error);
-        if (status == ULP_OK && axis->changes)
-            status = make_coordinates(call, &exact, axis, &x, error);
-        for (int64_t o = 0; status == ULP_OK && axis->changes && o < axis->out; o++) {
+        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)axis->out, 0, strides[d], error));
+        if (axis->changes)
+            ULP_TRY(make_coordinates(call, &exact, axis, &x, error));
+        for (int64_t o = 0; axis->changes && o < axis->out; o++) {
             double at = ulp_tensor_read(&x, (size_t)o), last = (double)(axis->in - 1),
                    nearest = round_position(call, axis, at);
             nearest = nearest >= 0 ? nearest <= last ? nearest : last : 0;
             tables[d][o] = is_outside(call, axis, at) ? ULP_NOWHERE : (int64_t)nearest * strides[d];
         }
     }
-    return status == ULP_OK ? ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables,
-                                            fill.data, call->pool, error)
-                            : status;
+    return ulp_move_axes(&call->out[0], in, (const int64_t *const *)tables, fill.data, call->pool,
+                         error);
 }
 
 /* ---- linear and cubic ---- */
@@ -348,13 +346,12 @@ static enum ulp_status extrapolate(struct ulp_call *call, const struct resized_a
 {
     struct ulp_tensor *out = &call->out[0], value;
     const struct ulp_split split = ulp_split_at(out, d);
-    enum ulp_status status =
-        ulp_call_scalar(call, &value, out->type, ulp_call_attribute(call, "extrapolation_value")->f,
-                        error);
-    for (size_t o = 0; status == ULP_OK && o < split.size; o++)
+    ULP_TRY(ulp_call_scalar(call, &value, out->type,
+                            ulp_call_attribute(call, "extrapolation_value")->f, error));
+    for (size_t o = 0; o < split.size; o++)
         for (size_t i = 0; is_outside(call, axis, ulp_tensor_read(x, o)) && i < split.outer; i++)
             ulp_move_fill(out, (i * split.size + o) * split.inner, split.inner, value.data);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *resize,
@@ -366,12 +363,12 @@ static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *re
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor coordinates[ULP_RANK_MAX], current = *call->in[0];
     int first = 0; /* axes are resized from the last to this one */
-    enum ulp_status status = ulp_coordinate_arithmetic(call, &arithmetic, error);
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
     while (first < current.rank && !resize->axes[first].changes)
         first++;
     if (first == current.rank)
         ulp_move_all(&call->out[0], call->in[0]);
-    for (int d = current.rank - 1; status == ULP_OK && d >= first; d--) {
+    for (int d = current.rank - 1; d >= first; d--) {
         const struct resized_axis *axis = &resize->axes[d];
         struct ulp_taps taps;
         struct ulp_tensor next = call->out[0];
@@ -385,24 +382,22 @@ static enum ulp_status run_smooth(struct ulp_call *call, const struct resize *re
             .stretch = antialias && scale < 1 ? scale : 1,
             .inside = exclude ? axis->in : 0,
         };
-        status = make_coordinates(call, &arithmetic, axis, &coordinates[d], error);
-        if (status == ULP_OK)
-            status = ulp_taps_make(call, &arithmetic, &coordinates[d], &options, &taps, error);
+        ULP_TRY(make_coordinates(call, &arithmetic, axis, &coordinates[d], error));
+        ULP_TRY(ulp_taps_make(call, &arithmetic, &coordinates[d], &options, &taps, error));
         memcpy(dims, current.dims, sizeof dims);
         dims[d] = axis->out;
-        if (status == ULP_OK && d > first)
-            status =
-                ulp_call_temporary_in(call, &next, &unrounded.storage, current.rank, dims, error);
-        if (status == ULP_OK)
-            status = sum_taps(call, d > first ? &unrounded : call->arithmetic, &taps, &current,
-                              &next, d, error);
+        if (d > first)
+            ULP_TRY(
+                ulp_call_temporary_in(call, &next, &unrounded.storage, current.rank, dims, error));
+        ULP_TRY(sum_taps(call, d > first ? &unrounded : call->arithmetic, &taps, &current, &next, d,
+                         error));
         current = next;
     }
-    for (int d = first; status == ULP_OK && d < current.rank; d++)
+    for (int d = first; d < current.rank; d++)
         if (resize->axes[d].changes &&
             ulp_call_is(call, "coordinate_transformation_mode", "tf_crop_and_resize"))
-            status = extrapolate(call, &resize->axes[d], &coordinates[d], d, error);
-    return status;
+            ULP_TRY(extrapolate(call, &resize->axes[d], &coordinates[d], d, error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_resize(struct ulp_call *call, struct ulp_error *error)

@@ -69,19 +69,18 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
                             end = ulp_tensor_view_from(rois, 4 * r + first + 2);
     struct ulp_tensor place, bin, point;
     char numbers[5][40];
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &arithmetic, count, &place, error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &arithmetic, count, &axis->low, error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &arithmetic, count, &axis->high, error)) != ULP_OK ||
-        (status = ulp_tensor_describe(&axis->inside, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 1,
-                                      (int64_t[]){(int64_t)count}, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &axis->inside, error)) != ULP_OK ||
-        (status = ulp_positions_make(call, count, &bin, error)) != ULP_OK ||
-        (status = ulp_positions_make(call, count, &point, error)) != ULP_OK ||
-        (status = ulp_call_take(call, count, sizeof *axis->at, &axis->at, error)) != ULP_OK ||
-        count == 0)
-        return status;
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &place, error));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->low, error));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->high, error));
+    ULP_TRY(ulp_tensor_describe(&axis->inside, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 1,
+                                (int64_t[]){(int64_t)count}, error));
+    ULP_TRY(ulp_call_temporary(call, &axis->inside, error));
+    ULP_TRY(ulp_positions_make(call, count, &bin, error));
+    ULP_TRY(ulp_positions_make(call, count, &point, error));
+    ULP_TRY(ulp_call_take(call, count, sizeof *axis->at, &axis->at, error));
+    if (count == 0)
+        return ULP_OK;
     for (size_t i = 0; i < count; i++) {
         ((int64_t *)bin.data)[i] /= axis->points;
         ((int64_t *)point.data)[i] %= axis->points;
@@ -116,13 +115,12 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
         "p = first + bin * step + (point + 0.5) * step / points; inside = p >= -1 && p <= length; "
         "place = min(max(p, 0), length - 1); high = place - floor(place); low = 1 - high; place",
         half ? "whole" : "max(whole, 1)");
-    status = ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error);
+    ULP_TRY(ulp_call_text(call, text, &arithmetic, &rows, 9, operands, 4, outputs, error));
     places = &place;
-    if (status == ULP_OK)
-        status = ulp_call_numbers_of(call, &places, error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++)
+    ULP_TRY(ulp_call_numbers_of(call, &places, error));
+    for (size_t i = 0; i < count; i++)
         axis->at[i] = ulp_clamp(ulp_coordinate_floor(places, i), 0, axis->length - 1);
-    return status;
+    return ULP_OK;
 }
 
 #define CORNERS "v00 v01 v10 v11 ly hy lx hx iny inx"
@@ -152,14 +150,12 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     struct ulp_tensor to = ulp_tensor_view_from(&call->out[0], r * (size_t)(channels * bins)),
                       values;
     int64_t *offset[4], *y_at, *x_at;
-    enum ulp_status status = ulp_call_temporary_in(call, &values, &inner.storage, 2,
-                                                   (int64_t[]){channels, count}, error);
-    for (int i = 0; i < 4 && status == ULP_OK; i++)
-        status = ulp_call_take(call, (size_t)count, sizeof *offset[i], &offset[i], error);
-    if (status != ULP_OK ||
-        (status = ulp_call_take(call, (size_t)count, sizeof *y_at, &y_at, error)) != ULP_OK ||
-        (status = ulp_call_take(call, (size_t)count, sizeof *x_at, &x_at, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_temporary_in(call, &values, &inner.storage, 2, (int64_t[]){channels, count},
+                                  error));
+    for (int i = 0; i < 4; i++)
+        ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *offset[i], &offset[i], error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *y_at, &y_at, error));
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *x_at, &x_at, error));
     for (int64_t i = 0; i < count; i++) {
         const int64_t bin = i / each, point = i % each;
         y_at[i] = bin / x->bins * y->points + point / x->points;
@@ -190,19 +186,16 @@ static enum ulp_status pool_region(struct ulp_call *call, size_t r, int64_t imag
     const struct ulp_named_operand result = {"y", {.tensor = &to, .row_stride = 1}};
     /* max takes the largest of the four weighted elements, as ONNX's definition of the mode does */
     if (count)
-        status = ulp_call_formula(call, average ? &interpolated : &largest_corner, &inner, &points,
-                                  10, operands, 1, &value, error);
+        ULP_TRY(ulp_call_formula(call, average ? &interpolated : &largest_corner, &inner, &points,
+                                 10, operands, 1, &value, error));
     if (count == 0) {
         struct ulp_tensor zero;
-        status = ulp_call_scalar(call, &zero, to.type, 0, error);
-        if (status == ULP_OK)
-            ulp_move_fill(&to, 0, pools.row_count, zero.data);
-        return status;
+        ULP_TRY(ulp_call_scalar(call, &zero, to.type, 0, error));
+        ulp_move_fill(&to, 0, pools.row_count, zero.data);
+        return ULP_OK;
     }
-    return status == ULP_OK
-               ? ulp_call_formula(call, average ? &mean_of_points : &largest_point,
-                                  call->arithmetic, &pools, 1, &pooled, 1, &result, error)
-               : status;
+    return ulp_call_formula(call, average ? &mean_of_points : &largest_point, call->arithmetic,
+                            &pools, 1, &pooled, 1, &result, error);
 }
 
 static enum ulp_status run_roi_align(struct ulp_call *call, struct ulp_error *error)

@@ -270,25 +270,25 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
     struct ulp_tensor zero, source;
     if (call->out[0].count == 0)
         return ULP_OK;
-    enum ulp_status status = make_grid_taps(call, &g, error);
-    if (status != ULP_OK || is_mode(call, "nearest", "nearest"))
-        return status == ULP_OK ? move_nearest(call, &g, error) : status;
+    ULP_TRY(make_grid_taps(call, &g, error));
+    if (is_mode(call, "nearest", "nearest"))
+        return move_nearest(call, &g, error);
     const int64_t planes = in->dims[0] * in->dims[1], plane = ulp_product(in->dims + 2, g.rank);
-    if ((status = ulp_call_scalar(call, &zero, in->type, 0, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &source, in->type, 2,
-                                           (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &source, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_scalar(call, &zero, in->type, 0, error));
+    ULP_TRY(ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1},
+                                     error));
+    ULP_TRY(ulp_call_temporary(call, &source, error));
     for (int64_t i = 0; i < planes; i++) {
         ulp_move_run(&source, (size_t)(i * (plane + 1)), in, (size_t)(i * plane), (size_t)plane);
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
     }
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_sum(&text, &g);
-    status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
-    for (size_t n = 0; status == ULP_OK && n < (size_t)in->dims[0]; n++)
-        status = sample_image(call, &g, n, &source, text.data, error);
-    return status;
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    for (size_t n = 0; n < (size_t)in->dims[0]; n++)
+        ULP_TRY(sample_image(call, &g, n, &source, text.data, error));
+    return ULP_OK;
 }
 
 /* ---- AffineGrid: point (z, y, x, 1) of the evenly spaced grid times theta, as one sum ---- */
@@ -325,19 +325,16 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
     struct ulp_tensor *numbers, *columns;
     char *lengths;
     int64_t *theta_row;
-    enum ulp_status status = ulp_call_take(call, 3, sizeof *numbers, &numbers, error);
-    if (status != ULP_OK ||
-        (status = ulp_call_take(call, 4, sizeof *columns, &columns, error)) != ULP_OK ||
-        (status = ulp_call_take(call, 3 * 32, 1, &lengths, error)) != ULP_OK ||
-        (status = ulp_call_take(call, points, sizeof *theta_row, &theta_row, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 3, sizeof *numbers, &numbers, error));
+    ULP_TRY(ulp_call_take(call, 4, sizeof *columns, &columns, error));
+    ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths, error));
+    ULP_TRY(ulp_call_take(call, points, sizeof *theta_row, &theta_row, error));
     *rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
     for (int a = 0; a < 3; a++) {
         int64_t length = a < rank ? out->dims[rank - a] : 1, inner = 1;
         for (int b = 0; b < a && b < rank; b++)
             inner *= out->dims[rank - b];
-        if ((status = ulp_positions_make(call, points, &numbers[a], error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_positions_make(call, points, &numbers[a], error));
         for (size_t p = 0; p < points; p++)
             ((int64_t *)numbers[a].data)[p] = (int64_t)p / inner % length;
         snprintf(lengths + 32 * a, 32, "%lld", (long long)length);

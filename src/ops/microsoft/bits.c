@@ -125,25 +125,22 @@ static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequanti
     const struct packed *p = &d->p;
     d->columns = block_columns(call, p);
     d->zero = ulp_call_in(call, 3);
-    enum ulp_status status = take_bytes(call, &d->values, d->columns, p->k, error);
-    if (status == ULP_OK && d->zero && d->zero->type == ULP_TYPE_UINT8) {
-        status = take_bytes(call, &d->zeros, p->n, p->blocks, error);
-        if (status == ULP_OK)
-            ulp_unpack_bits(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits,
-                            &d->zeros);
+    ULP_TRY(take_bytes(call, &d->values, d->columns, p->k, error));
+    if (d->zero && d->zero->type == ULP_TYPE_UINT8) {
+        ULP_TRY(take_bytes(call, &d->zeros, p->n, p->blocks, error));
+        ulp_unpack_bits(d->zero, 0, p->n, p->blocks, (p->blocks * p->bits + 7) / 8, p->bits,
+                        &d->zeros);
         d->zero = &d->zeros;
     }
-    if (status == ULP_OK)
-        status = describe_block(call, d, fp64, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)p->k, sizeof *d->block_of, &d->block_of, error);
-    for (int64_t i = 0; status == ULP_OK && i < p->k; i++) {
+    ULP_TRY(describe_block(call, d, fp64, error));
+    ULP_TRY(ulp_call_take(call, (size_t)p->k, sizeof *d->block_of, &d->block_of, error));
+    for (int64_t i = 0; i < p->k; i++) {
         d->block_of[i] = groups ? ulp_tensor_get_int(groups, (size_t)i) : i / p->block;
         if (d->block_of[i] < 0 || d->block_of[i] >= p->blocks)
             return ulp_fail(error, ULP_ERROR_INPUT, "g_idx[%lld] is %lld: there are %lld blocks",
                             (long long)i, (long long)d->block_of[i], (long long)p->blocks);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Columns [first, first + count) into d->out, one after the other. */

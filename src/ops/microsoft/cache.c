@@ -80,11 +80,11 @@ static enum ulp_status lay_scale(const struct ulp_call *call, const struct ulp_c
     *out = (struct ulp_operand){.tensor = cache->scale};
     if (cache->scale->count == 1)
         return ULP_OK;
-    enum ulp_status status = ulp_call_take(call, (size_t)rows, sizeof *places, &places, error);
-    for (int64_t r = 0; status == ULP_OK && r < rows; r++)
+    ULP_TRY(ulp_call_take(call, (size_t)rows, sizeof *places, &places, error));
+    for (int64_t r = 0; r < rows; r++)
         places[r] = r / h->length % h->heads * h->size;
     *out = (struct ulp_operand){.tensor = cache->scale, .row_offset = places, .position_stride = 1};
-    return status;
+    return ULP_OK;
 }
 
 static struct ulp_rows rows_of(const struct ulp_heads *h)
@@ -181,18 +181,16 @@ static enum ulp_status read_past(struct ulp_call *call, const struct ulp_cache *
                                  struct ulp_error *error)
 {
     struct ulp_tensor *unpacked;
-    enum ulp_status status = ULP_OK;
     h.length = cache->past->dims[2];
     *codes = cache->past;
     if (cache->codes == ULP_TYPE_FLOAT8E4M3FN)
-        status = ulp_call_as(call, codes, cache->codes, error);
+        ULP_TRY(ulp_call_as(call, codes, cache->codes, error));
     if (cache->codes == ULP_TYPE_UINT8) {
-        if ((status = make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error)) != ULP_OK)
-            return status;
+        ULP_TRY(make(call, ULP_TYPE_INT8, &h, h.length, &unpacked, error));
         unpack(cache->past, unpacked, h.size);
         *codes = unpacked;
     }
-    return status == ULP_OK ? dequantize(call, cache, type, &h, *codes, values, error) : status;
+    return dequantize(call, cache, type, &h, *codes, values, error);
 }
 
 static enum ulp_status join_codes(struct ulp_call *call, const struct ulp_cache *cache,
@@ -228,8 +226,8 @@ enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *ca
                                const struct ulp_tensor **now, struct ulp_heads *h,
                                struct ulp_error *error)
 {
-    const enum ulp_status status = cache->scale ? join_codes(call, cache, now, h, error)
-                                                : join_floats(call, cache, now, h, error);
+    ULP_TRY(cache->scale ? join_codes(call, cache, now, h, error)
+                         : join_floats(call, cache, now, h, error));
     *h = ulp_heads_first(h->batch, h->heads, cache->length, h->size);
-    return status;
+    return ULP_OK;
 }

@@ -77,16 +77,15 @@ static enum ulp_status run_channels_first(struct ulp_call *call, const struct ul
 static enum ulp_status run_conv(struct ulp_call *call, struct ulp_error *error)
 {
     struct ulp_tensor factors[2], out;
-    enum ulp_status status = read_factors(call, false, factors, error);
-    if (status != ULP_OK || !is_turned(call, 0))
-        return status == ULP_OK ? run_channels_first(call, factors, error) : status;
-    if ((status = turn(call, &call->out[0], false, true, &out, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &out, error)) != ULP_OK)
-        return status;
+    ULP_TRY(read_factors(call, false, factors, error));
+    if (!is_turned(call, 0))
+        return run_channels_first(call, factors, error);
+    ULP_TRY(turn(call, &call->out[0], false, true, &out, error));
+    ULP_TRY(ulp_call_temporary(call, &out, error));
     struct ulp_call inner = *call;
     inner.out = &out;
-    status = run_channels_first(&inner, factors, error);
-    return status == ULP_OK ? turn(call, &out, true, false, &call->out[0], error) : status;
+    ULP_TRY(run_channels_first(&inner, factors, error));
+    return turn(call, &out, true, false, &call->out[0], error);
 }
 
 /* The row without `when` is for nodes without an activation; the others need their parameters. */

@@ -388,22 +388,19 @@ static enum ulp_status run_experts(struct ulp_call *call, struct ulp_error *erro
     const struct ulp_operand whole = {.row_stride = e.hidden, .position_stride = 1};
     struct ulp_named_operand operand = {"x", {.constant = "0"}}, result = {"y", whole};
     result.operand.tensor = &acc;
-    enum ulp_status status =
-        ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result, error);
-    for (int64_t x = 0; x < e.count && status == ULP_OK; x++) {
+    ULP_TRY(ulp_call_formula(call, &same, &inner, &rows, 1, &operand, 1, &result, error));
+    for (int64_t x = 0; x < e.count; x++) {
         int64_t count = 0;
         for (int64_t r = 0; r < e.rows * e.chosen; r++)
             if (experts[r] == x)
                 route[count++] = r;
         if (count)
-            status = add_expert(call, &e, x, route, count, &weights, &acc, error);
+            ULP_TRY(add_expert(call, &e, x, route, count, &weights, &acc, error));
     }
     operand.operand = whole;
     operand.operand.tensor = &acc;
     result.operand.tensor = &call->out[0];
-    return status == ULP_OK ? ulp_call_formula(call, &same, call->arithmetic, &rows, 1, &operand, 1,
-                                               &result, error)
-                            : status;
+    return ulp_call_formula(call, &same, call->arithmetic, &rows, 1, &operand, 1, &result, error);
 }
 
 /* clang-format off */

@@ -138,21 +138,18 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
     if (t.packed > 1 && !ulp_bits_are_known(data))
         return fail_unknown(error);
     *rows = (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_move_table(call, &data_row, rows->row_count, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &scale_row, rows->row_count, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &scale_at, (size_t)inner, 0, 0, error)) != ULP_OK ||
-        (status = lay_zeros(call, &t, &operands[3], error)) != ULP_OK ||
-        (t.packed > 1 &&
-         (status = ulp_call_make(call, ULP_TYPE_UINT8, 1, (int64_t[]){outer * chosen * inner},
-                                 &values, error)) != ULP_OK))
-        return status;
+    ULP_TRY(ulp_move_table(call, &data_row, rows->row_count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &scale_row, rows->row_count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &scale_at, (size_t)inner, 0, 0, error));
+    ULP_TRY(lay_zeros(call, &t, &operands[3], error));
+    if (t.packed > 1)
+        ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, (int64_t[]){outer * chosen * inner}, &values,
+                              error));
     for (int64_t p = 0; p < inner; p++)
         scale_at[p] = scale_offset(&t, t.gather + 1, t.rank, p);
     for (int64_t r = 0; r < outer * chosen; r++) {
         int64_t index;
-        if ((status = ulp_read_index(indices, (size_t)(r % chosen), size, &index, error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_read_index(indices, (size_t)(r % chosen), size, &index, error));
         const int64_t from = r / chosen * size + index;
         scale_row[r] = scale_offset(&t, 0, t.gather + 1, from);
         data_row[r] = (values ? r : from) * inner;

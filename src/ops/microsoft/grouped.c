@@ -100,7 +100,6 @@ static enum ulp_status read_heads(const struct ulp_call *call, int64_t heads, in
 {
     const struct ulp_tensor *q = a->query;
     const int64_t parts = a->key ? heads : heads + 2 * groups;
-    enum ulp_status status = ULP_OK;
     if (q->rank != 3 || !a->key != !a->value || q->dims[2] % parts != 0 ||
         ulp_call_int(call, "local_window_size") == 0)
         return ulp_fail(error, ULP_ERROR_INPUT,
@@ -109,20 +108,18 @@ static enum ulp_status read_heads(const struct ulp_call *call, int64_t heads, in
     const int64_t size = q->dims[2] / parts;
     a->q = ulp_heads_packed(q->dims[0], heads, q->dims[1], size);
     if (a->key) {
-        status = ulp_heads_read(a->key, groups, &a->k, error);
-        if (status == ULP_OK)
-            status = ulp_heads_read(a->value, groups, &a->v, error);
+        ULP_TRY(ulp_heads_read(a->key, groups, &a->k, error));
+        ULP_TRY(ulp_heads_read(a->value, groups, &a->v, error));
     } else {
         a->q.step = q->dims[2];
         a->q.batch_step = q->dims[1] * q->dims[2];
         a->k = a->v = a->q;
         a->k.heads = a->v.heads = groups;
-        status = ulp_microsoft_view(call, q, heads * size, &a->key, error);
-        if (status == ULP_OK)
-            status = ulp_microsoft_view(call, q, (heads + groups) * size, &a->value, error);
+        ULP_TRY(ulp_microsoft_view(call, q, heads * size, &a->key, error));
+        ULP_TRY(ulp_microsoft_view(call, q, (heads + groups) * size, &a->value, error));
     }
     a->y = ulp_heads_packed(a->q.batch, heads, a->q.length, a->v.size);
-    return status;
+    return ULP_OK;
 }
 
 /* The caches, and how long the buffer is that they are in. */
@@ -188,10 +185,10 @@ static enum ulp_status infer_grouped(struct ulp_call *call, struct ulp_error *er
     const int64_t y[] = {a->q.batch, a->q.length, a->q.heads * a->v.size};
     const int64_t key[] = {a->k.batch, a->k.heads, g.buffer, ulp_cache_size(g.codes, a->k.size)};
     const int64_t value[] = {a->v.batch, a->v.heads, g.buffer, ulp_cache_size(g.codes, a->v.size)};
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_describe(call, 0, type, 3, y, error)) != ULP_OK || g.buffer < 0 ||
-        (status = ulp_call_describe(call, 1, cached, 4, key, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe(call, 0, type, 3, y, error));
+    if (g.buffer < 0)
+        return ULP_OK;
+    ULP_TRY(ulp_call_describe(call, 1, cached, 4, key, error));
     return ulp_call_describe(call, 2, cached, 4, value, error);
 }
 
@@ -269,14 +266,10 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
 {
     struct grouped g;
     int64_t *lengths, *starts;
-    enum ulp_status status = read_grouped(call, &g, error);
+    ULP_TRY(read_grouped(call, &g, error));
     struct ulp_attention *a = &g.a;
-    if (status != ULP_OK ||
-        (status = ulp_call_take(call, (size_t)a->q.batch, sizeof *lengths, &lengths, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, (size_t)a->q.batch, sizeof *starts, &starts, error)) !=
-            ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *lengths, &lengths, error));
+    ULP_TRY(ulp_call_take(call, (size_t)a->q.batch, sizeof *starts, &starts, error));
     const bool prompt = ulp_tensor_get_int(call->in[6], 0) == a->q.length;
     for (int64_t b = 0; b < a->q.batch; b++) {
         const int64_t last = ulp_tensor_get_int(call->in[5], (size_t)b);
@@ -290,12 +283,12 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
     }
     a->lengths = lengths;
     a->starts = starts;
-    if (ulp_call_in(call, 14) &&
-        ((status = normalize(call, false, &a->query, &a->q, error)) != ULP_OK ||
-         (status = normalize(call, true, &a->key, &a->k, error)) != ULP_OK))
-        return status;
-    if (ulp_call_int(call, "do_rotary") && (status = rotate(call, a, prompt, error)) != ULP_OK)
-        return status;
+    if (ulp_call_in(call, 14)) {
+        ULP_TRY(normalize(call, false, &a->query, &a->q, error));
+        ULP_TRY(normalize(call, true, &a->key, &a->k, error));
+    }
+    if (ulp_call_int(call, "do_rotary"))
+        ULP_TRY(rotate(call, a, prompt, error));
     for (size_t i = 0; i < 2; i++) {
         const struct ulp_cache cache = {.past = ulp_call_in(call, 3 + i),
                                         .present =
@@ -304,9 +297,7 @@ static enum ulp_status run_grouped(struct ulp_call *call, struct ulp_error *erro
                                         .codes = g.codes,
                                         .length = g.buffer,
                                         .starts = starts};
-        status = ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_cache_join(call, &cache, i ? &a->value : &a->key, i ? &a->v : &a->k, error));
     }
     a->out = ulp_call_wants(call, 0) ? &call->out[0] : NULL;
     return ulp_attend(call, a, error);

@@ -76,8 +76,8 @@ static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%s or its ids do not fit %lld positions of %lld features", table,
                         (long long)count, (long long)size);
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof *row, &row, error);
-    for (int64_t i = 0; status == ULP_OK && i < count; i++) {
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof *row, &row, error));
+    for (int64_t i = 0; i < count; i++) {
         const int64_t id =
             ids ? ulp_tensor_get_int(ids, (size_t)(i % (int64_t)ids->count)) : i % length;
         if (id < 0 || id >= rows)
@@ -87,7 +87,7 @@ static enum ulp_status lay_table(const struct ulp_call *call, const char *table,
     }
     *operand =
         (struct ulp_operand){.tensor = operand->tensor, .row_offset = row, .position_stride = 1};
-    return status;
+    return ULP_OK;
 }
 
 /* mask_index: how many of a batch's positions have mask 1. */
@@ -110,15 +110,14 @@ static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows,
                             *segments = ulp_call_input(call, "segment_embedding");
     const int64_t size = call->out[0].dims[2];
     *rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
-    enum ulp_status status = lay_table(call, "word_embedding", ids, operands, error);
-    if (status == ULP_OK)
-        status = lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"),
-                           operands, error);
-    if (status == ULP_OK && segments && !ulp_call_input(call, "segment_ids"))
+    ULP_TRY(lay_table(call, "word_embedding", ids, operands, error));
+    ULP_TRY(lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"), operands,
+                      error));
+    if (segments && !ulp_call_input(call, "segment_ids"))
         return ulp_fail(error, ULP_ERROR_INPUT, "segment_embedding is there without segment_ids");
-    if (status == ULP_OK && segments)
-        status = lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands,
-                           error);
+    if (segments)
+        ULP_TRY(lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands,
+                          error));
     for (size_t i = 0; i < call->bound->input_slot_count; i++) {
         const char *name = call->bound->inputs[i].name;
         if (strcmp(name, "gamma") == 0 || strcmp(name, "beta") == 0) {
@@ -138,7 +137,7 @@ static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows,
         outputs[i] =
             (struct ulp_operand){.tensor = tensor, .row_stride = size, .position_stride = 1};
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- FusedMatMul ---- */

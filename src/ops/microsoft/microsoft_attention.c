@@ -52,8 +52,8 @@ enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tenso
                         (long long)batch * 2, (long long)batch * 3 + 2, (long long)batch,
                         (long long)total, (long long)batch, (long long)length, (long long)total);
     }
-    enum ulp_status status = ulp_call_make(call, ULP_TYPE_INT32, 4, dims, &hidden, error);
-    for (int64_t n = 0; status == ULP_OK && n < (int64_t)hidden->count; n++) {
+    ULP_TRY(ulp_call_make(call, ULP_TYPE_INT32, 4, dims, &hidden, error));
+    for (int64_t n = 0; n < (int64_t)hidden->count; n++) {
         const int64_t b = n / (length * total), j = n % total;
         const bool sees =
             ends ? j < ulp_tensor_get_int(mask, (size_t)b) &&
@@ -63,7 +63,7 @@ enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tenso
     }
     a->hidden = hidden;
     a->filter = ulp_call_attribute(call, "mask_filter_value")->f;
-    return status;
+    return ULP_OK;
 }
 
 /* ---- MultiHeadAttention ---- */
@@ -110,20 +110,16 @@ static enum ulp_status read_multi_head(const struct ulp_call *call, struct ulp_a
                                 .causal = ulp_call_int(call, "unidirectional")};
     a->past = a->past_key && a->past_key->rank == 4 ? a->past_key->dims[2] : 0;
     const bool all = !k, both = k && !v;
-    enum ulp_status status = all ? read_packed(call, q, 3, 0, &a->query, &a->q, error)
-                                 : ulp_heads_read(q, heads, &a->q, error);
+    ULP_TRY(all ? read_packed(call, q, 3, 0, &a->query, &a->q, error)
+                : ulp_heads_read(q, heads, &a->q, error));
     a->key = k;
     a->value = v;
-    if (status == ULP_OK)
-        status = all    ? read_packed(call, q, 3, 1, &a->key, &a->k, error)
-                 : both ? read_packed(call, k, 2, 0, &a->key, &a->k, error)
-                        : ulp_heads_read(k, heads, &a->k, error);
-    if (status == ULP_OK)
-        status = all    ? read_packed(call, q, 3, 2, &a->value, &a->v, error)
-                 : both ? read_packed(call, k, 2, 1, &a->value, &a->v, error)
-                        : ulp_heads_read(v, heads, &a->v, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(all    ? read_packed(call, q, 3, 1, &a->key, &a->k, error)
+            : both ? read_packed(call, k, 2, 0, &a->key, &a->k, error)
+                   : ulp_heads_read(k, heads, &a->k, error));
+    ULP_TRY(all    ? read_packed(call, q, 3, 2, &a->value, &a->v, error)
+            : both ? read_packed(call, k, 2, 1, &a->value, &a->v, error)
+                   : ulp_heads_read(v, heads, &a->v, error));
     if (a->q.heads != heads)
         return ulp_fail(error, ULP_ERROR_INPUT, "query has %lld heads, num_heads is %lld",
                         (long long)a->q.heads, (long long)heads);
@@ -138,10 +134,8 @@ static enum ulp_status infer_multi_head(struct ulp_call *call, struct ulp_error 
     const int64_t y[] = {a.q.batch, a.q.length, a.q.heads * a.v.size}, total = a.past + a.k.length;
     const int64_t key[] = {a.k.batch, a.k.heads, total, a.k.size},
                   value[] = {a.v.batch, a.v.heads, total, a.v.size};
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_describe(call, 0, call->in[0]->type, 3, y, error)) != ULP_OK ||
-        (status = ulp_call_describe(call, 1, call->in[0]->type, 4, key, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe(call, 0, call->in[0]->type, 3, y, error));
+    ULP_TRY(ulp_call_describe(call, 1, call->in[0]->type, 4, key, error));
     return ulp_call_describe(call, 2, call->in[0]->type, 4, value, error);
 }
 
@@ -237,11 +231,8 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
                         x->rank, cosines->rank);
     ULP_TRY(ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error));
     const int64_t dims[] = {h.batch, h.length};
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary(call, &ids, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &ids, error));
     for (int64_t i = 0; given->count == 1 && i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = ulp_tensor_get_int(given, 0) + i % h.length;
     const struct ulp_rotation rotation = {.cosines = cosines,

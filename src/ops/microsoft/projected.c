@@ -174,12 +174,9 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
     struct ulp_tensor all, *halves[4] = {NULL};
     ULP_TRY(read_projected(call, &p, error));
     const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary(call, &all, error)) != ULP_OK ||
-        (status = project(call, &all, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &all, error));
+    ULP_TRY(project(call, &all, error));
     const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
     struct ulp_attention a = {
         .query = &all,
@@ -195,22 +192,20 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
         .out = &call->out[0],
         .y = ulp_heads_packed(p.batch, p.heads, p.length, v_size),
     };
-    status = ulp_microsoft_view(call, &all, p.query, &a.key, error);
-    if (status == ULP_OK)
-        status = ulp_microsoft_view(call, &all, 2 * p.query, &a.value, error);
-    if (status == ULP_OK && ulp_call_int(call, "do_rotary"))
-        status = rotate(call, &p, &a, error);
-    for (int64_t i = 0; status == ULP_OK && i < 2 && p.past_both; i++)
-        status = view_half(call, p.past_both, i, &halves[i], error);
-    for (int64_t i = 0; status == ULP_OK && i < 2 && ulp_call_wants(call, 1); i++)
-        status = view_half(call, &call->out[1], i, &halves[2 + i], error);
+    ULP_TRY(ulp_microsoft_view(call, &all, p.query, &a.key, error));
+    ULP_TRY(ulp_microsoft_view(call, &all, 2 * p.query, &a.value, error));
+    if (ulp_call_int(call, "do_rotary"))
+        ULP_TRY(rotate(call, &p, &a, error));
+    for (int64_t i = 0; i < 2 && p.past_both; i++)
+        ULP_TRY(view_half(call, p.past_both, i, &halves[i], error));
+    for (int64_t i = 0; i < 2 && ulp_call_wants(call, 1); i++)
+        ULP_TRY(view_half(call, &call->out[1], i, &halves[2 + i], error));
     a.past_key = halves[0];
     a.past_value = halves[1];
     a.present_key = halves[2];
     a.present_value = halves[3];
-    if (status == ULP_OK)
-        status = ulp_microsoft_hide(call, p.mask, &a, error);
-    return status == ULP_OK ? ulp_attend(call, &a, error) : status;
+    ULP_TRY(ulp_microsoft_hide(call, p.mask, &a, error));
+    return ulp_attend(call, &a, error);
 }
 
 #define MS .domain = "com.microsoft", .since = 1

@@ -98,11 +98,11 @@ static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor
 {
     const int64_t channels = in->dims[1], places = (int64_t)row_count / (in->dims[0] * channels);
     int64_t *row;
-    enum ulp_status status = ulp_call_take(call, row_count, sizeof *row, &row, error);
-    for (int64_t r = 0; status == ULP_OK && r < (int64_t)row_count; r++)
+    ULP_TRY(ulp_call_take(call, row_count, sizeof *row, &row, error));
+    for (int64_t r = 0; r < (int64_t)row_count; r++)
         row[r] = (r / (channels * places) * places + r % places) * channels + r / places % channels;
     output->row_offset = row;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,

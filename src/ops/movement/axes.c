@@ -185,12 +185,9 @@ static enum ulp_status read_pads(const struct ulp_call *call, struct pads *pads,
     if (amounts.count != 2 * count)
         return ulp_fail(error, ULP_ERROR_INPUT, "pads has %zu entries: expected %zu", amounts.count,
                         2 * count);
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; pads->known && i < count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis,
-                                    error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, rank, &axis, error));
         pads->begin[axis] = amounts.values[i];
         pads->end[axis] = amounts.values[count + i];
         if (pads->begin[axis] < -ULP_COUNT_MAX || pads->begin[axis] > ULP_COUNT_MAX ||
@@ -271,12 +268,9 @@ static enum ulp_status infer_center(struct ulp_call *call, struct ulp_error *err
     if (shape.count != (axes.given ? axes.count : (size_t)in->rank))
         return ulp_fail(error, ULP_ERROR_INPUT, "shape has %zu entries", shape.count);
     memcpy(dims, in->dims, sizeof dims);
-    enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < shape.count; i++) {
         int axis;
-        if ((status = ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis,
-                                    error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_axis(axes.given ? axes.values[i] : (int64_t)i, in->rank, &axis, error));
         dims[axis] = shape.values[i];
     }
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);

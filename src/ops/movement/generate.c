@@ -41,15 +41,14 @@ static enum ulp_status read_constant(const struct ulp_call *call, struct ulp_ten
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "the node has no value, or one of strings");
     bool is_float = one_float->present || floats->present,
          is_list = !one_float->present && !one_int->present;
-    enum ulp_status status =
-        ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0,
-                            is_list, (int64_t[]){(int64_t)list->count}, error);
+    ULP_TRY(ulp_tensor_describe(out, is_float ? ULP_TYPE_FLOAT : ULP_TYPE_INT64, ULP_ELEMENT_COUNT,
+                                0, is_list, (int64_t[]){(int64_t)list->count}, error));
     const void *data = one_float->present ? (const void *)&one_float->f
                        : one_int->present ? (const void *)&one_int->i
                        : is_float         ? (const void *)floats->floats
                                           : (const void *)ints->ints;
     memcpy(&out->data, &data, sizeof data);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_constant(struct ulp_call *call, struct ulp_error *error)
@@ -165,16 +164,14 @@ static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *
                                      struct ulp_error *error)
 {
     struct ulp_tensor *positions;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *positions, &positions, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(positions, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
-                                     call->out[0].dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, positions, error);
-    for (size_t i = 0; status == ULP_OK && i < positions->count; i++)
+    ULP_TRY(ulp_call_take(call, 1, sizeof *positions, &positions, error));
+    ULP_TRY(ulp_tensor_describe(positions, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, call->out[0].dims,
+                                error));
+    ULP_TRY(ulp_call_temporary(call, positions, error));
+    for (size_t i = 0; i < positions->count; i++)
         ulp_tensor_set_int(positions, i, (int64_t)i);
     operand->tensor = positions;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *error)
@@ -236,21 +233,19 @@ static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
 {
     const struct ulp_bound *bound = call->bound;
     struct ulp_tensor *uniform;
-    enum ulp_status status =
-        ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error);
-    for (size_t n = 0; status == ULP_OK && n < bound->derived_count; n++) {
-        status = ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
-                                     call->out[0].rank, call->out[0].dims, error);
-        if (status == ULP_OK)
-            status = ulp_call_temporary(call, &uniform[n], error);
-        for (size_t i = 0; status == ULP_OK && i < uniform[n].count; i++)
+    ULP_TRY(ulp_call_take(call, bound->derived_count, sizeof *uniform, &uniform, error));
+    for (size_t n = 0; n < bound->derived_count; n++) {
+        ULP_TRY(ulp_tensor_describe(&uniform[n], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0,
+                                    call->out[0].rank, call->out[0].dims, error));
+        ULP_TRY(ulp_call_temporary(call, &uniform[n], error));
+        for (size_t i = 0; i < uniform[n].count; i++)
             ((float *)uniform[n].data)[i] =
                 (float)((ulp_random_bits(read_key(call), 2 * i + n) >> 40) + n) * 0x1p-24f;
         operands[bound->input_slot_count + bound->attribute_count + n].tensor = &uniform[n];
     }
     for (size_t i = 0; i < bound->input_slot_count && bound->inputs[i].kind == '*'; i++)
         operands[i] = (struct ulp_operand){0}; /* only its shape counts */
-    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+    return ulp_rows_elementwise(call, rows, operands, outputs, error);
 }
 
 /* ---- Multinomial: classes drawn by unnormalised log-probabilities, whose sums are FP64 in every

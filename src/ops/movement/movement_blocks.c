@@ -11,11 +11,11 @@ static enum ulp_status read_perm(const struct ulp_call *call, int *perm, struct 
     int rank = call->in[0]->rank;
     struct ulp_list list;
     bool seen[ULP_RANK_MAX] = {false};
-    enum ulp_status status = ulp_call_list(call, "perm", &list, error);
+    ULP_TRY(ulp_call_list(call, "perm", &list, error));
     for (int d = 0; d < rank; d++)
         perm[d] = rank - 1 - d;
-    if (status != ULP_OK || !list.given)
-        return status;
+    if (!list.given)
+        return ULP_OK;
     if (list.count != (size_t)rank)
         return ulp_fail(error, ULP_ERROR_INPUT, "perm has %zu entries for a tensor of rank %d",
                         list.count, rank);
@@ -154,9 +154,8 @@ static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_er
         return ulp_fail(error, ULP_ERROR_INPUT, "sequence_lens has %zu entries: expected %lld",
                         lengths->count, (long long)batches);
     int64_t run = (int64_t)in->count / (times * batches);
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)(times * batches), sizeof *from, &from, error);
-    for (int64_t b = 0; status == ULP_OK && b < batches; b++) {
+    ULP_TRY(ulp_call_take(call, (size_t)(times * batches), sizeof *from, &from, error));
+    for (int64_t b = 0; b < batches; b++) {
         int64_t length = ulp_tensor_get_int(lengths, (size_t)b);
         if (length < 0 || length > times)
             return ulp_fail(error, ULP_ERROR_INPUT,
@@ -168,9 +167,7 @@ static enum ulp_status run_reverse_sequence(struct ulp_call *call, struct ulp_er
                 (time_axis ? b * times + source : source * batches + b) * run;
         }
     }
-    return status == ULP_OK
-               ? ulp_move_blocks(&call->out[0], in, from, (size_t)run, NULL, call->pool, error)
-               : status;
+    return ulp_move_blocks(&call->out[0], in, from, (size_t)run, NULL, call->pool, error);
 }
 
 /* ---- Concat, Split ---- */

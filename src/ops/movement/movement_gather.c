@@ -31,27 +31,24 @@ static enum ulp_status run_gather(struct ulp_call *call, struct ulp_error *error
     int axis;
     ULP_TRY(ulp_call_first_axis(call, &axis, error));
     const struct ulp_split split = ulp_split_at(data, axis);
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner),
-                                 error)) != ULP_OK ||
-        (status = ulp_move_table(call, &chosen, indices->count, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &inner, split.inner, 0, 1, error)) != ULP_OK)
-        return status;
+    ULP_TRY(
+        ulp_move_table(call, &outer, split.outer, 0, (int64_t)(split.size * split.inner), error));
+    ULP_TRY(ulp_move_table(call, &chosen, indices->count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &inner, split.inner, 0, 1, error));
     for (size_t i = 0; i < indices->count; i++) {
-        if ((status = ulp_read_index(indices, i, (int64_t)split.size, &chosen[i], error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_read_index(indices, i, (int64_t)split.size, &chosen[i], error));
         chosen[i] *= (int64_t)split.inner;
     }
     struct ulp_tensor taken = ulp_tensor_view(&call->out[0]);
-    if (call->lowering && (status = ulp_call_taken(call, &taken, data, error)) != ULP_OK)
-        return status;
+    if (call->lowering)
+        ULP_TRY(ulp_call_taken(call, &taken, data, error));
     struct ulp_tensor out = ulp_tensor_view(&taken);
     out.rank = 3;
     out.dims[0] = (int64_t)split.outer, out.dims[1] = (int64_t)indices->count,
     out.dims[2] = (int64_t)split.inner;
-    status = ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
-                           call->pool, error);
-    return status == ULP_OK && call->lowering ? ulp_call_lower_taken(call, &taken, error) : status;
+    ULP_TRY(ulp_move_axes(&out, data, (const int64_t *const[]){outer, chosen, inner}, NULL,
+                          call->pool, error));
+    return call->lowering ? ulp_call_lower_taken(call, &taken, error) : ULP_OK;
 }
 
 /* ---- GatherElements, ScatterElements: one place of data per element of indices ---- */
@@ -77,23 +74,21 @@ static enum ulp_status element_places(struct ulp_call *call, const struct ulp_te
 {
     int64_t strides[ULP_RANK_MAX];
     int axis;
-    enum ulp_status status = ulp_call_first_axis(call, &axis, error);
-    if (status == ULP_OK)
-        status = check_elements(data, indices, axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, indices->count, sizeof **places, places, error);
+    ULP_TRY(ulp_call_first_axis(call, &axis, error));
+    ULP_TRY(check_elements(data, indices, axis, error));
+    ULP_TRY(ulp_call_take(call, indices->count, sizeof **places, places, error));
     ulp_strides(data, strides);
-    for (size_t i = 0; status == ULP_OK && i < indices->count; i++) {
+    for (size_t i = 0; i < indices->count; i++) {
         int64_t index = 0, place = 0;
         size_t rest = i;
         for (int d = indices->rank - 1; d >= 0; d--) {
             place += d == axis ? 0 : (int64_t)(rest % (size_t)indices->dims[d]) * strides[d];
             rest /= (size_t)indices->dims[d];
         }
-        status = ulp_read_index(indices, i, data->dims[axis], &index, error);
+        ULP_TRY(ulp_read_index(indices, i, data->dims[axis], &index, error));
         (*places)[i] = place + index * strides[axis];
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_gather_elements(struct ulp_call *call, struct ulp_error *error)
@@ -144,24 +139,24 @@ static enum ulp_status block_places(struct ulp_call *call, const struct block_la
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
     int64_t strides[ULP_RANK_MAX];
     size_t batches = 1;
-    enum ulp_status status = ulp_call_take(call, layout->row_count, sizeof **places, places, error);
+    ULP_TRY(ulp_call_take(call, layout->row_count, sizeof **places, places, error));
     ulp_strides(data, strides);
     for (int d = 0; d < layout->batch_dims; d++)
         batches *= (size_t)data->dims[d];
     size_t per_batch = batches ? layout->row_count / batches : 0;
     int64_t batch_stride = layout->batch_dims ? strides[layout->batch_dims - 1] : 0;
-    for (size_t r = 0; status == ULP_OK && r < layout->row_count; r++) {
+    for (size_t r = 0; r < layout->row_count; r++) {
         int64_t place = (int64_t)(r / per_batch) * batch_stride;
-        for (int k = 0; status == ULP_OK && k < layout->index_size; k++) {
+        for (int k = 0; k < layout->index_size; k++) {
             int64_t index = 0;
             int axis = layout->batch_dims + k;
-            status = ulp_read_index(indices, r * (size_t)layout->index_size + (size_t)k,
-                                    data->dims[axis], &index, error);
+            ULP_TRY(ulp_read_index(indices, r * (size_t)layout->index_size + (size_t)k,
+                                   data->dims[axis], &index, error));
             place += index * strides[axis];
         }
         (*places)[r] = place;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status infer_gather_nd(struct ulp_call *call, struct ulp_error *error)

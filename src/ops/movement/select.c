@@ -256,17 +256,14 @@ static enum ulp_status run_compress(struct ulp_call *call, struct ulp_error *err
     struct ulp_split split;
     int64_t *from;
     int axis;
-    enum ulp_status status = compress_split(call, &split, &axis, error);
+    ULP_TRY(compress_split(call, &split, &axis, error));
     size_t kept = count_true(condition, split.size), b = 0;
-    if (status == ULP_OK)
-        status = ulp_call_take(call, split.outer * kept, sizeof *from, &from, error);
-    for (size_t o = 0; status == ULP_OK && o < split.outer; o++)
+    ULP_TRY(ulp_call_take(call, split.outer * kept, sizeof *from, &from, error));
+    for (size_t o = 0; o < split.outer; o++)
         for (size_t i = 0; i < condition->count && i < split.size; i++)
             if (ulp_tensor_get_int(condition, i))
                 from[b++] = (int64_t)((o * split.size + i) * split.inner);
-    return status == ULP_OK
-               ? ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, error)
-               : status;
+    return ulp_move_blocks(&call->out[0], in, from, split.inner, NULL, call->pool, error);
 }
 
 /* ---- Unique: slices along an axis (or elements), first occurrences ---- */
@@ -316,18 +313,16 @@ static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u
                                    struct ulp_error *error)
 {
     size_t *order, *rank, *place;
-    enum ulp_status status = compress_split(call, &u->slices.split, &u->axis, error);
+    ULP_TRY(compress_split(call, &u->slices.split, &u->axis, error));
     size_t size = u->slices.split.size;
     u->slices.tensor = call->in[0];
     u->count = 0;
-    if (status != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *order, &order, error)) != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *rank, &rank, error)) != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *place, &place, error)) != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *u->first, &u->first, error)) != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *u->value, &u->value, error)) != ULP_OK ||
-        (status = ulp_call_take(call, size, sizeof *u->counts, &u->counts, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, size, sizeof *order, &order, error));
+    ULP_TRY(ulp_call_take(call, size, sizeof *rank, &rank, error));
+    ULP_TRY(ulp_call_take(call, size, sizeof *place, &place, error));
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->first, &u->first, error));
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->value, &u->value, error));
+    ULP_TRY(ulp_call_take(call, size, sizeof *u->counts, &u->counts, error));
     for (size_t i = 0; i < size; i++)
         order[i] = i;
     qsort_r(order, size, sizeof *order, order_stable, &u->slices);
@@ -342,8 +337,7 @@ static enum ulp_status find_unique(const struct ulp_call *call, struct unique *u
         return ULP_OK;
     /* in order of appearance: renumber the values by their first slices */
     size_t *first = order, *counts;
-    if ((status = ulp_call_take(call, u->count, sizeof *counts, &counts, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, u->count, sizeof *counts, &counts, error));
     for (size_t i = 0; i < u->count; i++)
         rank[i] = i;
     qsort_r(rank, u->count, sizeof *rank, order_numbers, u->first);

@@ -92,10 +92,10 @@ static enum ulp_status infer_squeeze(struct ulp_call *call, struct ulp_error *er
     bool marks[ULP_RANK_MAX];
     int64_t dims[ULP_RANK_MAX];
     int rank = 0;
-    enum ulp_status status = ulp_call_list(call, "axes", &axes, error);
-    if (status != ULP_OK || !axes.known ||
-        (status = read_marks(&axes, in->rank, marks, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_list(call, "axes", &axes, error));
+    if (!axes.known)
+        return ULP_OK;
+    ULP_TRY(read_marks(&axes, in->rank, marks, error));
     for (int d = 0; d < in->rank; d++) {
         if (axes.given && marks[d] && in->dims[d] != 1)
             return ulp_fail(error, ULP_ERROR_INPUT,
@@ -120,9 +120,7 @@ static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
                         ULP_RANK_MAX);
     int rank = in->rank + (int)axes.count;
-    enum ulp_status status = ULP_OK;
-    if ((status = read_marks(&axes, rank, marks, error)) != ULP_OK)
-        return status;
+    ULP_TRY(read_marks(&axes, rank, marks, error));
     for (int d = 0, from = 0; d < rank; d++)
         dims[d] = marks[d] ? 1 : in->dims[from++];
     return ulp_call_describe(call, 0, in->type, rank, dims, error);

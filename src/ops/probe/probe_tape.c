@@ -146,20 +146,18 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     looking->operands =
         ulp_arena_take(arena, (size_t)tape->operand_count + 1, sizeof *looking->operands);
     ULP_TRY(ulp_taken(looking->outputs && looking->tensors && looking->operands, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < outputs && status == ULP_OK; o++) {
+    for (size_t o = 0; o < outputs; o++) {
         const bool per_row = by_row(looking, list[o]);
         const int64_t count = (int64_t)(looking->chunk * (per_row ? 1 : length));
-        status = ulp_tensor_describe(&looking->tensors[o], ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1,
-                                     &count, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_allocate(&looking->tensors[o], looking->call->budget, error);
+        ULP_TRY(ulp_tensor_describe(&looking->tensors[o], ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1,
+                                    &count, error));
+        ULP_TRY(ulp_tensor_allocate(&looking->tensors[o], looking->call->budget, error));
         looking->values[list[o]] = looking->tensors[o].data;
         looking->outputs[o] = (struct ulp_operand){.tensor = &looking->tensors[o],
                                                    .row_stride = per_row ? 1 : (int64_t)length,
                                                    .position_stride = !per_row};
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The operands from the chunk's first row on. */

@@ -37,44 +37,34 @@ enum ulp_status ulp_pad_input(struct ulp_call *call, const struct ulp_tensor *in
     }
     *out = (struct ulp_padded){.tensor = ulp_tensor_view(in), .channel = ulp_product(size, rank)};
     struct ulp_tensor zero;
-    enum ulp_status status = ULP_OK;
     if (!same)
-        status = ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2,
-                                     dims, error);
+        ULP_TRY(ulp_tensor_describe(&out->tensor, in->type, in->element, in->precision, rank + 2,
+                                    dims, error));
     ulp_strides(&out->tensor, strides);
     memcpy(out->strides, strides + 2, (size_t)rank * sizeof *strides);
     if (same)
         return ULP_OK;
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, &out->tensor, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, (size_t)out->channel, 1, &out->padding, error);
-    if (status == ULP_OK) {
-        zero = (struct ulp_tensor){.type = in->type,
-                                   .element = in->element,
-                                   .precision = in->precision,
-                                   .count = 1,
-                                   .element_bytes = in->element_bytes};
-        status = ulp_call_temporary(call, &zero, error);
-    }
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_temporary(call, &out->tensor, error));
+    ULP_TRY(ulp_call_take(call, (size_t)out->channel, 1, &out->padding, error));
+    zero = (struct ulp_tensor){.type = in->type,
+                               .element = in->element,
+                               .precision = in->precision,
+                               .count = 1,
+                               .element_bytes = in->element_bytes};
+    ULP_TRY(ulp_call_temporary(call, &zero, error));
     ulp_tensor_set_int(&zero, 0, 0);
     ulp_strides(in, strides);
     for (int d = 0; d < rank + 2; d++) {
         int64_t start = d < 2 ? 0 : -before[d - 2];
-        if ((status = ulp_call_take(call, (size_t)dims[d], sizeof *tables[d], &tables[d], error)) !=
-            ULP_OK)
-            return status;
+        ULP_TRY(ulp_call_take(call, (size_t)dims[d], sizeof *tables[d], &tables[d], error));
         for (int64_t i = 0; i < dims[d]; i++)
             tables[d][i] =
                 start + i >= 0 && start + i < in->dims[d] ? (start + i) * strides[d] : ULP_NOWHERE;
     }
-    status = ulp_move_axes(&out->tensor, in, (const int64_t *const *)tables, zero.data, call->pool,
-                           error);
-    if (status == ULP_OK)
-        mark_padding(out->padding, dims, (const int64_t *const *)tables, rank + 2);
-    return status;
+    ULP_TRY(ulp_move_axes(&out->tensor, in, (const int64_t *const *)tables, zero.data, call->pool,
+                          error));
+    mark_padding(out->padding, dims, (const int64_t *const *)tables, rank + 2);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_box_table(const struct ulp_call *call, int rank, const int64_t *counts,
@@ -108,12 +98,11 @@ enum ulp_status ulp_conv_channel_table(const struct ulp_call *call, int64_t chan
                                        int64_t positions, const int64_t *offsets, int64_t **table,
                                        struct ulp_error *error)
 {
-    enum ulp_status status =
-        ulp_call_take(call, (size_t)(channels * positions), sizeof **table, table, error);
-    for (int64_t c = 0; status == ULP_OK && c < channels; c++)
+    ULP_TRY(ulp_call_take(call, (size_t)(channels * positions), sizeof **table, table, error));
+    for (int64_t c = 0; c < channels; c++)
         for (int64_t p = 0; p < positions; p++)
             (*table)[c * positions + p] = c * step + offsets[p];
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_conv_describe(struct ulp_call *call, enum ulp_type type,

@@ -154,26 +154,21 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_gr
     struct phase p;
     int64_t o_strides[ULP_RANK_MAX], *kernel, *input, *w_line, *w_k, *x_k, *x_line, *row, *column;
     int64_t positions = ulp_product(w->kernel, w->rank), pixels = ulp_product(w->out, w->rank);
-    enum ulp_status status = ULP_OK;
     make_phase(w, phases, number, &p);
     int64_t taps = ulp_product(p.taps, w->rank), outputs = ulp_product(p.outputs, w->rank);
     struct ulp_tensor out = {.rank = w->rank};
     memcpy(out.dims, w->out, sizeof out.dims);
     ulp_strides(&out, o_strides);
-    if (outputs == 0 ||
-        (status = tap_tables(call, w, phases, &p, lead, x->strides, &kernel, &input, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &w_line, (size_t)g->out, 0, positions, error)) != ULP_OK ||
-        (status = ulp_conv_channel_table(call, g->in, g->out * positions, taps, kernel, &w_k,
-                                         error)) != ULP_OK ||
-        (status = ulp_conv_channel_table(call, g->in, x->channel, taps, input, &x_k, error)) !=
-            ULP_OK ||
-        (status = ulp_box_table(call, w->rank, p.outputs, p.quotient, ones, x->strides, &x_line,
-                                error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)g->out, 0, pixels, error)) != ULP_OK ||
-        (status = ulp_box_table(call, w->rank, p.outputs, p.first, w->strides, o_strides, &column,
-                                error)) != ULP_OK)
-        return status;
+    if (outputs == 0)
+        return ULP_OK;
+    ULP_TRY(tap_tables(call, w, phases, &p, lead, x->strides, &kernel, &input, error));
+    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g->out, 0, positions, error));
+    ULP_TRY(ulp_conv_channel_table(call, g->in, g->out * positions, taps, kernel, &w_k, error));
+    ULP_TRY(ulp_conv_channel_table(call, g->in, x->channel, taps, input, &x_k, error));
+    ULP_TRY(ulp_box_table(call, w->rank, p.outputs, p.quotient, ones, x->strides, &x_line, error));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)g->out, 0, pixels, error));
+    ULP_TRY(
+        ulp_box_table(call, w->rank, p.outputs, p.first, w->strides, o_strides, &column, error));
     struct ulp_contraction problem = {
         .batch_count = (size_t)(g->batch * g->count),
         .m = (size_t)g->out,

@@ -65,13 +65,10 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor base, place;
     int64_t *offset_row, tap_stride = 1, pixel_stride = 1;
-    enum ulp_status status;
-    if ((status = ulp_coordinate_arithmetic(call, &arithmetic, error)) != ULP_OK ||
-        (status = ulp_positions_make(call, (size_t)(sets * d->pixels), &base, error)) != ULP_OK ||
-        (status = ulp_coordinates_make(call, &arithmetic, base.count, &place, error)) != ULP_OK ||
-        (status = ulp_call_take(call, (size_t)sets, sizeof *offset_row, &offset_row, error)) !=
-            ULP_OK)
-        return status;
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    ULP_TRY(ulp_positions_make(call, (size_t)(sets * d->pixels), &base, error));
+    ULP_TRY(ulp_coordinates_make(call, &arithmetic, base.count, &place, error));
+    ULP_TRY(ulp_call_take(call, (size_t)sets, sizeof *offset_row, &offset_row, error));
     for (int e = axis + 1; e < rank; e++) {
         tap_stride *= d->w.kernel[e];
         pixel_stride *= d->w.out[e];
@@ -91,10 +88,9 @@ static enum ulp_status axis_taps(struct ulp_call *call, const struct deform *d, 
     };
     const struct ulp_named_operand result = {
         "place", {.tensor = &place, .row_stride = d->pixels, .position_stride = 1}};
-    status =
-        ulp_call_formula(call, &place_of_tap, &arithmetic, &rows, 2, operands, 1, &result, error);
-    return status == ULP_OK ? ulp_taps_make(call, &arithmetic, &place, &options, out, error)
-                            : status;
+    ULP_TRY(
+        ulp_call_formula(call, &place_of_tap, &arithmetic, &rows, 2, operands, 1, &result, error));
+    return ulp_taps_make(call, &arithmetic, &place, &options, out, error);
 }
 
 /* The place in a channel of corner c (a bit an axis) of point i; -1: outside. */
@@ -186,15 +182,10 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
                   batches = d->batch * d->groups;
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_sums sums;
-    enum ulp_status status;
-    if ((status = ulp_move_table(call, &w_batch, (size_t)batches, 0, 0, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &x_batch, (size_t)batches, 0, k * d->pixels, error)) !=
-            ULP_OK ||
-        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels, error)) !=
-            ULP_OK ||
-        (status = ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums, error)) !=
-            ULP_OK)
-        return status;
+    ULP_TRY(ulp_move_table(call, &w_batch, (size_t)batches, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &x_batch, (size_t)batches, 0, k * d->pixels, error));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, out * d->pixels, error));
+    ULP_TRY(ulp_sums_begin(call, call->in[0]->type, ulp_call_in(call, 3), &sums, error));
     for (int64_t g = 0; g < batches; g++)
         w_batch[g] = g % d->groups * out * k;
     struct ulp_contraction problem = {
@@ -206,11 +197,10 @@ static enum ulp_status contract_columns(struct ulp_call *call, const struct defo
         .b = {.tensor = columns, .batch_offset = x_batch},
         .out_batch_offset = o_batch,
     };
-    status = ulp_product_lay(call, &problem,
-                             (struct ulp_product_steps){k, 1, 1, d->pixels, d->pixels, 1}, error);
-    if (status == ULP_OK)
-        status = ulp_sums_add(call, &sums, &problem, error);
-    return status == ULP_OK ? ulp_sums_end(call, &sums, "---c-", error) : status;
+    ULP_TRY(ulp_product_lay(call, &problem,
+                            (struct ulp_product_steps){k, 1, 1, d->pixels, d->pixels, 1}, error));
+    ULP_TRY(ulp_sums_add(call, &sums, &problem, error));
+    return ulp_sums_end(call, &sums, "---c-", error);
 }
 
 static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error)
@@ -223,18 +213,15 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     if (call->out[0].count == 0)
         return ULP_OK;
     const int64_t planes = d.batch * d.channels, plane = ulp_product(d.w.in, d.w.rank);
-    enum ulp_status status = ULP_OK;
-    for (int axis = 0; status == ULP_OK && axis < d.w.rank; axis++)
-        status = axis_taps(call, &d, axis, &taps[axis], error);
-    if (status != ULP_OK || (status = ulp_call_scalar(call, &zero, x->type, 0, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &source, x->type, 2,
-                                           (int64_t[]){planes, plane + 1}, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &source, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &columns, x->type, 2,
-                                           (int64_t[]){planes, d.taps * d.pixels}, error)) !=
-            ULP_OK ||
-        (status = ulp_call_temporary(call, &columns, error)) != ULP_OK)
-        return status;
+    for (int axis = 0; axis < d.w.rank; axis++)
+        ULP_TRY(axis_taps(call, &d, axis, &taps[axis], error));
+    ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
+    ULP_TRY(
+        ulp_call_describe_tensor(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error));
+    ULP_TRY(ulp_call_temporary(call, &source, error));
+    ULP_TRY(ulp_call_describe_tensor(call, &columns, x->type, 2,
+                                     (int64_t[]){planes, d.taps * d.pixels}, error));
+    ULP_TRY(ulp_call_temporary(call, &columns, error));
     /* every channel with a zero behind it, which stands for the outside */
     for (int64_t i = 0; i < planes; i++) {
         memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),
@@ -243,10 +230,11 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     }
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_corners(&text, d.w.rank);
-    status = text.failed ? ulp_out_of_memory(error) : ULP_OK;
-    for (int64_t set = 0; status == ULP_OK && set < d.batch * d.offset_groups; set++)
-        status = fill_columns(call, &d, taps, set, &source, &columns, text.data, error);
-    return status == ULP_OK ? contract_columns(call, &d, &columns, error) : status;
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    for (int64_t set = 0; set < d.batch * d.offset_groups; set++)
+        ULP_TRY(fill_columns(call, &d, taps, set, &source, &columns, text.data, error));
+    return contract_columns(call, &d, &columns, error);
 }
 
 /* clang-format off */

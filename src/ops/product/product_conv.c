@@ -137,14 +137,11 @@ static enum ulp_status fill_weights(const struct ulp_call *call, const struct ul
     float *values;
     uint8_t *padding;
     int64_t *line, *along;
-    enum ulp_status status;
-    if ((status = ulp_call_take(call, 1, sizeof *filled, &filled, error)) != ULP_OK ||
-        (status = ulp_call_take(call, lines * taps->count, sizeof *values, &values, error)) !=
-            ULP_OK ||
-        (status = ulp_call_take(call, lines * taps->count, 1, &padding, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &line, lines, 0, (int64_t)taps->count, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &along, taps->count, 0, 1, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *filled, &filled, error));
+    ULP_TRY(ulp_call_take(call, lines * taps->count, sizeof *values, &values, error));
+    ULP_TRY(ulp_call_take(call, lines * taps->count, 1, &padding, error));
+    ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)taps->count, error));
+    ULP_TRY(ulp_move_table(call, &along, taps->count, 0, 1, error));
     for (size_t i = 0, at = 0; i < lines; i++)
         for (size_t j = 0; j < taps->count; j++, at++) {
             padding[at] = taps->places[j] < 0;
@@ -171,13 +168,11 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
     struct ulp_tensor *longer;
     float *values, *input;
     uint8_t *padding = NULL;
-    enum ulp_status status;
-    if ((status = ulp_call_take(call, 1, sizeof *longer, &longer, error)) != ULP_OK ||
-        (status = ulp_call_take(call, weights->count + bias->count, sizeof *values, &values,
-                                error)) != ULP_OK ||
-        (status = ulp_call_take(call, 2 * count, sizeof *input, &input, error)) != ULP_OK ||
-        (x->padding && (status = ulp_call_take(call, 2 * count, 1, &padding, error)) != ULP_OK))
-        return status;
+    ULP_TRY(ulp_call_take(call, 1, sizeof *longer, &longer, error));
+    ULP_TRY(ulp_call_take(call, weights->count + bias->count, sizeof *values, &values, error));
+    ULP_TRY(ulp_call_take(call, 2 * count, sizeof *input, &input, error));
+    if (x->padding)
+        ULP_TRY(ulp_call_take(call, 2 * count, 1, &padding, error));
     for (size_t i = 0; i < bias->count; i++) {
         values[i * (k + 1)] = ((const float *)bias->data)[i];
         memcpy(values + i * (k + 1) + 1, (const float *)weights->data + i * k, k * sizeof *values);
@@ -222,28 +217,21 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     int64_t positions = ulp_product(w.kernel, w.rank), pixels = ulp_product(w.out, w.rank),
             k = g.in * positions;
     const int64_t k_whole = k + (first ? 1 : 0);
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_pad_input(call, in, w.rank, w.pads, size, &x, error)) != ULP_OK ||
-        (status = ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch,
-                                        error)) != ULP_OK ||
-        (status = ulp_move_table(call, &w_line, (size_t)g.out, 0, k_whole, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1, error)) != ULP_OK ||
-        (status = ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps,
-                                error)) != ULP_OK ||
-        (status = ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error)) !=
-            ULP_OK ||
-        (status = find_taps(call, weights, &g, &w, &order, error)) != ULP_OK ||
-        (status = order_taps(call, &order, &w_k, error)) != ULP_OK ||
-        (status = order_taps(call, &order, &x_k, error)) != ULP_OK ||
-        (status = ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line,
-                                error)) != ULP_OK ||
-        (status = ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &column, (size_t)pixels, 0, 1, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_pad_input(call, in, w.rank, w.pads, size, &x, error));
+    ULP_TRY(ulp_conv_group_tables(call, &g, g.out * k_whole, x.channel, pixels, batch, error));
+    ULP_TRY(ulp_move_table(call, &w_line, (size_t)g.out, 0, k_whole, error));
+    ULP_TRY(ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1, error));
+    ULP_TRY(ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps, error));
+    ULP_TRY(ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error));
+    ULP_TRY(find_taps(call, weights, &g, &w, &order, error));
+    ULP_TRY(order_taps(call, &order, &w_k, error));
+    ULP_TRY(order_taps(call, &order, &x_k, error));
+    ULP_TRY(ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line, error));
+    ULP_TRY(ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error));
+    ULP_TRY(ulp_move_table(call, &column, (size_t)pixels, 0, 1, error));
     if (first) {
         int64_t *longer;
-        if ((status = ulp_move_table(call, &longer, (size_t)k_whole, 0, 0, error)) != ULP_OK)
-            return status;
+        ULP_TRY(ulp_move_table(call, &longer, (size_t)k_whole, 0, 0, error));
         longer[0] = (int64_t)x.tensor.count;
         memcpy(longer + 1, x_k, (size_t)k * sizeof *longer);
         x_k = longer;
@@ -266,10 +254,10 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         .out_column_offset = column,
     };
     if (order.count > (size_t)k)
-        status = fill_weights(call, weights, &order, (size_t)g.out, &problem.a, error);
+        ULP_TRY(fill_weights(call, weights, &order, (size_t)g.out, &problem.a, error));
     if (first)
-        status = begin_with_bias(call, first, &x, &problem, error);
-    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
+        ULP_TRY(begin_with_bias(call, first, &x, &problem, error));
+    return ulp_sums_add(call, sums, &problem, error);
 }
 
 enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *in,

@@ -63,9 +63,9 @@ static enum ulp_status batch_offsets(const struct ulp_call *call, const struct m
 {
     int64_t strides[ULP_RANK_MAX], count = ulp_product(shape->batch, shape->batch_rank);
     int shift = shape->batch_rank - (factor->rank - 2);
-    enum ulp_status status = ulp_call_take(call, (size_t)count, sizeof **out, out, error);
+    ULP_TRY(ulp_call_take(call, (size_t)count, sizeof **out, out, error));
     ulp_strides(factor, strides);
-    for (int64_t i = 0; status == ULP_OK && i < count && factor->rank > 2; i++) {
+    for (int64_t i = 0; i < count && factor->rank > 2; i++) {
         int64_t rest = i;
         for (int d = shape->batch_rank - 1; d >= 0; d--) {
             if (d >= shift && factor->dims[d - shift] != 1)
@@ -73,7 +73,7 @@ static enum ulp_status batch_offsets(const struct ulp_call *call, const struct m
             rest /= shape->batch[d];
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *a,
@@ -91,11 +91,9 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         s.batch_rank = 0;
         batches = 1;
     }
-    enum ulp_status status = ULP_OK;
-    if ((status = batch_offsets(call, &s, a, &a_batch, error)) != ULP_OK ||
-        (status = batch_offsets(call, &s, b, &b_batch, error)) != ULP_OK ||
-        (status = ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error)) != ULP_OK)
-        return status;
+    ULP_TRY(batch_offsets(call, &s, a, &a_batch, error));
+    ULP_TRY(batch_offsets(call, &s, b, &b_batch, error));
+    ULP_TRY(ulp_move_table(call, &o_batch, (size_t)batches, 0, s.m * s.n, error));
     struct ulp_contraction problem = {
         .batch_count = (size_t)batches,
         .m = (size_t)s.m,
@@ -107,8 +105,8 @@ enum ulp_status ulp_matmul_sums(struct ulp_call *call, const struct ulp_tensor *
         .is_matrices = true,
     };
     const struct ulp_product_steps steps = {s.k, 1, 1, s.n, s.n, 1};
-    status = ulp_product_lay(call, &problem, steps, error);
-    return status == ULP_OK ? ulp_sums_add(call, sums, &problem, error) : status;
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    return ulp_sums_add(call, sums, &problem, error);
 }
 
 static enum ulp_status run_matmul(struct ulp_call *call, struct ulp_error *error)

@@ -79,22 +79,18 @@ static enum ulp_status spread_blocks(struct ulp_call *call, struct ulp_operand *
     const struct ulp_tensor *x = call->in[0], *in = operand->tensor;
     struct ulp_tensor *out;
     int64_t strides[ULP_RANK_MAX], *tables[ULP_RANK_MAX];
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *out, &out, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_describe(out, in->type, in->element, in->precision, x->rank, x->dims, error);
-    if (status == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
+    ULP_TRY(ulp_call_take(call, 1, sizeof *out, &out, error));
+    ULP_TRY(
+        ulp_tensor_describe(out, in->type, in->element, in->precision, x->rank, x->dims, error));
+    ULP_TRY(ulp_call_temporary(call, out, error));
     ulp_strides(in, strides);
-    for (int d = 0; status == ULP_OK && d < x->rank; d++) {
-        status = ulp_move_table(call, &tables[d], (size_t)x->dims[d], 0, strides[d], error);
-        for (int64_t i = 0; status == ULP_OK && d == axis && i < x->dims[d]; i++)
+    for (int d = 0; d < x->rank; d++) {
+        ULP_TRY(ulp_move_table(call, &tables[d], (size_t)x->dims[d], 0, strides[d], error));
+        for (int64_t i = 0; d == axis && i < x->dims[d]; i++)
             tables[d][i] = i / block * strides[d];
     }
     operand->tensor = out;
-    return status == ULP_OK
-               ? ulp_move_axes(out, in, (const int64_t *const *)tables, NULL, call->pool, error)
-               : status;
+    return ulp_move_axes(out, in, (const int64_t *const *)tables, NULL, call->pool, error);
 }
 
 /* Blocks all of one length, which are no more than another axis: *axis. */
@@ -140,16 +136,14 @@ enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
                                   struct ulp_error *error)
 {
     int axis;
-    enum ulp_status status = lay_parameter(call, &operands[1], error);
-    if (status == ULP_OK)
-        status = lay_parameter(call, &operands[2], error);
-    const bool split = status == ULP_OK && has_even_blocks(call, &axis);
+    ULP_TRY(lay_parameter(call, &operands[1], error));
+    ULP_TRY(lay_parameter(call, &operands[2], error));
+    const bool split = has_even_blocks(call, &axis);
     struct ulp_operand *const all[] = {&operands[0], &operands[1], &operands[2], &outputs[0]};
-    for (size_t i = 0; i < 4 && split && status == ULP_OK; i++)
-        status = split_axis(call, all[i], axis, ulp_call_int(call, "block_size"), error);
-    if (status == ULP_OK)
-        status = ulp_call_set_range(call, operands, call->out[0].type, error);
-    return status == ULP_OK ? ulp_rows_elementwise(call, rows, operands, outputs, error) : status;
+    for (size_t i = 0; i < 4 && split; i++)
+        ULP_TRY(split_axis(call, all[i], axis, ulp_call_int(call, "block_size"), error));
+    ULP_TRY(ulp_call_set_range(call, operands, call->out[0].type, error));
+    return ulp_rows_elementwise(call, rows, operands, outputs, error);
 }
 
 int ulp_output_channels(const char *op, int rank, bool transposed)

@@ -111,9 +111,9 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
 {
     const int64_t block = ulp_call_int(call, "block_size");
     struct ulp_format *scales;
-    enum ulp_status status = ulp_call_take(call, 1, sizeof *scales, &scales, error);
-    if (status == ULP_OK && ulp_type_is_float(call->out[1].type)) {
-        status = ulp_call_storage(call, call->out[1].type, scales, error);
+    ULP_TRY(ulp_call_take(call, 1, sizeof *scales, &scales, error));
+    if (ulp_type_is_float(call->out[1].type)) {
+        ULP_TRY(ulp_call_storage(call, call->out[1].type, scales, error));
         outputs[1].storage = scales;
     }
     *rows = (struct ulp_rows){.row_count = call->in[0]->count / (size_t)block,
@@ -121,7 +121,7 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
     operands[0].row_stride = outputs[0].row_stride = block;
     operands[0].position_stride = outputs[0].position_stride = 1;
     outputs[1].row_stride = 1;
-    return status;
+    return ULP_OK;
 }
 
 /* The exponents' logarithms are one off at most, which comparisons of exact powers mend.

@@ -219,8 +219,7 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
     struct ulp_tensor *const states[] = {&s->h, &s->c};
     const struct ulp_tensor *const initial[] = {s->initial_h, s->initial_c};
     const bool stored[] = {s->kernel->h_stored, s->kernel->c_stored};
-    enum ulp_status status = ULP_OK;
-    for (int i = 0; status == ULP_OK && i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         struct ulp_tensor *to = stored[i] ? states[i] : &s->stored;
         for (size_t b = 0; b < s->batch; b++)
             if (initial[i])
@@ -228,10 +227,8 @@ static enum ulp_status begin_direction(struct ulp_call *call, struct ulp_recurre
             else
                 ulp_move_fill(to, b * s->hidden, s->hidden, zero.data);
         if (!stored[i])
-            status = pass_state(call, s, states[i], to, error);
+            ULP_TRY(pass_state(call, s, states[i], to, error));
     }
-    if (status != ULP_OK)
-        return status;
     if (s->coded)
         return begin_coded(call, s, d, error);
     const struct ulp_tensor w = ulp_tensor_view_from(s->w, d * lines * s->input);
@@ -292,14 +289,11 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
     const bool reverse = d == 1 || ulp_call_is(call, "direction", "reverse");
     int64_t *x_row, *h_line;
     size_t *place;
-    enum ulp_status status = begin_direction(call, s, d, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error);
-    if (status == ULP_OK)
-        status = ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, s->batch, sizeof *place, &place, error);
-    for (size_t t = 0; status == ULP_OK && t < s->steps; t++) {
+    ULP_TRY(begin_direction(call, s, d, error));
+    ULP_TRY(ulp_call_take(call, s->batch, sizeof *x_row, &x_row, error));
+    ULP_TRY(ulp_move_table(call, &h_line, s->batch, 0, (int64_t)s->hidden, error));
+    ULP_TRY(ulp_call_take(call, s->batch, sizeof *place, &place, error));
+    for (size_t t = 0; t < s->steps; t++) {
         for (size_t b = 0; b < s->batch; b++) {
             const size_t length = item_length(s, b);
             /* steps: the item has ended */
@@ -307,10 +301,10 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
             x_row[b] = (int64_t)((place[b] < s->steps ? place[b] : 0) * s->batch + b) *
                        (int64_t)(s->gates * s->hidden);
         }
-        status = run_step_alone(call, s, d, formulas, x_row, h_line, error);
-        if (status == ULP_OK && !s->kernel->h_stored)
-            status = pass_state(call, s, &s->stored, &s->new_h, error);
-        for (size_t b = 0; status == ULP_OK && b < s->batch; b++) {
+        ULP_TRY(run_step_alone(call, s, d, formulas, x_row, h_line, error));
+        if (!s->kernel->h_stored)
+            ULP_TRY(pass_state(call, s, &s->stored, &s->new_h, error));
+        for (size_t b = 0; b < s->batch; b++) {
             if (place[b] == s->steps)
                 continue;
             copy_row(&s->h, b, &s->new_h, b, s->hidden);
@@ -323,16 +317,16 @@ static enum ulp_status run_direction(struct ulp_call *call, struct ulp_recurrent
     }
     const struct ulp_tensor *const last[] = {&s->h, &s->c};
     const bool stored[] = {s->kernel->h_stored, s->kernel->c_stored};
-    for (size_t i = 0; status == ULP_OK && i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         if (!ulp_call_wants(call, i + 1))
             continue;
         if (!stored[i])
-            status = pass_state(call, s, &s->stored, last[i], error);
-        for (size_t b = 0; status == ULP_OK && b < s->batch; b++)
+            ULP_TRY(pass_state(call, s, &s->stored, last[i], error));
+        for (size_t b = 0; b < s->batch; b++)
             copy_row(&call->out[i + 1], state_row(s, d, b), stored[i] ? last[i] : &s->stored, b,
                      s->hidden);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_recurrent(struct ulp_call *call, struct ulp_error *error)

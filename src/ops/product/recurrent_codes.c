@@ -52,13 +52,10 @@ enum ulp_status ulp_coded_multiply(struct ulp_call *call, struct ulp_tensor *out
 {
     const size_t k = weights->k, lines = weights->lines;
     struct ulp_tensor bytes, a_scale, a_zero, codes, *sums;
-    enum ulp_status status = ulp_quantize_dynamic(call, a, &bytes, &a_scale, &a_zero, error);
-    if (status != ULP_OK ||
-        (status = ulp_integer_combine(call, &codes, "x - zero", &bytes, &a_zero, 0, error)) !=
-            ULP_OK ||
-        (status = ulp_call_make(call, ULP_TYPE_INT32, 2, (int64_t[]){(int64_t)rows, (int64_t)lines},
-                                &sums, error)) != ULP_OK)
-        return status;
+    ULP_TRY(ulp_quantize_dynamic(call, a, &bytes, &a_scale, &a_zero, error));
+    ULP_TRY(ulp_integer_combine(call, &codes, "x - zero", &bytes, &a_zero, 0, error));
+    ULP_TRY(ulp_call_make(call, ULP_TYPE_INT32, 2, (int64_t[]){(int64_t)rows, (int64_t)lines},
+                          &sums, error));
     struct ulp_contraction problem = {
         .batch_count = 1,
         .m = rows,
@@ -69,11 +66,8 @@ enum ulp_status ulp_coded_multiply(struct ulp_call *call, struct ulp_tensor *out
         .b = {.tensor = &weights->codes},
     };
     const struct ulp_product_steps steps = {(int64_t)k, 1, 1, (int64_t)lines, (int64_t)lines, 1};
-    status = ulp_product_lay(call, &problem, steps, error);
-    if (status == ULP_OK)
-        status = ulp_call_contract(call, &problem, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_product_lay(call, &problem, steps, error));
+    ULP_TRY(ulp_call_contract(call, &problem, error));
     const struct ulp_operand line = {.row_stride = (int64_t)lines, .position_stride = 1};
     struct ulp_named_operand operands[] = {{"acc", line},
                                            {"a_scale", {.tensor = &a_scale}},

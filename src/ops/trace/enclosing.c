@@ -35,21 +35,20 @@ enum ulp_status ulp_enclosure_copy(struct ulp_enclosure *out, const struct ulp_e
 {
     size_t terms = 0;
     double *row;
-    enum ulp_status status =
-        ulp_enclosure_create(out, from->count, from->joint_count, budget, error);
-    for (size_t i = 0; status == ULP_OK && i < from->count; i++) {
+    ULP_TRY(ulp_enclosure_create(out, from->count, from->joint_count, budget, error));
+    for (size_t i = 0; i < from->count; i++) {
         ulp_interval_copy(&out->at, i, &from->at, i);
         out->joint[i] = from->joint[i];
         terms += from->affine ? from->affine[i].count : 0;
     }
-    for (size_t j = 0; status == ULP_OK && j < from->joint_count; j++)
+    for (size_t j = 0; j < from->joint_count; j++)
         out->joints[j] = from->joints[j];
-    if (status == ULP_OK && from->affine)
-        status = ulp_affine_allocate(from->count, terms, budget, &out->affine, &row, error);
+    if (from->affine)
+        ULP_TRY(ulp_affine_allocate(from->count, terms, budget, &out->affine, &row, error));
     out->affine_memory = out->affine;
-    for (size_t i = 0; status == ULP_OK && from->affine && i < from->count; i++)
+    for (size_t i = 0; from->affine && i < from->count; i++)
         out->affine[i] = ulp_affine_copy(&from->affine[i], &row);
-    return status;
+    return ULP_OK;
 }
 
 void ulp_enclosure_free(struct ulp_enclosure *enclosure)
@@ -406,15 +405,14 @@ static enum ulp_status take_affine(struct ulp_trace *trace, const struct ulp_ten
     }
     if (terms == 0 || terms > ULP_AFFINE_TERMS_MAX)
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_affine_allocate(named->count, terms, trace->budget, &out->affine, &row, error);
+    ULP_TRY(ulp_affine_allocate(named->count, terms, trace->budget, &out->affine, &row, error));
     out->affine_memory = out->affine;
-    for (size_t i = 0; status == ULP_OK && i < named->count; i++) {
+    for (size_t i = 0; i < named->count; i++) {
         const size_t number = ulp_enclosing_number(e, elements[i]);
         if (number != ULP_NO_NUMBER && ulp_affine_is(&e->affine[number]))
             out->affine[i] = ulp_affine_copy(&e->affine[number], &row);
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_trace_take_enclosure(struct ulp_trace *trace, const struct ulp_tensor *named,

@@ -52,9 +52,9 @@ static enum ulp_status copy_windows(struct ulp_trace *trace, struct ulp_rows *ro
     ULP_TRY(ulp_trace_take(trace, 1, sizeof *windows, &windows, error));
     ULP_TRY(ulp_trace_take(trace, rows->row_length, sizeof *positions, &positions, error));
     *windows = (struct windows){.words = (rows->row_length + 63) / 64, .length = rows->row_length};
-    enum ulp_status status = ulp_trace_take(trace, rows->row_count * windows->words,
-                                            sizeof *windows->bits, &windows->bits, error);
-    for (size_t r = 0; r < rows->row_count && status == ULP_OK; r++) {
+    ULP_TRY(ulp_trace_take(trace, rows->row_count * windows->words, sizeof *windows->bits,
+                           &windows->bits, error));
+    for (size_t r = 0; r < rows->row_count; r++) {
         const size_t count = rows->window(rows->window_context, r, positions);
         for (size_t i = 0; i < count; i++)
             windows->bits[r * windows->words + (size_t)positions[i] / 64] |= (uint64_t)1
@@ -65,7 +65,7 @@ static enum ulp_status copy_windows(struct ulp_trace *trace, struct ulp_rows *ro
                               .window = read_window,
                               .window_classes = windows->words == 1 ? read_classes : NULL,
                               .window_context = windows};
-    return status;
+    return ULP_OK;
 }
 
 /* Windows leave positions out, so that what a gate reads is the whole tensor then. */
@@ -140,17 +140,15 @@ static enum ulp_status name_results(struct ulp_trace *trace, const struct ulp_tr
     result->per_row = one ? 1 : length;
     result->start = trace->count;
     trace->count += rows * result->per_row;
-    enum ulp_status status = ulp_trace_reserve(trace, error);
-    if (status == ULP_OK && !gate->rows.window && lie_in_order(output, rows, result->per_row)) {
+    ULP_TRY(ulp_trace_reserve(trace, error));
+    if (!gate->rows.window && lie_in_order(output, rows, result->per_row)) {
         memcpy(trace->values + result->start, elements, rows * result->per_row * sizeof *elements);
         for (size_t i = 0; i < rows * result->per_row; i++)
             elements[i] = ulp_name_of(result->start + i);
         return ULP_OK;
     }
-    if (status == ULP_OK && gate->rows.window)
-        status = ulp_trace_take(trace, length, sizeof *positions, &positions, error);
-    if (status != ULP_OK)
-        return status;
+    if (gate->rows.window)
+        ULP_TRY(ulp_trace_take(trace, length, sizeof *positions, &positions, error));
     memset(trace->values + result->start, 0, rows * result->per_row * sizeof *trace->values);
     for (size_t r = 0; r < rows; r++) {
         const size_t count = one ? 1
@@ -223,16 +221,15 @@ static enum ulp_status name_outputs(struct ulp_trace *trace, struct ulp_trace_ga
                                     const struct ulp_tape_call *call, bool waits,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (int o = 0; o < call->tape->output_count && status == ULP_OK; o++)
+    for (int o = 0; o < call->tape->output_count; o++)
         if (is_named_float(&call->outputs[o]) && waits)
             promise_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
                             &gate->results[o]);
         else if (is_named_float(&call->outputs[o]))
-            status = name_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
-                                  &gate->results[o], error);
+            ULP_TRY(name_results(trace, gate, is_by_row(call->tape, o), &call->outputs[o],
+                                 &gate->results[o], error));
     gate->plans = call->plans;
-    return status == ULP_OK && waits ? wait_for(trace, gate, call->arithmetic, error) : status;
+    return waits ? wait_for(trace, gate, call->arithmetic, error) : ULP_OK;
 }
 
 enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_call *call,
@@ -299,23 +296,20 @@ static enum ulp_status take_factor(struct ulp_trace *trace, struct ulp_factor *f
     ulp_offsets_add(&range, factor->line_offset, 0, lines);
     ulp_offsets_add(&range, factor->k_offset, 0, depth);
     const int64_t low = range.low, high = range.high; /* bounds were checked */
-    enum ulp_status status = ulp_part_take(trace, part, factor->tensor, low, high, error);
-    if (status == ULP_OK && factor->padding) {
+    ULP_TRY(ulp_part_take(trace, part, factor->tensor, low, high, error));
+    if (factor->padding) {
         uint8_t *padding;
-        if ((status = ulp_trace_take(trace, part->tensor.count, 1, &padding, error)) == ULP_OK)
-            for (size_t i = 0; i < part->tensor.count; i++)
-                padding[i] = ulp_factor_is_padding(factor, low + (int64_t)i);
+        ULP_TRY(ulp_trace_take(trace, part->tensor.count, 1, &padding, error));
+        for (size_t i = 0; i < part->tensor.count; i++)
+            padding[i] = ulp_factor_is_padding(factor, low + (int64_t)i);
         factor->padding = padding;
         factor->padding_period = 0;
     }
-    if (status == ULP_OK)
-        status = copy_table(trace, &factor->batch_offset, batches, 0, error);
-    if (status == ULP_OK)
-        status = copy_table(trace, &factor->line_offset, lines, low, error);
-    if (status == ULP_OK)
-        status = copy_table(trace, &factor->k_offset, depth, 0, error);
+    ULP_TRY(copy_table(trace, &factor->batch_offset, batches, 0, error));
+    ULP_TRY(copy_table(trace, &factor->line_offset, lines, low, error));
+    ULP_TRY(copy_table(trace, &factor->k_offset, depth, 0, error));
     factor->tensor = &part->tensor;
-    return status;
+    return ULP_OK;
 }
 
 static void name_sums(struct ulp_trace *trace, struct ulp_trace_gate *gate,
@@ -346,13 +340,9 @@ enum ulp_status ulp_trace_contract(struct ulp_trace *trace, const struct ulp_ari
     *gate = (struct ulp_trace_gate){.problem = *problem};
     struct ulp_contraction *p = &gate->problem;
     p->packed = NULL;
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error)) != ULP_OK ||
-        (status = take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error)) !=
-            ULP_OK ||
-        (status = take_factor(trace, &p->b, &gate->parts[1], p->batch_count, p->n, p->k, error)) !=
-            ULP_OK)
-        return status;
+    ULP_TRY(ulp_trace_take(trace, 2, sizeof *gate->parts, &gate->parts, error));
+    ULP_TRY(take_factor(trace, &p->a, &gate->parts[0], p->batch_count, p->m, p->k, error));
+    ULP_TRY(take_factor(trace, &p->b, &gate->parts[1], p->batch_count, p->n, p->k, error));
     if (!gate->parts[0].named && !gate->parts[1].named)
         return ulp_contract(arithmetic, p, pool, error);
     name_sums(trace, gate, problem);

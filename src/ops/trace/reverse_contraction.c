@@ -76,7 +76,6 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_t
     struct ulp_tensor sums = ulp_view_numbers(trace->cotangents + gate->start,
                                               p->batch_count * p->m * p->n),
                       out = ulp_view_numbers(side->owed, batches * lines * p->k);
-    enum ulp_status status = ULP_OK;
     for (size_t g = 0; g < batches; g++)
         side->rows[g] = (int64_t)(g * lines * p->k);
     for (size_t i = 0; i < p->k; i++)
@@ -104,8 +103,8 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_t
         .store = true,
     };
     if (!side->products)
-        status = ulp_contract(&trace->arithmetic, &adjoint, trace->pool, error);
-    for (size_t g = 0; g < batches && status == ULP_OK; g++) {
+        ULP_TRY(ulp_contract(&trace->arithmetic, &adjoint, trace->pool, error));
+    for (size_t g = 0; g < batches; g++) {
         if (side->products)
             take_products(side, p->k, batch + g);
         owe_lines(side, p->k, batch + g, first, lines,
@@ -113,7 +112,7 @@ static enum ulp_status reverse_lines(struct ulp_trace *trace, const struct ulp_t
                   side->products ? (const double *)sums.data + side->batches[batch + g] + first
                                  : NULL);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Tables over the sums' numbers [batch][m][n] and over dense cotangents [line][k]. */

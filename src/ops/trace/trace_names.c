@@ -6,11 +6,8 @@ enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budg
                                  struct ulp_pool *pool, struct ulp_error *error)
 {
     void *memory;
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, 1, sizeof **out, budget, "a trace", error);
+    ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof **out, budget, "a trace", error));
     *out = memory;
-    if (status != ULP_OK)
-        return status;
     **out = (struct ulp_trace){.budget = budget, .pool = pool};
     return ulp_arithmetic_find("fp64", &(*out)->arithmetic, error);
 }
@@ -97,11 +94,10 @@ enum ulp_status ulp_trace_take(struct ulp_trace *trace, size_t count, size_t byt
                                struct ulp_error *error)
 {
     void *memory = NULL;
-    const enum ulp_status status = ulp_trace_room(trace, count, bytes, &memory, error);
-    if (status == ULP_OK)
-        memset(memory, 0, (count ? count : 1) * bytes);
+    ULP_TRY(ulp_trace_room(trace, count, bytes, &memory, error));
+    memset(memory, 0, (count ? count : 1) * bytes);
     memcpy(out, &memory, sizeof memory);
-    return status;
+    return ULP_OK;
 }
 
 /* Elements compared before it is looked whether all were in order. */
@@ -156,20 +152,19 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
 
 enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (; trace->sources && status == ULP_OK; trace->sources = trace->sources->next) {
+    for (; trace->sources; trace->sources = trace->sources->next) {
         const struct ulp_trace_source *source = trace->sources;
         double *values = trace->values + source->start;
         struct ulp_tensor numbers = ulp_view_numbers(values, source->tensor.count);
         numbers.type = source->tensor.type;
         numbers.rank = source->tensor.rank;
         memcpy(numbers.dims, source->tensor.dims, sizeof numbers.dims);
-        status = ulp_tensor_convert(&numbers, &source->tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0,
-                                    trace->pool, error);
+        ULP_TRY(ulp_tensor_convert(&numbers, &source->tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0,
+                                   trace->pool, error));
         for (size_t i = 0; source->part != 0 && i < numbers.count; i++)
             values[i] += source->part * (double)source->of[i];
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_trace_remember(struct ulp_trace *trace, size_t key, int position,

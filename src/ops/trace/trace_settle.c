@@ -77,16 +77,15 @@ static enum ulp_status settle_contraction(struct ulp_trace *trace, struct ulp_tr
 
 enum ulp_status ulp_trace_settle(struct ulp_trace *trace, size_t end, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_trace_reserve(trace, error);
-    if (status == ULP_OK)
-        status = ulp_trace_read_sources(trace, error);
-    while (trace->pending && find_first_number(trace->pending) < end && status == ULP_OK) {
+    ULP_TRY(ulp_trace_reserve(trace, error));
+    ULP_TRY(ulp_trace_read_sources(trace, error));
+    while (trace->pending && find_first_number(trace->pending) < end) {
         struct ulp_trace_gate *gate = trace->pending;
         trace->pending = gate->later; /* what it reads was made before */
-        status =
-            gate->tape ? settle_tape(trace, gate, error) : settle_contraction(trace, gate, error);
+        ULP_TRY(gate->tape ? settle_tape(trace, gate, error)
+                           : settle_contraction(trace, gate, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_part_resolve(struct ulp_trace *trace, struct ulp_trace_part *part,

@@ -68,10 +68,10 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
     b->body = body;
     b->results = ulp_arena_take(b->arena, body->output_count + 1, sizeof *b->results);
     ULP_TRY(ulp_taken(b->results, error));
-    const enum ulp_status status =
-        ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error);
+    ULP_TRY(
+        ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error));
     b->inner.lane.keeps_constants = b->inner.lane.repeats = true;
-    return status;
+    return ULP_OK;
 }
 
 /* What the body captures: as in ulp_body_enter, after the node's own inputs. */

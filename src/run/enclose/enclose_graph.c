@@ -206,8 +206,7 @@ static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_
 static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
     struct ulp_format declared;
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < w->block->input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < w->block->input_count; i++) {
         const int slot = w->block->inputs[i];
         const struct ulp_input_range *range = &w->from->ranges[i];
         struct ulp_slot_bounds *value = &w->values[slot];
@@ -218,11 +217,11 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
         if (value->shape.type == ULP_TYPE_UNDEFINED)
             continue;
         if (is_number(&value->shape, range)) {
-            status = set_number(w, value, (int64_t)range->low, error);
+            ULP_TRY(set_number(w, value, (int64_t)range->low, error));
             continue;
         }
-        status = ulp_bounds_set_hull(w, value, range->low, range->high, 0, error);
-        for (size_t e = 0; status == ULP_OK && e < value->range.count; e++)
+        ULP_TRY(ulp_bounds_set_hull(w, value, range->low, range->high, 0, error));
+        for (size_t e = 0; e < value->range.count; e++)
             if (ulp_type_is_float(value->shape.type)) {
                 /* rounded to what the model declares first */
                 if (ulp_format_find(ulp_type_rows[value->shape.type].format, &declared, error) ==
@@ -231,17 +230,15 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
             }
         assume_finite(w, value); /* what a range beyond the format gives is conditional */
-        if (status == ULP_OK)
-            status = ulp_enclose_give_symbols(w, value, error);
+        ULP_TRY(ulp_enclose_give_symbols(w, value, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ulp_block *block,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         struct ulp_enclosed *outputs =
             ulp_arena_take(w->arena, step->output_count + 1, sizeof *outputs);
@@ -268,12 +265,12 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
                                                                  .reached = INFINITY};
         }
         if (node.output_count)
-            status = w->from->node(w->from->context, &node, error);
-        for (int a = 0; step->bound.blocks && a < ULP_ATTRIBUTES_MAX && status == ULP_OK; a++)
+            ULP_TRY(w->from->node(w->from->context, &node, error));
+        for (int a = 0; step->bound.blocks && a < ULP_ATTRIBUTES_MAX; a++)
             if (step->bound.blocks[a])
-                status = ulp_enclose_disown(w, step->bound.blocks[a], error);
+                ULP_TRY(ulp_enclose_disown(w, step->bound.blocks[a], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_enclose *from,

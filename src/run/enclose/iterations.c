@@ -153,35 +153,34 @@ static enum ulp_status follow(struct bodies *b, int64_t count, int64_t most, boo
 static enum ulp_status join_iterations(struct bodies *b, int64_t count, bool *always,
                                        struct ulp_error *error)
 {
-    enum ulp_status status = begin_carried(b, error);
+    ULP_TRY(begin_carried(b, error));
     bool grew = true;
-    for (int round = 0; grew && status == ULP_OK; round++) {
+    for (int round = 0; grew; round++) {
         grew = false;
-        status = round < ROUNDS_MAX
-                     ? run_iteration(b, -1, count, error)
-                     : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its carried values do not settle");
-        for (size_t c = 0; c < b->carried_count && status == ULP_OK; c++)
-            status = ulp_bounds_join(b->outer, &b->carried[c], &b->results[b->first_result + c],
-                                     round >= ROUNDS, &grew, error);
+        ULP_TRY(round < ROUNDS_MAX
+                    ? run_iteration(b, -1, count, error)
+                    : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its carried values do not settle"));
+        for (size_t c = 0; c < b->carried_count; c++)
+            ULP_TRY(ulp_bounds_join(b->outer, &b->carried[c], &b->results[b->first_result + c],
+                                    round >= ROUNDS, &grew, error));
     }
     bool known;
-    *always = status == ULP_OK && goes_on(b, &known) && known;
-    return status;
+    *always = goes_on(b, &known) && known;
+    return ULP_OK;
 }
 
 /* Every iteration's results are as the last round's. */
 static enum ulp_status repeat_parts(struct bodies *b, size_t count, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < b->scan_count; s++) {
         struct scan_output *scan = &b->scans[s];
         scan->parts = ulp_arena_take(b->arena, count, sizeof *scan->parts);
         ULP_TRY(ulp_taken(scan->parts, error));
-        for (; scan->count < count && status == ULP_OK; scan->count++)
-            status = ulp_bounds_copy(b->outer, &scan->parts[scan->count],
-                                     &b->results[b->first_result + b->carried_count + s], error);
+        for (; scan->count < count; scan->count++)
+            ULP_TRY(ulp_bounds_copy(b->outer, &scan->parts[scan->count],
+                                    &b->results[b->first_result + b->carried_count + s], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The outputs, carried values first. What is gathered without knowing how often has no shape but
@@ -189,13 +188,12 @@ static enum ulp_status repeat_parts(struct bodies *b, size_t count, struct ulp_e
 static enum ulp_status give_outputs(struct bodies *b, struct ulp_slot_bounds *outputs,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     const bool is_scan = b->kind == ULP_CONTROL_SCAN;
     for (size_t c = 0; c < b->carried_count; c++) {
         outputs[c] = b->carried[c];
         b->carried[c] = (struct ulp_slot_bounds){0};
     }
-    for (size_t s = 0; s < b->scan_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < b->scan_count; s++) {
         const struct scan_output *scan = &b->scans[s];
         const size_t o = b->carried_count + s;
         const int slot = b->step->outputs[o];
@@ -203,20 +201,20 @@ static enum ulp_status give_outputs(struct bodies *b, struct ulp_slot_bounds *ou
             continue;
         if (!scan->count) {
             outputs[o].shape = b->outer->block->slots[slot].shape;
-            status = ulp_bounds_set_unknown(b->outer, &outputs[o], error);
+            ULP_TRY(ulp_bounds_set_unknown(b->outer, &outputs[o], error));
             continue;
         }
         const int rank = scan->parts[0].shape.rank + 1;
         int64_t axis = is_scan ? list_entry(b->step, "scan_output_axes", s) : 0;
         axis += axis < 0 ? rank : 0;
-        status =
+        ULP_TRY(
             axis >= 0 && axis < rank
                 ? ulp_bounds_stack(b->outer, &outputs[o], scan->parts, scan->count, (int)axis,
                                    is_scan && list_entry(b->step, "scan_output_directions", s),
                                    error)
-                : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "it has no axis %lld", (long long)axis);
+                : ulp_fail(error, ULP_ERROR_UNSUPPORTED, "it has no axis %lld", (long long)axis));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status iterate(struct bodies *b, int64_t count, bool known, bool go_on,
@@ -275,22 +273,18 @@ enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *output
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its body's outputs do not fit its own");
     b->carried_count = own - b->scan_input_count;
     b->scan_count = b->step->output_count - b->carried_count;
-    enum ulp_status status = take_memory(b, error);
+    ULP_TRY(take_memory(b, error));
     int64_t count = 0;
-    for (size_t s = 0; s < b->scan_input_count && status == ULP_OK; s++) {
-        status = ulp_bodies_read(b, b->carried_count + s, &b->scanned[s], error);
+    for (size_t s = 0; s < b->scan_input_count; s++) {
+        ULP_TRY(ulp_bodies_read(b, b->carried_count + s, &b->scanned[s], error));
         const struct ulp_tensor *shape = &b->scanned[s].shape;
         int64_t axis = list_entry(b->step, "scan_input_axes", s);
         axis += axis < 0 ? shape->rank : 0;
-        if (status == ULP_OK &&
-            (axis < 0 || axis >= shape->rank || (s > 0 && shape->dims[axis] != count)))
-            status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its inputs do not fit each other");
-        if (status != ULP_OK)
-            return status;
+        if (axis < 0 || axis >= shape->rank || (s > 0 && shape->dims[axis] != count))
+            return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "its inputs do not fit each other");
         b->axes[s] = (int)axis;
         count = shape->dims[axis];
     }
-    if (status == ULP_OK)
-        status = ulp_bodies_open(b, body, error);
-    return status == ULP_OK ? iterate(b, count, true, true, outputs, error) : status;
+    ULP_TRY(ulp_bodies_open(b, body, error));
+    return iterate(b, count, true, true, outputs, error);
 }

@@ -34,10 +34,9 @@ enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp
     struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, PARTS, sizeof *parsed);
     w->shares = ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->shares);
     ULP_TRY(ulp_taken(parsed && w->shares, error));
-    enum ulp_status status = ULP_OK;
-    for (int part = 0; part < PARTS && status == ULP_OK; part++)
-        status = ulp_idiom_parse(formulas[part], &parsed[part], error);
-    for (size_t s = 0; s < w->block->step_count && status == ULP_OK; s++)
+    for (int part = 0; part < PARTS; part++)
+        ULP_TRY(ulp_idiom_parse(formulas[part], &parsed[part], error));
+    for (size_t s = 0; s < w->block->step_count; s++)
         for (int part = 0; part < PARTS && !w->block->steps[s].folded; part++) {
             struct ulp_idiom idiom = {.root = (int)s, .formula = formulas[part]};
             if (!ulp_idiom_match(w->block, (int)s, &parsed[part], &idiom) || !idiom.length ||
@@ -47,7 +46,7 @@ enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *w, struct ulp
             w->shares[s].idiom = idiom;
             w->keep[idiom.holes[ULP_IDIOM_X]] = true;
         }
-    return status;
+    return ULP_OK;
 }
 
 /* What is known, as far as it goes, never leaves [least, most]. */

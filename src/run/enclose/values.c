@@ -218,7 +218,6 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_b
     int64_t dims[ULP_RANK_MAX] = {0};
     const int rank = parts[0].shape.rank + 1;
     bool mixed = false;
-    enum ulp_status status = ULP_OK;
     for (size_t p = 0; p < count; p++) {
         if (!same_shapes(&parts[p], &parts[0]) || rank > ULP_RANK_MAX ||
             !(parts[p].is_numbers || parts[p].is_range))
@@ -226,19 +225,18 @@ enum ulp_status ulp_bounds_stack(struct ulp_enclosing_walk *w, struct ulp_slot_b
                             "the shapes of its body's results differ, or are not known");
         mixed = mixed || parts[p].is_range != parts[0].is_range;
     }
-    for (size_t p = 0; mixed && p < count && status == ULP_OK; p++)
-        status = widen_numbers(w, &parts[p], error);
+    for (size_t p = 0; mixed && p < count; p++)
+        ULP_TRY(widen_numbers(w, &parts[p], error));
     for (int d = 0; d < rank; d++)
         dims[d] = d == axis ? (int64_t)count : parts[0].shape.dims[d - (d > axis)];
-    if (status == ULP_OK)
-        status = make_room(w, out, &parts[0], rank, dims, error);
+    ULP_TRY(make_room(w, out, &parts[0], rank, dims, error));
     const struct axis_view view = view_axis(&out->shape, axis);
-    for (size_t p = 0; status == ULP_OK && p < count; p++) {
+    for (size_t p = 0; p < count; p++) {
         const size_t place = reverse ? count - 1 - p : p;
         out->assumed = out->assumed || parts[p].assumed;
         for (size_t o = 0; o < view.outer; o++)
             copy_elements(out, (o * count + place) * view.inner, &parts[p], o * view.inner,
                           view.inner);
     }
-    return status;
+    return ULP_OK;
 }

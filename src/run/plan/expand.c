@@ -107,26 +107,24 @@ static enum ulp_status check_type(struct ulp_plan *plan, const bool computed[ULP
 static enum ulp_status check_types(struct ulp_plan *plan, struct ulp_error *error)
 {
     bool computed[ULP_TYPE_COUNT];
-    enum ulp_status status = ULP_OK;
     list_types(computed);
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
-            for (size_t i = 0; i < step->input_count + step->output_count && status == ULP_OK;
-                 i++) {
+            for (size_t i = 0; i < step->input_count + step->output_count; i++) {
                 int slot =
                     i < step->input_count ? step->inputs[i] : step->outputs[i - step->input_count];
                 if (slot >= 0)
-                    status = check_type(plan, computed, &block->slots[slot], step->name, error);
+                    ULP_TRY(check_type(plan, computed, &block->slots[slot], step->name, error));
             }
         }
     }
     /* Also those that no node uses: every lane holds the inputs. */
-    for (size_t i = 0; i < plan->main->input_count && status == ULP_OK; i++)
-        status = check_type(plan, computed, &plan->main->slots[plan->main->inputs[i]],
-                            "graph input", error);
-    return status;
+    for (size_t i = 0; i < plan->main->input_count; i++)
+        ULP_TRY(check_type(plan, computed, &plan->main->slots[plan->main->inputs[i]], "graph input",
+                           error));
+    return ULP_OK;
 }
 
 /* The node with its attribute references replaced by the calling node's attributes. */
@@ -416,25 +414,24 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     block->steps = ulp_arena_take(plan->arena, block->step_capacity, sizeof *block->steps);
     block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
     ULP_TRY(ulp_taken(block->steps && block->slots, error));
-    enum ulp_status status = add_slots(&scope, outer->slots, error);
-    if (status == ULP_OK)
-        status = expand_nodes(&scope, error);
+    ULP_TRY(add_slots(&scope, outer->slots, error));
+    ULP_TRY(expand_nodes(&scope, error));
     /* Inputs with initializers (IR < 4) are constants. */
     for (size_t i = 0; i < graph->free_input_count; i++) {
         inputs[block->input_count++] = scope.slots[graph->free_inputs[i]];
         block->slots[inputs[i]].given = !outer->block;
     }
-    for (size_t i = 0; i < graph->output_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < graph->output_count; i++) {
         outputs[block->output_count++] = slot_of(&scope, graph->outputs[i]);
         if (outputs[i] < 0)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "graph '%s': output '%s' is an input that the call omits", name,
-                              graph->values[graph->outputs[i]].name);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "graph '%s': output '%s' is an input that the call omits", name,
+                            graph->values[graph->outputs[i]].name);
     }
     block->inputs = inputs;
     block->outputs = outputs;
     *out = block;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)

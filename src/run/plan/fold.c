@@ -318,20 +318,17 @@ static bool has_bodies(const struct ulp_block *block)
 static enum ulp_status fold_block_steps(struct ulp_plan *plan, struct ulp_block *block,
                                         struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     if (has_bodies(block)) {
         struct step_list list = {0};
-        status = fold_steps(plan, block, block, &list, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(fold_steps(plan, block, block, &list, error));
         block->steps = list.steps;
         block->step_count = list.count;
         block->folded = true;
         return ulp_plan_resolve(plan, block, error);
     }
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++)
-        status = fold_step(plan, block, &block->steps[s], error);
-    return status;
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fold_step(plan, block, &block->steps[s], error));
+    return ULP_OK;
 }
 
 /* What a body captures is in it what it is outside. A constant is the body's own then, and no input
@@ -367,25 +364,21 @@ static enum ulp_status fold_block(struct ulp_plan *plan, struct ulp_block *block
     ULP_TRY(fold_block_steps(plan, block, error));
     drop_constant_nodes(block);
     set_producers(block);
-    enum ulp_status status = ulp_plan_join_attention(plan, block, error);
+    ULP_TRY(ulp_plan_join_attention(plan, block, error));
     set_producers(block);
-    if (status == ULP_OK)
-        status = ulp_plan_integer_forms(plan, block, error);
-    if (status == ULP_OK)
-        status = ulp_plan_fold_norms(plan, block, error);
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_plan_integer_forms(plan, block, error));
+    ULP_TRY(ulp_plan_fold_norms(plan, block, error));
+    for (size_t s = 0; s < block->step_count; s++) {
         struct ulp_step *step = &block->steps[s];
         if (step->bound.blocks)
-            status = give_captured(plan, block, step, error);
-        for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks && status == ULP_OK; a++)
+            ULP_TRY(give_captured(plan, block, step, error));
+        for (int a = 0; a < ULP_ATTRIBUTES_MAX && step->bound.blocks; a++)
             if (step->bound.blocks[a])
-                status = fold_block(plan, step->bound.blocks[a], error);
+                ULP_TRY(fold_block(plan, step->bound.blocks[a], error));
     }
-    if (status == ULP_OK)
-        status = ulp_plan_order(plan, block, error);
-    if (status == ULP_OK)
-        ulp_plan_amounts(block);
-    return status;
+    ULP_TRY(ulp_plan_order(plan, block, error));
+    ulp_plan_amounts(block);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_fold(struct ulp_plan *plan, const struct ulp_plan_options *options,

@@ -94,8 +94,8 @@ static enum ulp_status add_slots(struct ulp_plan *plan, struct ulp_block *block,
 {
     const size_t channels = block->slots[step->inputs[1]].constant->count;
     int *slots = ulp_arena_take(plan->arena, ULP_NORM_PARAMETERS, sizeof *slots);
-    enum ulp_status status = ulp_taken(slots, error);
-    for (int p = 0; p < ULP_NORM_PARAMETERS && status == ULP_OK; p++) {
+    ULP_TRY(ulp_taken(slots, error));
+    for (int p = 0; p < ULP_NORM_PARAMETERS; p++) {
         const size_t room = strlen(step->name) + strlen(words[p]) + 4;
         char *name = ulp_arena_take(plan->arena, room, 1);
         struct ulp_tensor *value = ulp_arena_take(plan->arena, 1, sizeof *value);
@@ -103,15 +103,14 @@ static enum ulp_status add_slots(struct ulp_plan *plan, struct ulp_block *block,
         if (slots[p] < 0)
             return ulp_out_of_memory(error);
         snprintf(name, room, "%s (%s)", step->name, words[p]);
-        status = ulp_tensor_describe(value, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
-                                     (int64_t[]){(int64_t)channels}, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_allocate(value, &plan->constants, error);
+        ULP_TRY(ulp_tensor_describe(value, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
+                                    (int64_t[]){(int64_t)channels}, error));
+        ULP_TRY(ulp_tensor_allocate(value, &plan->constants, error));
         block->slots[slots[p]].folded = value;
         ulp_slot_set_constant(&block->slots[slots[p]], value);
     }
     step->norm = slots;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_fold_norms(struct ulp_plan *plan, struct ulp_block *block,

@@ -119,7 +119,6 @@ enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
 {
     const size_t count = plan->node_count + 1;
     enum ulp_type first = ULP_TYPE_UNDEFINED;
-    enum ulp_status status = ULP_OK;
     *out = (struct ulp_mixed_types){.node = ulp_arena_take(arena, count, sizeof *out->node),
                                     .widened = ulp_arena_take(arena, count, sizeof *out->widened),
                                     .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
@@ -127,15 +126,14 @@ enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
     out->low = ulp_mixed_type(&plan->lanes[lane]);
     out->constants = plan->lanes[lane].constants;
     find_lengths(plan, out);
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
-        status = set_type(plan, lane, n, out, error);
-        if (status == ULP_OK)
-            status = set_outputs(plan, n, out, arena, error);
+    for (size_t n = 0; n < plan->node_count; n++) {
+        ULP_TRY(set_type(plan, lane, n, out, error));
+        ULP_TRY(set_outputs(plan, n, out, arena, error));
         if (first == ULP_TYPE_UNDEFINED)
             first = out->node[n];
         out->mixes |= out->node[n] != ULP_TYPE_UNDEFINED && out->node[n] != first;
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool has_unknown(const struct ulp_plan *plan, const struct ulp_mixed_types *types,
@@ -210,14 +208,13 @@ static enum ulp_status mark_squares(const struct ulp_plan *plan,
                                     struct ulp_mixed_node *nodes, struct ulp_arena *arena,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++) {
+    for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         struct ulp_idiom *idioms;
         size_t count = 0;
         if (!block->inlined_in)
-            status = ulp_idioms_find(block, arena, &idioms, &count, error);
-        for (size_t i = 0; i < count && status == ULP_OK; i++) {
+            ULP_TRY(ulp_idioms_find(block, arena, &idioms, &count, error));
+        for (size_t i = 0; i < count; i++) {
             const bool one = idioms[i].kind != ULP_IDIOM_LAYER_NORM ||
                              has_one_type(block, &idioms[i], types, io);
             for (size_t s = 0; s < idioms[i].step_count && !one; s++) {
@@ -227,7 +224,7 @@ static enum ulp_status mark_squares(const struct ulp_plan *plan,
             }
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the file ---- */

@@ -189,10 +189,9 @@ static enum ulp_status join_all(struct ulp_plan *plan, struct ulp_block *block,
     int product = 0;
     bool *dropped = ulp_arena_take(memory, block->step_count + 1, sizeof *dropped);
     bool *known = ulp_arena_take(memory, block->step_count + 1, sizeof *known);
-    enum ulp_status status = dropped && known
-                                 ? ulp_idioms_find(block, memory, &idioms, &count, error)
-                                 : ulp_out_of_memory(error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+    ULP_TRY(dropped && known ? ulp_idioms_find(block, memory, &idioms, &count, error)
+                             : ulp_out_of_memory(error));
+    for (size_t i = 0; i < count; i++) {
         const struct ulp_idiom *idiom = &idioms[i];
         const char *why = idiom->kind == ULP_IDIOM_ATTENTION ? find_obstacle(block, idiom) : NULL;
         if (idiom->kind != ULP_IDIOM_ATTENTION)
@@ -204,15 +203,15 @@ static enum ulp_status join_all(struct ulp_plan *plan, struct ulp_block *block,
             continue;
         }
         plan->written.joined++;
-        status = join(plan, block, idiom, error);
+        ULP_TRY(join(plan, block, idiom, error));
         for (size_t s = 0; s < idiom->step_count; s++)
             dropped[idiom->steps[s]] = idiom->steps[s] != idiom->root;
     }
-    for (size_t s = 0; status == ULP_OK && s < block->step_count; s++)
+    for (size_t s = 0; s < block->step_count; s++)
         if (is_strange(block, (int)s, known, &product))
             stay_apart(plan, block, product,
                        "more than a scale and a mask is between its products");
-    return status == ULP_OK ? drop_joined(plan, block, dropped, error) : status;
+    return drop_joined(plan, block, dropped, error);
 }
 
 enum ulp_status ulp_plan_join_attention(struct ulp_plan *plan, struct ulp_block *block,

@@ -127,32 +127,29 @@ static enum ulp_status fill_grouping(struct ulp_grouping *grouping,
     const size_t nodes = directory->plan->node_count;
     size_t *filled = ulp_arena_take(scratch, nodes + 1, sizeof *filled);
     ULP_TRY(ulp_taken(filled, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t g = 0; g < groups->count && status == ULP_OK; g++)
-        status = enter_names(directory, &groups->items[g],
-                             &(struct entry){g, grouping, NULL, false}, error);
+    for (size_t g = 0; g < groups->count; g++)
+        ULP_TRY(enter_names(directory, &groups->items[g], &(struct entry){g, grouping, NULL, false},
+                            error));
     for (size_t n = 0; n < nodes; n++)
         grouping->first[n + 1] += grouping->first[n];
     grouping->groups = ulp_arena_take(memory, grouping->first[nodes] + 1, sizeof(uint32_t));
-    if (status == ULP_OK && !grouping->groups)
+    if (!grouping->groups)
         return ulp_out_of_memory(error);
-    for (size_t g = 0; g < groups->count && status == ULP_OK; g++) {
+    for (size_t g = 0; g < groups->count; g++) {
         const struct ulp_group *group = &groups->items[g];
-        status = enter_names(directory, group, &(struct entry){g, grouping, filled, false}, error);
-        if (status == ULP_OK)
-            status =
-                enter_names(directory, group, &(struct entry){g, grouping, filled, true}, error);
+        ULP_TRY(enter_names(directory, group, &(struct entry){g, grouping, filled, false}, error));
+        ULP_TRY(enter_names(directory, group, &(struct entry){g, grouping, filled, true}, error));
     }
     /* a node that a group names twice was counted twice: close the gaps */
     size_t end = 0;
-    for (size_t n = 0; n < nodes && status == ULP_OK; n++) {
+    for (size_t n = 0; n < nodes; n++) {
         memmove(&grouping->groups[end], &grouping->groups[grouping->first[n]],
                 filled[n] * sizeof *grouping->groups);
         grouping->first[n] = end;
         end += filled[n];
     }
     grouping->first[nodes] = end;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct ulp_groups *groups,
