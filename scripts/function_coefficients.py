@@ -94,4 +94,23 @@ print('static const uint64_t short_exp_scales[16] = {')
 words = [f"UINT64_C(0x{struct.unpack('<Q', struct.pack('<d', float(mpf(2) ** (mpf(j) / 16))))[0] - (j << 48):016x})," for j in range(16)]
 print('\n'.join('    ' + ' '.join(words[j:j + 3]) for j in range(0, 16, 3)))
 print('};')
+
+
+def emit_pieces(name, meaning, f, step, count, degree):
+    """A row for each power, a column for each piece [j step, (j + 1) step]."""
+    step, worst = mpf(step), mpf(0)
+    pieces = [interpolate(lambda t, j=j: f(j * step + t), mpf(0), step, degree) for j in range(count)]
+    for j, piece in enumerate(pieces):
+        for i in range(POINTS // count):
+            t = step * (i + mpf('0.5')) / (POINTS // count)
+            worst = max(worst, abs(polyval(piece[::-1], t) / f(j * step + t) - 1))
+    print(f'/* {meaning}: error 2^{nstr(log(worst, 2), 4)} */')
+    print(f'static const double {name}[{degree + 1}][{count}] = {{')
+    for k in range(degree + 1):
+        row = [f'{piece[k].hex()},' for piece in pieces]
+        print('    {' + '\n     '.join(' '.join(row[j:j + 4]) for j in range(0, count, 4)).rstrip(',') + '},')
+    print('};')
+
+
+emit_pieces('short_erf_terms', 'erf(x) / x in x - j / 4 on [j / 4, (j + 1) / 4]', lambda x: erf(x) / x, 0.25, 16, 8)
 print('\n#endif')

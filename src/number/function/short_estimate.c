@@ -1,7 +1,7 @@
-/* exp, tanh and sigmoid of floats by AVX-512: a table of 16 powers of two in registers and a
- * polynomial of degree 5. Each errs by less than 2^-39.5 relative (number/README.md, 7);
- * SHORT_ERROR leaves a factor of 2.8. Which floats are decided here follows from the estimate's
- * bits, what they are does not: it is what every other way to them gives. */
+/* exp, tanh, sigmoid and erf of floats by AVX-512: a table of 16 powers of two in registers and a
+ * polynomial of degree 5; of erf 16 polynomials. Each errs by less than 2^-39.5 relative
+ * (number/README.md, 7); SHORT_ERROR leaves a factor of 2.8. Which floats are decided here follows
+ * from the estimate's bits, what they are does not: it is what every other way to them gives. */
 #include "number/function/short_estimate.h"
 #include "base/machine/cpu.h"
 
@@ -66,6 +66,23 @@ INLINE __m512d estimate_tanh(__m512d x)
     return _mm512_mul_pd(y, invert(_mm512_add_pd(y, _mm512_set1_pd(2))));
 }
 
+/* 0 <= x < 4 */
+INLINE __m512d estimate_erf(__m512d x)
+{
+    const __m512d shifter = _mm512_set1_pd(0x1.8p52);
+    const __m512d shifted = _mm512_fmadd_round_pd(x, _mm512_set1_pd(4), shifter,
+                                                  _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC),
+                  k = _mm512_sub_pd(shifted, shifter),
+                  t = _mm512_fnmadd_pd(k, _mm512_set1_pd(0.25), x);
+    const __m512i piece = _mm512_castpd_si512(shifted);
+    __m512d y = _mm512_setzero_pd();
+    for (int i = 8; i >= 0; i--)
+        y = _mm512_fmadd_pd(y, t,
+                            _mm512_permutex2var_pd(_mm512_loadu_pd(short_erf_terms[i]), piece,
+                                                   _mm512_loadu_pd(short_erf_terms[i] + 8)));
+    return _mm512_mul_pd(x, y);
+}
+
 /* Relative. */
 #define SHORT_ERROR_LOG2 (-38)
 
@@ -121,14 +138,23 @@ INLINE __m512 take_sigmoid(__m512 x, __mmask16 *decided)
     *decided = ~ties & (lie_between(-87.3F, x, __builtin_inff()) | lie_below(x, -104));
     return y;
 }
-/* From 15 on tanh is 1 - 2^-42. */
-INLINE __m512 take_tanh(__m512 x, __mmask16 *decided)
+/* Of an odd function that from `high` on is 1 to floats. */
+INLINE __m512 take_odd(estimate_fn *estimate, __m512 x, float high, __mmask16 *decided)
 {
     const __m512 sign = _mm512_set1_ps(-0.0F), m = _mm512_andnot_ps(sign, x);
     __mmask16 ties;
-    const __m512 y = estimate_floats(estimate_tanh, clamp(0, m, 15), &ties);
+    const __m512 y = estimate_floats(estimate, clamp(0, m, high), &ties);
     *decided = ~ties & (lie_between(0x1p-100F, m, __builtin_inff()) | lie_below(m, 0));
     return _mm512_or_ps(y, _mm512_and_ps(sign, x));
+}
+/* tanh is 1 - 2^-42 there, erf 1 - 2^-25.8. */
+INLINE __m512 take_tanh(__m512 x, __mmask16 *decided)
+{
+    return take_odd(estimate_tanh, x, 15, decided);
+}
+INLINE __m512 take_erf(__m512 x, __mmask16 *decided)
+{
+    return take_odd(estimate_erf, x, 3.99F, decided);
 }
 
 #define LOOP(NAME)                                                                       \
@@ -149,6 +175,7 @@ INLINE __m512 take_tanh(__m512 x, __mmask16 *decided)
 LOOP(exp)
 LOOP(sigmoid)
 LOOP(tanh)
+LOOP(erf)
 
 ulp_short_estimate_fn *ulp_short_estimate_of(enum ulp_primitive function)
 {
@@ -157,6 +184,7 @@ ulp_short_estimate_fn *ulp_short_estimate_of(enum ulp_primitive function)
     return function == ULP_PRIMITIVE_EXP       ? short_exp
            : function == ULP_PRIMITIVE_SIGMOID ? short_sigmoid
            : function == ULP_PRIMITIVE_TANH    ? short_tanh
+           : function == ULP_PRIMITIVE_ERF     ? short_erf
                                                : NULL;
 }
 #else
