@@ -96,9 +96,9 @@ static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
     struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
     if (!from->executions)
         return ULP_OK;
-    enum ulp_status status = prepare_outputs(auditor, l, node, from, error);
-    for (size_t o = 0; o < from->output_count && status == ULP_OK; o++)
-        status = add_output(auditor, l, node, o, &from->outputs[o], error);
+    ULP_TRY(prepare_outputs(auditor, l, node, from, error));
+    for (size_t o = 0; o < from->output_count; o++)
+        ULP_TRY(add_output(auditor, l, node, o, &from->outputs[o], error));
     node->executions += from->executions;
     node->born |= from->born;
     node->poisoned |= from->poisoned;
@@ -115,7 +115,7 @@ static enum ulp_status add_node(struct ulp_auditor *auditor, size_t l, size_t n,
     node->grew = ulp_math_max(node->grew, from->grew);
     if (from->overflow >= 0)
         node->overflow = overflows[from->overflow];
-    return status;
+    return ULP_OK;
 }
 
 /* The reason that other files compare by address. */

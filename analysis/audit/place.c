@@ -54,26 +54,25 @@ static enum ulp_status link_inputs(struct ulp_place *place, const struct ulp_pla
     struct ulp_block *const *blocks = step->bound.blocks;
     const size_t own = blocks ? step->input_count : step->own_input_count;
     size_t most = own + 1;
-    enum ulp_status status = ULP_OK;
     for (int a = 0; blocks && a < ULP_ATTRIBUTES_MAX; a++)
         most += blocks[a] ? blocks[a]->output_count : 0;
     if (!(place->inputs = ulp_arena_take(memory, most, sizeof *place->inputs)))
         return refuse(error);
-    for (size_t i = 0; i < own && status == ULP_OK; i++)
+    for (size_t i = 0; i < own; i++)
         if (step->inputs[i] >= 0)
-            status = add_link(place, node->block, step->inputs[i], step->number, memory, error);
+            ULP_TRY(add_link(place, node->block, step->inputs[i], step->number, memory, error));
     for (int a = 0; blocks && a < ULP_ATTRIBUTES_MAX; a++)
-        for (size_t o = 0; blocks[a] && o < blocks[a]->output_count && status == ULP_OK; o++)
-            status = add_link(place, blocks[a], blocks[a]->outputs[o], step->number, memory, error);
-    return status;
+        for (size_t o = 0; blocks[a] && o < blocks[a]->output_count; o++)
+            ULP_TRY(add_link(place, blocks[a], blocks[a]->outputs[o], step->number, memory, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *memory,
                                 struct ulp_place **out, struct ulp_error *error)
 {
     struct ulp_place *places = ulp_arena_take(memory, plan->node_count + 1, sizeof *places);
-    enum ulp_status status = (*out = places) ? ULP_OK : refuse(error);
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+    ULP_TRY((*out = places) ? ULP_OK : refuse(error));
+    for (size_t n = 0; n < plan->node_count; n++) {
         struct ulp_place *place = &places[n];
         const struct ulp_operator *op = plan->nodes[n].step->bound.op;
         const struct ulp_place *before = n ? &places[n - 1] : NULL;
@@ -81,15 +80,14 @@ enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *m
         if (before && plan->nodes[n - 1].step->bound.op == op)
             place->formula = before->formula;
         else
-            status = copy_formula(op, memory, &place->formula, error);
+            ULP_TRY(copy_formula(op, memory, &place->formula, error));
         place->name = ulp_arena_copy(memory, ulp_plan_node_name(plan, n));
         place->op = ulp_arena_copy(memory, ulp_plan_node_op(plan, n));
-        if (status == ULP_OK && (!place->name || !place->op))
-            status = refuse(error);
-        if (status == ULP_OK)
-            status = link_inputs(place, &plan->nodes[n], memory, error);
+        if (!place->name || !place->op)
+            return refuse(error);
+        ULP_TRY(link_inputs(place, &plan->nodes[n], memory, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status prepare_histograms(struct ulp_audit *audit, struct ulp_place *place,

@@ -130,18 +130,17 @@ static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
 
 enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         reach_outputs(auditor, l);
     for (size_t l = 0; l < auditor->audit.lane_count; l++)
         for (size_t n = 0; n < auditor->audit.lanes[l].node_count; n++) {
             struct ulp_audit_node *node = &auditor->audit.lanes[l].nodes[n];
-            for (size_t o = 0; o < node->output_count && status == ULP_OK; o++)
+            for (size_t o = 0; o < node->output_count; o++)
                 if (auditor->sampled[l][n][o].executions)
-                    status = keep_sample(auditor->audit.memory, &node->outputs[o],
-                                         &auditor->sampled[l][n][o], auditor->sample, error);
+                    ULP_TRY(keep_sample(auditor->audit.memory, &node->outputs[o],
+                                        &auditor->sampled[l][n][o], auditor->sample, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 void ulp_auditor_finish_added(struct ulp_audit *audit)

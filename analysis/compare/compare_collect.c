@@ -319,31 +319,28 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         return ULP_OK;
     struct ulp_compared_work *work = &comparing->work[number];
     const struct ulp_tensor **given = ulp_arena_take(comparing->arena, lanes, sizeof *given);
-    enum ulp_status status = given ? describe(comparing, (size_t)number, event, reference, error)
-                                   : ulp_out_of_memory(error);
-    for (size_t a = 0; a < lanes && status == ULP_OK; a++) {
+    ULP_TRY(given ? describe(comparing, (size_t)number, event, reference, error)
+                  : ulp_out_of_memory(error));
+    for (size_t a = 0; a < lanes; a++) {
         given[a] = event->values[collecting->lanes[a] * event->output_count + o].entire;
-        for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1] && status == ULP_OK;
-             l++) {
+        for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
             struct ulp_metrics metrics;
             if (!value || !ulp_tensor_same_shape(value, reference)) {
                 work->members[a].shapeless = true;
                 continue;
             }
-            status = ulp_metrics_measure_on(value, reference, &event->arithmetics[l].storage,
-                                            comparing->pool, &metrics, error);
+            ULP_TRY(ulp_metrics_measure_on(value, reference, &event->arithmetics[l].storage,
+                                           comparing->pool, &metrics, error));
             const struct ulp_error_size size = size_of(&metrics);
-            if (status == ULP_OK)
-                take_worse(&work->members[a].actual, &size);
+            take_worse(&work->members[a].actual, &size);
             work->members[a].stored_formats |= ulp_stored_formats_of(value);
-            if (status == ULP_OK && ulp_element_is_float(value->element) && metrics.nonfinite)
-                status = ulp_compare_note_kinds(comparing, work, &work->members[a], value, error);
+            if (ulp_element_is_float(value->element) && metrics.nonfinite)
+                ULP_TRY(ulp_compare_note_kinds(comparing, work, &work->members[a], value, error));
         }
     }
-    if (status == ULP_OK)
-        status = measure_files(comparing, (size_t)number, reference, given, error);
-    for (size_t a = 0; a < lanes && status == ULP_OK; a++)
+    ULP_TRY(measure_files(comparing, (size_t)number, reference, given, error));
+    for (size_t a = 0; a < lanes; a++)
         for (size_t l = collecting->lanes[a]; l < collecting->lanes[a + 1]; l++) {
             const struct ulp_tensor *value = event->values[l * event->output_count + o].entire;
             if (value && ulp_tensor_same_shape(value, reference))
@@ -351,7 +348,7 @@ static enum ulp_status measure_output(const struct collecting *collecting,
         }
     for (size_t a = 0; a < lanes; a++)
         work->members[a].open |= ulp_is_open(comparing, a, event->output_names[o]);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status collect_node(void *context, const struct ulp_event *event,

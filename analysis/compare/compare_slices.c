@@ -40,9 +40,9 @@ static struct cut cut_at(size_t index)
 static enum ulp_status cut_arithmetic(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       struct cut cut, struct ulp_error *error)
 {
-    const enum ulp_status status = ulp_slices_arithmetic(out, base, cut.slices, error);
+    ULP_TRY(ulp_slices_arithmetic(out, base, cut.slices, error));
     out->schedule.slice_tile = cut.tile;
-    return status;
+    return ULP_OK;
 }
 
 struct searching {
@@ -339,17 +339,16 @@ enum ulp_status ulp_compare_find_slices(const struct ulp_comparing *comparing,
     found->arithmetics = ulp_arena_take(found->memory, count, sizeof *found->arithmetics);
     found->keeps = ulp_arena_take(found->memory, count, sizeof *found->keeps);
     ULP_TRY(ulp_taken(found->arithmetics && found->keeps, error));
-    enum ulp_status status = ULP_OK;
-    for (size_t a = 0; a < count && status == ULP_OK; a++) {
+    for (size_t a = 0; a < count; a++) {
         found->arithmetics[a] = options->arithmetics[a];
         found->keeps[a] = options->keeps ? options->keeps[a] : (struct ulp_keeps){0};
         if (options->arithmetics[a].schedule.split_k == ULP_SPLIT_AUTO)
-            status = search_one(found, comparing, a, error);
+            ULP_TRY(search_one(found, comparing, a, error));
     }
     *changed = *options;
     changed->arithmetics = found->arithmetics;
     changed->keeps = found->keeps;
-    return status;
+    return ULP_OK;
 }
 
 /* The nodes by name, and what the arithmetic is called whose nodes have several counts. */

@@ -108,20 +108,19 @@ static enum ulp_status describe_layers(struct ulp_layer_map *mapping,
                                        struct ulp_error *error)
 {
     struct ulp_engine_map *built = mapping->built;
-    enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < built->layer_count; l++) {
         struct ulp_engine_map_layer *layer = &built->layers[l];
         ulp_kernel_name_read(layer->layer->kernel, &layer->kernel);
         layer->product = layer->kernel.matrix || computes_product(mapping, layer);
         layer->helper = layer->node_count == 0 && !layer->product;
-        status = ulp_layer_arithmetic(mapping, layer, options, error);
+        ULP_TRY(ulp_layer_arithmetic(mapping, layer, options, error));
         layer->converts = !layer->product && layer->input != ULP_TYPE_UNDEFINED &&
                           layer->output != ULP_TYPE_UNDEFINED && layer->input != layer->output;
         count_layer(built, layer);
     }
     for (size_t n = 0; n < built->node_count; n++)
         built->kinds[built->nodes[n].kind]++;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_options(const struct ulp_engine_map_options *options,

@@ -94,9 +94,9 @@ static enum ulp_status list_keeps(struct making *making, const char *base, const
 {
     const size_t node_count = making->built->node_count;
     struct ulp_keep *items = ulp_arena_take(making->arena, name_count + 1, sizeof *items);
-    enum ulp_status status = ulp_taken(items, error);
+    ULP_TRY(ulp_taken(items, error));
     size_t count = 0;
-    for (size_t i = 0; i < name_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < name_count; i++) {
         size_t *nodes = ulp_arena_take(making->arena, node_count + 1, sizeof *nodes);
         if (strcmp(names[i], base) == 0)
             continue;
@@ -106,11 +106,11 @@ static enum ulp_status list_keeps(struct making *making, const char *base, const
         for (size_t n = 0; n < node_count; n++)
             if (making->arithmetics[n] && strcmp(making->arithmetics[n], names[i]) == 0)
                 nodes[keep->node_count++] = n;
-        status = find_arithmetic(making, names[i], &keep->arithmetic, error);
+        ULP_TRY(find_arithmetic(making, names[i], &keep->arithmetic, error));
     }
     making->out->keeps.items = items;
     making->out->keeps.count = count;
-    return status;
+    return ULP_OK;
 }
 
 /* The layers of one engine whose nodes all are as there, as groups. */

@@ -150,18 +150,17 @@ static enum ulp_status take_metadata(struct ulp_layer_map *mapping, size_t layer
                                      struct ulp_error *error)
 {
     static const char mark[] = "[ONNX Layer: ";
-    enum ulp_status status = ULP_OK;
     const char *at = strstr(text, mark);
-    while (at && status == ULP_OK) {
+    while (at) {
         const char *next = strstr(at + 1, mark), *end = next ? next : at + strlen(at);
         while (end > at && end[-1] != ']')
             end--;
         const struct part part = {at + sizeof mark - 1, end > at ? end - 1 : end};
         if (part.end > part.at)
-            status = take_node(mapping, layer, part, ULP_MAPPED_METADATA, error);
+            ULP_TRY(take_node(mapping, layer, part, ULP_MAPPED_METADATA, error));
         at = next;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Where the next joint of names is; its length in *length. NULL: none. It looks no further than the
@@ -197,8 +196,7 @@ static struct part peel_end(const struct ulp_layer_map *mapping, struct part par
 static enum ulp_status take_name(struct ulp_layer_map *mapping, size_t layer, struct part rest,
                                  bool myelin, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    while (rest.at < rest.end && status == ULP_OK) {
+    while (rest.at < rest.end) {
         rest = peel(rest);
         struct part scan = rest, best = {rest.at, rest.end};
         const char *next = rest.end;
@@ -219,10 +217,10 @@ static enum ulp_status take_name(struct ulp_layer_map *mapping, size_t layer, st
             scan.at = joint + length;
         }
         if (known)
-            status = take_node(mapping, layer, best, ULP_MAPPED_NAME, error);
+            ULP_TRY(take_node(mapping, layer, best, ULP_MAPPED_NAME, error));
         rest.at = next;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Without " [profile 1]", and of a row of Myelin's without "_myl0_12". */

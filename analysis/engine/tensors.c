@@ -362,10 +362,9 @@ enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error
 {
     ptrdiff_t *readers =
         ulp_arena_take(mapping->arena, mapping->plan->node_count + 1, sizeof *readers);
-    enum ulp_status status = ulp_taken(readers, error);
-    if (readers)
-        find_readers(mapping, readers);
-    for (size_t n = 0; n < mapping->plan->node_count && status == ULP_OK; n++) {
+    ULP_TRY(ulp_taken(readers, error));
+    find_readers(mapping, readers);
+    for (size_t n = 0; n < mapping->plan->node_count; n++) {
         struct ulp_engine_map_node *node = &mapping->built->nodes[n];
         const struct ulp_step *step = mapping->plan->nodes[n].step;
         if (!ulp_is_computed(mapping, n)) {
@@ -385,7 +384,7 @@ enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error
         if (layer < 0)
             layer = readers[n];
         if (layer >= 0)
-            status = ulp_mapping_add(mapping, (size_t)layer, n, ULP_BUILT_TAKEN, error);
+            ULP_TRY(ulp_mapping_add(mapping, (size_t)layer, n, ULP_BUILT_TAKEN, error));
     }
-    return status;
+    return ULP_OK;
 }

@@ -115,7 +115,6 @@ static enum ulp_status add_unit(struct ulp_fit_ways *ways, const struct ulp_fit_
                                 struct ulp_error *error)
 {
     char gpus[96], name[256];
-    enum ulp_status status = ULP_OK;
     /* what is stored in the operands' own format is rounded on the way there, to nearest */
     const bool said = !fit_case->exact && strcmp(fit_case->operands, fit_case->result) != 0;
     unit = shortest(unit, fit_case, gpu, gpus);
@@ -123,20 +122,18 @@ static enum ulp_status add_unit(struct ulp_fit_ways *ways, const struct ulp_fit_
     for (size_t r = 0; r < (said ? COUNT(roundings) : 1); r++)
         for (size_t s = 0; s < (rounds_result(fit_case, unit) ? 2 : 1); s++) {
             name_unit(name, fit_case, unit, said ? roundings[r] : "", result_roundings[s]);
-            if (status == ULP_OK)
-                status = add_base(ways, case_index, unit, name, error);
+            ULP_TRY(add_base(ways, case_index, unit, name, error));
         }
     for (size_t i = first; i < ways->base_count; i++)
         memcpy(ways->bases[i].gpus, gpus, sizeof gpus);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_units(struct ulp_fit_ways *ways, const struct ulp_fit_case *fit_case,
                                  size_t case_index, const char *gpu, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     const struct ulp_unit *unit, *before;
-    for (size_t i = 0; status == ULP_OK && (unit = ulp_unit_row(i)) != NULL; i++) {
+    for (size_t i = 0; (unit = ulp_unit_row(i)) != NULL; i++) {
         bool seen = false;
         if (!serves(unit, fit_case->operands, gpu))
             continue;
@@ -145,9 +142,9 @@ static enum ulp_status add_units(struct ulp_fit_ways *ways, const struct ulp_fit
             seen = serves(before, fit_case->operands, gpu) && equal_units(before, unit);
         }
         if (!seen)
-            status = add_unit(ways, fit_case, case_index, unit, gpu, error);
+            ULP_TRY(add_unit(ways, fit_case, case_index, unit, gpu, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Accumulators as wide as the result or wider. */
@@ -161,7 +158,6 @@ static enum ulp_status add_chains(struct ulp_fit_ways *ways, const struct ulp_fi
                                   size_t case_index, struct ulp_error *error)
 {
     char name[256];
-    enum ulp_status status = ULP_OK;
     const bool wide = strcmp(fit_case->result, "fp64") == 0;
     for (size_t a = 0; a < COUNT(chain_accumulators); a++)
         for (size_t o = 0; o < COUNT(orders); o++)
@@ -173,10 +169,9 @@ static enum ulp_status add_chains(struct ulp_fit_ways *ways, const struct ulp_fi
                          wide ? "fp64" : chain_accumulators[a], orders[o],
                          strcmp(orders[o], "pairwise") == 0 ? "" : ",",
                          strcmp(orders[o], "pairwise") == 0 ? "" : steps[s]);
-                if (status == ULP_OK)
-                    status = add_base(ways, case_index, NULL, name, error);
+                ULP_TRY(add_base(ways, case_index, NULL, name, error));
             }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- slices, promotions and blocks ---- */
@@ -258,23 +253,20 @@ static enum ulp_status add_way(struct ulp_fit_ways *ways, size_t first,
                                size_t count, struct ulp_error *error)
 {
     const struct ulp_fit_base *base = &ways->bases[way->base];
-    enum ulp_status status = ULP_OK;
     for (size_t i = first; i < ways->count; i++) {
         if (!equal_cuts(base, &ways->ways[i], way, shapes, count))
             continue;
         if (!is_telling(ways, way, i, shapes, count))
             return ULP_OK;
-        status = ulp_grow(&ways->aliases, ways->alias_count, &ways->alias_capacity,
-                          sizeof *ways->aliases, NULL, "candidates", error);
-        if (status == ULP_OK)
-            ways->aliases[ways->alias_count++] = (struct ulp_fit_alias){.of = i, .way = *way};
-        return status;
+        ULP_TRY(ulp_grow(&ways->aliases, ways->alias_count, &ways->alias_capacity,
+                         sizeof *ways->aliases, NULL, "candidates", error));
+        ways->aliases[ways->alias_count++] = (struct ulp_fit_alias){.of = i, .way = *way};
+        return ULP_OK;
     }
-    status = ulp_grow(&ways->ways, ways->count, &ways->capacity, sizeof *ways->ways, NULL,
-                      "candidates", error);
-    if (status == ULP_OK)
-        ways->ways[ways->count++] = *way;
-    return status;
+    ULP_TRY(ulp_grow(&ways->ways, ways->count, &ways->capacity, sizeof *ways->ways, NULL,
+                     "candidates", error));
+    ways->ways[ways->count++] = *way;
+    return ULP_OK;
 }
 
 /* Slices that are whole tiles of a kernel, not of the unit's blocks: sums of so many products,

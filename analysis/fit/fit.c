@@ -231,22 +231,21 @@ static enum ulp_status add_candidate(struct fitting *fitting, size_t way, uint8_
  * front of the scores. */
 static enum ulp_status sieve(struct fitting *fitting, size_t *left, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     *left = fitting->ways.count;
     for (size_t i = 0; i < *left; i++)
         fitting->scores[i] = (struct ulp_fit_score){.way = i};
-    for (int stage = 0; stage < ULP_FIT_STAGES && status == ULP_OK; stage++) {
+    for (int stage = 0; stage < ULP_FIT_STAGES; stage++) {
         size_t total, passed = 0;
-        status = ulp_fit_score_sample(&fitting->problem, &fitting->ways, stage, fitting->scores,
-                                      *left, &total, error);
+        ULP_TRY(ulp_fit_score_sample(&fitting->problem, &fitting->ways, stage, fitting->scores,
+                                     *left, &total, error));
         qsort(fitting->scores, *left, sizeof *fitting->scores, by_score);
         while (passed < *left && fitting->scores[passed].equal == total)
             passed++;
         *left = passed;
     }
-    for (size_t i = 0; i < *left && status == ULP_OK; i++)
-        status = add_candidate(fitting, fitting->scores[i].way, NULL, error);
-    return status;
+    for (size_t i = 0; i < *left; i++)
+        ULP_TRY(add_candidate(fitting, fitting->scores[i].way, NULL, error));
+    return ULP_OK;
 }
 
 /* The nearest of the ways that a sample rejected. Those of the first stage are compared on the
@@ -258,17 +257,17 @@ static enum ulp_status add_nearest(struct fitting *fitting, size_t left, size_t 
     size_t count = fitting->ways.count - left, total;
     /* what the second stage rejected stands before what the first did */
     count = ulp_size_min(count, NEAREST_SAMPLED);
-    enum ulp_status status =
-        ulp_fit_score_sample(&fitting->problem, &fitting->ways, 1, rejected, count, &total, error);
+    ULP_TRY(
+        ulp_fit_score_sample(&fitting->problem, &fitting->ways, 1, rejected, count, &total, error));
     qsort(rejected, count, sizeof *rejected, by_score);
     count = ulp_size_min(count, wanted);
-    if (status == ULP_OK && wanted == NEAREST_OF_NONE)
-        status = ulp_allocate((void **)&fitting->differs, count * elements, 1, NULL, "differences",
-                              error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
-        status = add_candidate(fitting, rejected[i].way,
-                               fitting->differs ? fitting->differs + i * elements : NULL, error);
-    return status;
+    if (wanted == NEAREST_OF_NONE)
+        ULP_TRY(ulp_allocate((void **)&fitting->differs, count * elements, 1, NULL, "differences",
+                             error));
+    for (size_t i = 0; i < count; i++)
+        ULP_TRY(add_candidate(fitting, rejected[i].way,
+                              fitting->differs ? fitting->differs + i * elements : NULL, error));
+    return ULP_OK;
 }
 
 /* Two of the candidates, one of which gives each element. */

@@ -120,16 +120,15 @@ enum ulp_status ulp_fit_take(struct ulp_tensor *out, const struct ulp_tensor *ma
     const size_t rows = sample->rows ? sample->row_count : (size_t)matrix->dims[0];
     const size_t columns = sample->columns ? sample->column_count : width;
     const int64_t dims[] = {(int64_t)rows, (int64_t)columns};
-    const enum ulp_status status =
-        ulp_tensor_create(out, matrix->type, matrix->element, 0, 2, dims, error);
-    for (size_t r = 0; r < rows && status == ULP_OK; r++)
+    ULP_TRY(ulp_tensor_create(out, matrix->type, matrix->element, 0, 2, dims, error));
+    for (size_t r = 0; r < rows; r++)
         for (size_t c = 0; c < columns; c++)
             memcpy((char *)out->data + (r * columns + c) * bytes,
                    (const char *)matrix->data + ((sample->rows ? sample->rows[r] : r) * width +
                                                  (sample->columns ? sample->columns[c] : c)) *
                                                     bytes,
                    bytes);
-    return status;
+    return ULP_OK;
 }
 
 static bool is_matrix(const struct ulp_tensor *tensor)

@@ -30,16 +30,15 @@ static bool is_rule(const char *name)
 static enum ulp_status check_rules(const char *const *rules, size_t count, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text known = {0};
-    enum ulp_status status = ULP_OK;
     const char *rule;
     for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
         if (!known.data || !strstr(known.data, rule))
             ulp_text_add(&known, "%s%s", r ? ", " : "", rule);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
+    for (size_t i = 0; i < count; i++)
         if (!is_rule(rules[i]))
-            status = ulp_fail(error, ULP_ERROR_USAGE, "no edit answers a rule '%s': expected %s",
-                              rules[i], known.data ? known.data : "another");
-    return status;
+            return ulp_fail(error, ULP_ERROR_USAGE, "no edit answers a rule '%s': expected %s",
+                            rules[i], known.data ? known.data : "another");
+    return ULP_OK;
 }
 
 /* Before anything is searched. */
@@ -223,13 +222,13 @@ static enum ulp_status list_keeps(struct ulp_fixing *x, struct ulp_keeps *out,
     const struct ulp_search *plan = x->fix->plan;
     const size_t count = plan ? plan->entry_count : 0;
     struct ulp_keep *items = ulp_arena_take(x->fix->memory, count + 1, sizeof *items);
-    enum ulp_status status = ulp_taken(items, error);
-    for (size_t e = 0; e < count && status == ULP_OK; e++) {
+    ULP_TRY(ulp_taken(items, error));
+    for (size_t e = 0; e < count; e++) {
         items[e].pattern = plan->entries[e].pattern;
-        status = ulp_arithmetic_find(plan->entries[e].arithmetic, &items[e].arithmetic, error);
+        ULP_TRY(ulp_arithmetic_find(plan->entries[e].arithmetic, &items[e].arithmetic, error));
     }
     *out = (struct ulp_keeps){.count = count, .items = items, .name = "fix"};
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the file ---- */
@@ -263,20 +262,19 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
                                    struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    enum ulp_status status = ULP_OK;
     if (fix->kept_count || !fix->lowered)
-        status = write_types(x, keeps, error);
+        ULP_TRY(write_types(x, keeps, error));
     fix->types = fix->mixed.path != NULL;
-    if (status == ULP_OK && fix->mixed.reason)
-        status = give_reason(x, fix->mixed.reason, error);
+    if (fix->mixed.reason)
+        ULP_TRY(give_reason(x, fix->mixed.reason, error));
     const bool wide = fix->kept_count && fix->kept_count == fix->node_count;
-    if (status != ULP_OK || (!fix->types && ((fix->kept_count && !wide) || !fix->made_count)))
-        return status;
+    if (!fix->types && ((fix->kept_count && !wide) || !fix->made_count))
+        return ULP_OK;
     if (!fix->types)
-        status = ulp_lint_write_edited(&x->proposals, x->taken, x->options->path, error);
-    if (status == ULP_OK && !copy(fix, &fix->path, x->options->path))
+        ULP_TRY(ulp_lint_write_edited(&x->proposals, x->taken, x->options->path, error));
+    if (!copy(fix, &fix->path, x->options->path))
         return ulp_out_of_memory(error);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- smooth scales ---- */
@@ -289,10 +287,9 @@ static enum ulp_status propose_smooth(struct ulp_fixing *x, struct ulp_error *er
     struct ulp_smooths smooths = {0};
     if (!ulp_scaling_is_used(&x->arithmetic))
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_smooth_find(x->model, x->samples, x->sample_count, x->options->thread_count,
-                        lint->arena, &smooths, error);
-    for (size_t i = 0; i < smooths.count && status == ULP_OK; i++) {
+    ULP_TRY(ulp_smooth_find(x->model, x->samples, x->sample_count, x->options->thread_count,
+                            lint->arena, &smooths, error));
+    for (size_t i = 0; i < smooths.count; i++) {
         const struct ulp_smooth *smooth = &smooths.items[i];
         for (size_t n = 0; n < lint->node_count; n++)
             if (lint->places[n].node == smooth->node &&
@@ -303,7 +300,7 @@ static enum ulp_status propose_smooth(struct ulp_fixing *x, struct ulp_error *er
                                       "are multiplied by; channel %zu is %.3g times the median's",
                                       smooth->channel, smooth->ratio);
     }
-    return status == ULP_OK && lint->failed ? ulp_out_of_memory(error) : status;
+    return lint->failed ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 /* ---- all of it ---- */

@@ -98,31 +98,31 @@ static enum ulp_status check_identities(struct ulp_fixing *x, bool *exact, bool 
     double change = 0;
     for (size_t i = 0; i < x->proposals.count; i++)
         exact[i] = x->taken[i] && x->proposals.items[i].said.exact;
-    const enum ulp_status status = any(x, exact) ? judge(x, exact, NULL, &change, error) : ULP_OK;
+    if (any(x, exact))
+        ULP_TRY(judge(x, exact, NULL, &change, error));
     memset(exact, 0, x->proposals.count * sizeof *exact);
     *hold = change <= ULP_FIX_CHANGE;
-    return status;
+    return ULP_OK;
 }
 
 /* What an edit that is not an identity changes, by itself. */
 static enum ulp_status measure_changes(struct ulp_fixing *x, bool *alone, struct ulp_error *error)
 {
     bool hold = true;
-    enum ulp_status status = check_identities(x, alone, &hold, error);
-    for (size_t i = 0; i < x->proposals.count && status == ULP_OK; i++) {
+    ULP_TRY(check_identities(x, alone, &hold, error));
+    for (size_t i = 0; i < x->proposals.count; i++) {
         struct ulp_fix_edit *edit = &x->fix->edits[i];
         if (!x->taken[i] || (hold && x->proposals.items[i].said.exact))
             continue;
         alone[i] = true;
-        status = judge(x, alone, NULL, &edit->change, error);
+        ULP_TRY(judge(x, alone, NULL, &edit->change, error));
         alone[i] = false;
-        if (status == ULP_OK && !(edit->change <= ULP_FIX_CHANGE) &&
-            !x->options->allow_value_change) {
+        if (!(edit->change <= ULP_FIX_CHANGE) && !x->options->allow_value_change) {
             edit->done = ULP_FIX_CHANGES;
             x->taken[i] = false;
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Is it one of those that are tried together: of that rule, or the edit alone? */

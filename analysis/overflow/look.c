@@ -397,7 +397,6 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
 {
     const struct ulp_tensor *truth = ulp_overflow_truth(meter, view->step->outputs[o]);
     size_t first = 0;
-    enum ulp_status status = ULP_OK;
     const double largest = add_range(output, &view->exact[o], truth, meter->sample,
                                      meter->lanes[view->lane - 1].saturates &&
                                          !is_graphs(meter, view->step->outputs[o]));
@@ -406,25 +405,24 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
                        : ulp_overflow_nonfinite(&view->stored[o], truth, &first);
     const size_t spoiled = count ? 0 : count_spoiled(meter, view, o, &output->format, &first);
     count += spoiled;
-    status = add_sample(meter, view->lane - 1, output, largest, error);
-    if (count && status == ULP_OK)
-        status = add_overflow(meter, output, view, o, count, first, spoiled > 0, born, error);
+    ULP_TRY(add_sample(meter, view->lane - 1, output, largest, error));
+    if (count)
+        ULP_TRY(add_overflow(meter, output, view, o, count, first, spoiled > 0, born, error));
     output->vanishes |= has_become_zero(&view->stored[o], truth);
     output->verdict = judge(output);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_overflow_node *node,
                                   const struct ulp_overflow_view *view, bool *born,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     size_t n = 0;
     *born = false;
-    for (size_t o = 0; o < view->step->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < view->step->output_count; o++) {
         if (view->step->outputs[o] < 0 || !ulp_type_is_float(view->exact[o].type))
             continue;
-        status = look_at_output(meter, &node->outputs[n++], view, o, born, error);
+        ULP_TRY(look_at_output(meter, &node->outputs[n++], view, o, born, error));
         if (node->outputs[n - 1].verdict > node->verdict)
             node->verdict = node->outputs[n - 1].verdict;
     }
@@ -434,5 +432,5 @@ enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_o
                                 reason.cause == ULP_OVERFLOW_UPSTREAM;
     }
     node->born |= *born;
-    return status;
+    return ULP_OK;
 }

@@ -360,11 +360,10 @@ enum ulp_status ulp_overflow_meter_sample(struct ulp_overflow_meter *meter, cons
     ULP_ENTER_ENVIRONMENT;
     static const struct ulp_tensor_set no_inputs;
     const double started = ulp_seconds_now();
-    enum ulp_status status = ulp_overflow_begin(meter, name, inputs, error);
-    if (status == ULP_OK)
-        status = run_sample(meter, inputs ? inputs : &no_inputs, observer, error);
+    ULP_TRY(ulp_overflow_begin(meter, name, inputs, error));
+    ULP_TRY(run_sample(meter, inputs ? inputs : &no_inputs, observer, error));
     meter->forecast.seconds += ulp_seconds_now() - started;
-    return status == ULP_OK ? ulp_overflow_end(meter, error) : status;
+    return ulp_overflow_end(meter, error);
 }
 
 /* ---- the end ---- */
@@ -377,17 +376,17 @@ static enum ulp_status estimate(const struct ulp_overflow_meter *meter,
                                 const struct ulp_overflow_course *from,
                                 struct ulp_overflow_lane *lane, struct ulp_error *error)
 {
-    enum ulp_status status = ulp_extreme_estimate(from->ratios, meter->forecast.sample_count, 1, 0,
-                                                  &lane->unseen, error);
+    ULP_TRY(ulp_extreme_estimate(from->ratios, meter->forecast.sample_count, 1, 0, &lane->unseen,
+                                 error));
     for (size_t n = 0; n < lane->node_count; n++)
-        for (size_t o = 0; o < lane->nodes[n].output_count && status == ULP_OK; o++) {
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++) {
             struct ulp_overflow_output *output = &lane->nodes[n].outputs[o];
             if (output->headroom_bits < FAR_BITS)
-                status = ulp_extreme_estimate(output->sample_largest, output->sample_count,
-                                              output->format.max_finite, lane->nodes[n].index,
-                                              &output->unseen, error);
+                ULP_TRY(ulp_extreme_estimate(output->sample_largest, output->sample_count,
+                                             output->format.max_finite, lane->nodes[n].index,
+                                             &output->unseen, error));
         }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,

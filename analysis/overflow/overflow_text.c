@@ -517,11 +517,11 @@ static enum ulp_status add_lane(const struct ulp_page *page,
     }
     ulp_text_add(page->out, "; %zu within 1 bit, %zu within 3 bits\n",
                  lane->counts[ULP_OVERFLOW_1_BIT], lane->counts[ULP_OVERFLOW_3_BITS]);
-    const enum ulp_status status = add_table(page, forecast, lane, error);
+    ULP_TRY(add_table(page, forecast, lane, error));
     add_remedies(page, lane);
     add_inside(page, lane);
     add_absorbed(page, lane);
-    return status;
+    return ULP_OK;
 }
 
 /* What the verdicts above say nothing of. */

@@ -189,7 +189,6 @@ static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
         double most;
     } rules[] = {{ULP_CONSTANTS_SATURATED, trying->lane->arithmetic.storage.max_finite},
                  {ULP_CONSTANTS_ONNXCONVERTER, 1e4}};
-    enum ulp_status status = ULP_OK;
     bool any = false;
     for (size_t n = 0; n < trying->lane->node_count; n++)
         for (size_t o = 0; o < trying->lane->nodes[n].output_count; o++) {
@@ -197,17 +196,16 @@ static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
             any |= output->overflowed > 0 &&
                    (output->cause == ULP_OVERFLOW_CONSTANT || output->cause == ULP_OVERFLOW_WEIGHT);
         }
-    for (size_t i = 0; i < sizeof rules / sizeof *rules && any && status == ULP_OK; i++) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules && any; i++) {
         struct candidate *candidate;
         if (rules[i].rule == ULP_CONSTANTS_ONNXCONVERTER &&
             strcmp(trying->lane->arithmetic.storage.name, "fp16") != 0)
             continue;
-        status = add_candidate(trying, NULL, 0, NULL, &candidate, error);
+        ULP_TRY(add_candidate(trying, NULL, 0, NULL, &candidate, error));
         candidate->arithmetic.constants = rules[i].rule;
-        if (status == ULP_OK)
-            ulp_text_add(&candidate->what, "constants (masks) of at most %.5g", rules[i].most);
+        ulp_text_add(&candidate->what, "constants (masks) of at most %.5g", rules[i].most);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *error)

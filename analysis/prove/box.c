@@ -88,22 +88,20 @@ static enum ulp_status set_range(struct ulp_proof *proof, const struct ulp_model
     for (size_t r = 0; r < from->range_count; r++)
         out->given |= !from->ranges[r].name || strcmp(from->ranges[r].name, out->name) == 0;
     const bool is_float = ulp_type_is_float(info.type);
-    enum ulp_status status = ULP_OK;
     if (!out->given && !strstr(out->why, "picks one of")) /* any index is meant */
-        status = take_samples(proof, from, is_float, out, error);
-    if (status == ULP_OK &&
-        (!(out->low <= out->high) || !isfinite(out->low) || !isfinite(out->high)))
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "the range of input '%s' is %g to %g: expected two finite numbers, the "
-                          "smaller first",
-                          out->name, out->low, out->high);
+        ULP_TRY(take_samples(proof, from, is_float, out, error));
+    if (!(out->low <= out->high) || !isfinite(out->low) || !isfinite(out->high))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "the range of input '%s' is %g to %g: expected two finite numbers, the "
+                        "smaller first",
+                        out->name, out->low, out->high);
     struct ulp_format declared;
     struct ulp_error ignored;
     double most = proof->format.max_finite;
     if (is_float && ulp_format_find(ulp_type_rows[info.type].format, &declared, &ignored) == ULP_OK)
         most = ulp_math_min(most, declared.max_finite);
     out->beyond = is_float && ulp_math_max(fabs(out->low), fabs(out->high)) > most;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_names(const struct ulp_model *model, const struct ulp_prove_box *from,

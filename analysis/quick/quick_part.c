@@ -99,18 +99,17 @@ static enum ulp_status choose_elements(struct chooser *c)
 {
     const int64_t dims[] = {SAMPLED_ELEMENTS};
     size_t *first = ulp_arena_take(c->part->memory, SAMPLED_ELEMENTS, sizeof *first);
-    enum ulp_status status = ULP_OK;
     ULP_TRY(ulp_taken(first && make_blocks(c, SAMPLED_ELEMENTS, 1), c->error));
     for (size_t e = 0; e < SAMPLED_ELEMENTS; e++)
         c->part->of_node[e] = draw_below(c, e, c->output->count);
-    for (size_t i = 0; i < c->step->own_input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < c->step->own_input_count; i++) {
         if (!c->inputs[i] || c->inputs[i]->count == 1)
             continue;
         for (size_t e = 0; e < SAMPLED_ELEMENTS; e++)
             first[e] = find_operand(c->output, c->inputs[i], c->part->of_node[e]);
-        status = take(c, i, first, SAMPLED_ELEMENTS, 1, 1, dims);
+        ULP_TRY(take(c, i, first, SAMPLED_ELEMENTS, 1, 1, dims));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- rows of a product ---- */
@@ -277,13 +276,12 @@ enum ulp_status ulp_quick_part_choose(struct ulp_quick_part *out, const struct u
 {
     struct chooser c = {out, step, inputs, output, draw, budget, error};
     *out = (struct ulp_quick_part){0};
-    enum ulp_status status = ulp_arena_create(&out->memory, budget, error);
-    if (status == ULP_OK)
-        status = choose(&c);
+    ULP_TRY(ulp_arena_create(&out->memory, budget, error));
+    ULP_TRY(choose(&c));
     for (size_t i = 0; i < step->own_input_count; i++)
         if (inputs[i] && !out->inputs[i].data)
             out->inputs[i] = ulp_tensor_view(inputs[i]);
-    return status;
+    return ULP_OK;
 }
 
 void ulp_quick_part_free(struct ulp_quick_part *part)

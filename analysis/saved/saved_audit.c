@@ -66,16 +66,15 @@ enum ulp_status ulp_saved_audit(struct ulp_saved *saved, const struct ulp_audit 
                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
     if (!saved->arena)
-        status = ulp_arena_create(&saved->arena, saved->budget, error);
-    if (status == ULP_OK && !saved->audit) {
+        ULP_TRY(ulp_arena_create(&saved->arena, saved->budget, error));
+    if (!saved->audit) {
         struct ulp_audit *audit = ulp_arena_take(saved->arena, 1, sizeof *audit);
         if (audit && read_audit(saved, audit))
             saved->audit = audit;
         else
-            status = ulp_fail_memory(error, "%s: out of memory for its figures", saved->path);
+            return ulp_fail_memory(error, "%s: out of memory for its figures", saved->path);
     }
     *out = saved->audit;
-    return status;
+    return ULP_OK;
 }

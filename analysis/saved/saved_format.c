@@ -80,17 +80,16 @@ static enum ulp_status find(const struct ulp_saved *saved, const struct ulp_save
                             const struct row **row, size_t *lane, struct ulp_error *error)
 {
     size_t chosen = 0, figure;
-    enum ulp_status status =
-        choose("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error);
+    ULP_TRY(choose("format", request->format, ROW_COUNT, name_format, NULL, &chosen, error));
     *lane = 0;
     *row = &rows[chosen < ROW_COUNT ? chosen : 0];
-    if (status == ULP_OK && request->arithmetic)
-        status = choose("arithmetic", request->arithmetic, json_array_size(saved->lanes), name_lane,
-                        saved->lanes, lane, error);
-    if (status == ULP_OK && request->figure)
-        status =
-            choose("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL, &figure, error);
-    return status;
+    if (request->arithmetic)
+        ULP_TRY(choose("arithmetic", request->arithmetic, json_array_size(saved->lanes), name_lane,
+                       saved->lanes, lane, error));
+    if (request->figure)
+        ULP_TRY(choose("figure", request->figure, ULP_SAVED_FIGURES, name_figure, NULL, &figure,
+                       error));
+    return ULP_OK;
 }
 
 static enum ulp_status add(struct ulp_saved *saved, const struct ulp_saved_request *request,

@@ -333,15 +333,15 @@ static enum ulp_status try_choices(struct advising *advising, struct choice *bef
     const size_t count = list_choices(advising, choices);
     struct choice measured = choices[0];
     const bool known = take_measured(advising, &measured);
-    const enum ulp_status status =
-        count > known ? run_choices(advising, choices + known, count - known, error) : ULP_OK;
+    if (count > known)
+        ULP_TRY(run_choices(advising, choices + known, count - known, error));
     if (known)
         choices[0] = measured;
     *before = *best = choices[0];
     for (size_t c = 1; c < count; c++)
         if (choices[c].sqnr_db >= best->sqnr_db + WORTH_NAMING_DB)
             *best = choices[c];
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status keep_text(const struct ulp_audit *audit, const char *text, char **out,

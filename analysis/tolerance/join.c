@@ -77,23 +77,21 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
                                    struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    enum ulp_status status = ULP_OK;
     if (strcmp(all->arithmetic, one->arithmetic) != 0 ||
         strcmp(all->reference, one->reference) != 0 || all->trials != one->trials)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "tolerances of other arithmetics or trials cannot be joined");
     for (size_t o = 0; o < one->output_count; o++)
-        for (const struct ulp_tolerance_output *from = &one->outputs[o]; from && status == ULP_OK;
-             from = from->next) {
+        for (const struct ulp_tolerance_output *from = &one->outputs[o]; from; from = from->next) {
             struct ulp_tolerance_output *to = find_output(all, from->name);
-            status = to ? join_output(all->memory, to, from, error) : add_output(all, from, error);
+            ULP_TRY(to ? join_output(all->memory, to, from, error) : add_output(all, from, error));
         }
-    for (size_t u = 0; u < one->unjudged.count && status == ULP_OK; u++)
+    for (size_t u = 0; u < one->unjudged.count; u++)
         if (!ulp_unjudged_add(all->memory, &all->unjudged, one->unjudged.items[u]))
-            status = ulp_out_of_memory(error);
+            return ulp_out_of_memory(error);
     if (!all->no_bound)
         all->no_bound = one->no_bound;
     all->sample_count += one->sample_count;
     all->seconds += one->seconds;
-    return status;
+    return ULP_OK;
 }

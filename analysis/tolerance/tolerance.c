@@ -157,11 +157,10 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
 {
     const size_t asked = m->options->elements ? m->options->elements : 8,
                  wanted = ulp_size_min(asked, output->count);
-    enum ulp_status status = ULP_OK;
     bool first_order = true;
     output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
     ULP_TRY(ulp_taken(output->elements, error));
-    for (size_t k = 0; k < wanted && status == ULP_OK; k++) {
+    for (size_t k = 0; k < wanted; k++) {
         struct ulp_tolerance_element *element = &output->elements[output->element_count];
         element->index = wanted == output->count ? k : choose_element(output, k, wanted);
         bool again = false;
@@ -171,8 +170,8 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
             continue;
         element->reference = output->references[element->index];
         element->error = output->errors[element->index];
-        status = ulp_attribution_bound(m->attributor, 0, slot, element->index, &element->random,
-                                       &element->bound, error);
+        ULP_TRY(ulp_attribution_bound(m->attributor, 0, slot, element->index, &element->random,
+                                      &element->bound, error));
         output->random = ulp_math_max(output->random, element->random); /* fmax leaves NaN out */
         output->bound = ulp_math_max(output->bound, element->bound);
         /* the lane's own error is a sum that the bound bounds, or not of first order */
@@ -180,12 +179,12 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
         output->element_count++;
     }
     if (first_order)
-        return status;
+        return ULP_OK;
     m->out->no_bound = beyond_first_order;
     output->random = output->bound = NAN;
     for (size_t k = 0; k < output->element_count; k++)
         output->elements[k].random = output->elements[k].bound = NAN;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_bounds(struct measuring *m, struct ulp_error *error)

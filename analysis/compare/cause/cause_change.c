@@ -133,16 +133,15 @@ enum ulp_status ulp_change_apply(const struct ulp_tensor *given, const struct ul
 {
     struct ulp_format format;
     const bool is_float = ulp_element_is_float(given->element);
-    enum ulp_status status =
-        is_float ? ulp_format_find(ulp_type_rows[given->type].format, &format, error) : ULP_OK;
+    if (is_float)
+        ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &format, error));
     *out = (struct ulp_tensor){0};
-    if (status == ULP_OK)
-        status = ulp_tensor_copy(out, given, NULL, error);
-    for (size_t image = 0; image < picture->images && status == ULP_OK; image++)
+    ULP_TRY(ulp_tensor_copy(out, given, NULL, error));
+    for (size_t image = 0; image < picture->images; image++)
         for (size_t y = 0; y < picture->height; y++)
             for (size_t x = 0; x < picture->width; x++)
                 change_pixel(given, picture, change, image, y, x, out, is_float ? &format : NULL);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- words ---- */

@@ -21,17 +21,15 @@ static enum ulp_status take_input(const struct ulp_tensor *given, const struct u
     const struct ulp_format *storage = NULL;
     *out = ulp_tensor_view(given);
     *fits = given->count == recorded->count;
-    enum ulp_status status = ULP_OK;
     if (ulp_type_is_float(given->type)) {
-        status = ulp_format_find(ulp_type_rows[given->type].format, &format, error);
+        ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &format, error));
         storage = &format;
     }
-    if (status == ULP_OK && *fits)
-        status = ulp_tensor_create(out, given->type, given->element, given->precision, given->rank,
-                                   given->dims, error);
-    if (status == ULP_OK && *fits)
-        status = ulp_tensor_convert(out, recorded, storage, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-    return status;
+    if (!*fits)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_create(out, given->type, given->element, given->precision, given->rank,
+                              given->dims, error));
+    return ulp_tensor_convert(out, recorded, storage, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
 }
 
 /* The inputs that were recorded, those given for others; `order`: elements in the order in which
