@@ -24,21 +24,10 @@ struct ulp_annotation {
 
 void ulp_annotation_add(struct ulp_annotation *out, const char *key, const char *value)
 {
-    Ulp__EntryProto *entry = NULL;
-    if (out->status == ULP_OK && !(key && value))
-        out->status = ulp_out_of_memory(out->error);
     if (out->status == ULP_OK)
-        out->status = mixed_new(out->mixed, &entry, &ulp__entry_proto__descriptor, out->error);
-    if (out->status != ULP_OK)
-        return;
-    entry->has_key = entry->has_value = true;
-    out->status = mixed_set_text(out->mixed, &entry->key, key, out->error);
-    if (out->status == ULP_OK)
-        out->status = mixed_set_text(out->mixed, &entry->value, value, out->error);
-    if (out->status == ULP_OK)
-        out->status = mixed_append(out->mixed, out->entries, out->count, entry, out->error);
-    if (out->status != ULP_OK)
-        ulp_unpack_free(&out->mixed->loader.unpacker, entry);
+        out->status = key && value ? mixed_add_entry(out->mixed, out->entries, out->count, key,
+                                                     value, out->error)
+                                   : ulp_out_of_memory(out->error);
 }
 
 struct ulp_text *ulp_annotation_doc(struct ulp_annotation *out)
@@ -50,16 +39,12 @@ struct ulp_text *ulp_annotation_doc(struct ulp_annotation *out)
 static bool strip_entries(struct mixed *mixed, Ulp__EntryProto **entries, size_t *count)
 {
     const size_t length = strlen(ULP_ANNOTATION_KEY), before = *count;
-    size_t kept = 0;
-    for (size_t i = 0; i < before; i++) {
-        const ProtobufCBinaryData key = entries[i]->key;
-        if (key.len >= length && memcmp(key.data, ULP_ANNOTATION_KEY, length) == 0)
-            ulp_unpack_free(&mixed->loader.unpacker, entries[i]);
-        else
-            entries[kept++] = entries[i];
-    }
-    *count = kept;
-    return kept < before;
+    for (size_t i = 0; i < before; i++)
+        if (entries[i]->key.len >= length &&
+            memcmp(entries[i]->key.data, ULP_ANNOTATION_KEY, length) == 0)
+            mixed_drop(mixed, &entries[i]);
+    mixed_close_gaps(entries, count);
+    return *count < before;
 }
 
 /* The length of the text before the last mark, and the empty line that was put before it. */

@@ -147,13 +147,10 @@ static enum ulp_status import_casts(struct mixed *mixed, Ulp__FunctionProto *pro
                                     const struct ulp_function *function, struct ulp_error *error)
 {
     const struct ulp_model *model = mixed->request->model;
-    Ulp__OpsetProto *opset;
-    if (ulp_opset_find(function->opsets, function->opset_count, ""))
-        return ULP_OK;
-    ULP_TRY(mixed_new(mixed, &opset, &ulp__opset_proto__descriptor, error));
-    opset->has_version = true;
-    opset->version = ulp_opset_find(model->opsets, model->opset_count, "");
-    return mixed_append(mixed, &proto->opset_import, &proto->n_opset_import, opset, error);
+    return ulp_opset_find(function->opsets, function->opset_count, "")
+               ? ULP_OK
+               : mixed_import(mixed, &proto->opset_import, &proto->n_opset_import, "",
+                              ulp_opset_find(model->opsets, model->opset_count, ""), error);
 }
 
 static void give_parameters(struct mixed_scope *outer, const struct ulp_node *node,

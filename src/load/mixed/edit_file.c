@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "load/mixed/writer.h"
 
-#define EDIT_TENSOR 4 /* AttributeProto.AttributeType */
-
 /* The main graph, or a body of a node. */
 struct edit_scope {
     struct edit_scope *next; /* of those that were edited before */
@@ -81,12 +79,9 @@ static enum ulp_status put_nodes(struct mixed *mixed, struct edit_scope *scope, 
     Ulp__GraphProto *proto = scope->proto;
     void *memory = NULL;
     size_t count = 0;
-    const enum ulp_status status =
-        ulp_allocate_zero(&memory, proto->n_node + scope->insert_count + 1, sizeof *proto->node,
-                          mixed->budget, "the model that is written", error);
+    ULP_TRY(ulp_allocate_zero(&memory, proto->n_node + scope->insert_count + 1, sizeof *proto->node,
+                              mixed->budget, "the model that is written", error));
     Ulp__NodeProto **nodes = memory;
-    if (status != ULP_OK)
-        return status;
     for (size_t p = 0; p < proto->n_node; p++) {
         for (size_t i = 0; i < scope->insert_count && !dropped[p]; i++)
             if (scope->inserts[i].position == p && scope->inserts[i].node) {
@@ -147,7 +142,6 @@ static enum ulp_status drop_initializers(struct mixed *mixed, struct edit_scope 
 {
     const struct ulp_graph *graph = scope->graph;
     Ulp__GraphProto *proto = scope->proto;
-    size_t count = 0;
     for (size_t i = 0; i < graph->input_count; i++)
         scope->reads[graph->inputs[i]]++; /* before IR 4 an initializer is an input, too */
     for (size_t v = 0; v < graph->value_count; v++)
@@ -158,11 +152,9 @@ static enum ulp_status drop_initializers(struct mixed *mixed, struct edit_scope 
     for (size_t i = 0; i < proto->n_initializer; i++) {
         const char *name = mixed_text(mixed, proto->initializer[i]->name);
         if (name && ulp_names_find(&scope->dropped, name) >= 0)
-            ulp_unpack_free(&mixed->loader.unpacker, proto->initializer[i]);
-        else
-            proto->initializer[count++] = proto->initializer[i];
+            mixed_drop(mixed, &proto->initializer[i]);
     }
-    proto->n_initializer = count;
+    mixed_close_gaps(proto->initializer, &proto->n_initializer);
     return ULP_OK;
 }
 
@@ -170,7 +162,6 @@ static enum ulp_status drop_initializers(struct mixed *mixed, struct edit_scope 
 static void drop_declarations(struct editing *e, const struct edit_scope *scope)
 {
     Ulp__GraphProto *proto = scope->proto;
-    size_t count = 0;
     for (size_t i = 0; i < proto->n_value_info; i++) {
         bool given = false;
         for (size_t k = 0; k < e->count; k++)
@@ -182,11 +173,9 @@ static void drop_declarations(struct editing *e, const struct edit_scope *scope)
                                                      scope->graph->values[value].name);
             }
         if (given)
-            ulp_unpack_free(&e->mixed.loader.unpacker, proto->value_info[i]);
-        else
-            proto->value_info[count++] = proto->value_info[i];
+            mixed_drop(&e->mixed, &proto->value_info[i]);
     }
-    proto->n_value_info = count;
+    mixed_close_gaps(proto->value_info, &proto->n_value_info);
 }
 
 /* ---- edits ---- */
@@ -196,19 +185,10 @@ static enum ulp_status insert(struct mixed *mixed, struct edit_scope *scope, siz
                               const char *name, const char *op, Ulp__NodeProto **out,
                               struct ulp_error *error)
 {
-    void *outputs = NULL;
     ULP_TRY(mixed_new(mixed, out, &ulp__node_proto__descriptor, error));
     scope->inserts[scope->insert_count++] = (struct edit_insert){position, *out};
-    enum ulp_status status = ulp_allocate_zero(&outputs, 1, sizeof *(*out)->output, mixed->budget,
-                                               "the model that is written", error);
-    (*out)->output = outputs;
-    (*out)->n_output = status == ULP_OK;
-    (*out)->has_op_type = (*out)->has_name = true;
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &(*out)->op_type, op, error);
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &(*out)->name, name, error);
-    return status == ULP_OK ? mixed_set_text(mixed, &(*out)->output[0], name, error) : status;
+    ULP_TRY(mixed_name_node(mixed, *out, op, name, error));
+    return mixed_add_name(mixed, &(*out)->output, &(*out)->n_output, name, error);
 }
 
 static enum ulp_status insert_constant(struct mixed *mixed, struct edit_scope *scope,
@@ -220,7 +200,7 @@ static enum ulp_status insert_constant(struct mixed *mixed, struct edit_scope *s
     Ulp__AttributeProto *attribute;
     ULP_TRY(mixed_fresh(mixed, owner, "Constant", name, error));
     ULP_TRY(insert(mixed, scope, position, *name, "Constant", &node, error));
-    ULP_TRY(mixed_attribute(mixed, node, "value", EDIT_TENSOR, &attribute, error));
+    ULP_TRY(mixed_attribute(mixed, node, "value", ATTRIBUTE_TENSOR, &attribute, error));
     return ulp_type_is_float(tensor->type)
                ? mixed_new_tensor(mixed, &attribute->t, "", tensor, tensor->type, error)
                : mixed_same_tensor(mixed, &attribute->t, "", tensor, error);
@@ -232,11 +212,7 @@ static enum ulp_status set_part(struct mixed *mixed, struct edit_scope *scope, s
                                 const char *const *names, struct ulp_error *error)
 {
     const struct ulp_edit_part *from = &edit->parts[part];
-    void *inputs = NULL;
-    ULP_TRY(ulp_allocate_zero(&inputs, from->input_count + 1, sizeof *proto->input, mixed->budget,
-                              "the model that is written", error));
-    proto->input = inputs;
-    for (size_t i = 0; i < from->input_count; i++, proto->n_input++) {
+    for (size_t i = 0; i < from->input_count; i++) {
         const struct ulp_edit_input *input = &from->inputs[i];
         const char *name = "";
         if (input->kind == ULP_EDIT_TENSOR)
@@ -246,7 +222,7 @@ static enum ulp_status set_part(struct mixed *mixed, struct edit_scope *scope, s
             name = names[input->number];
         else if (input->number >= 0)
             name = scope->graph->values[input->number].name;
-        ULP_TRY(mixed_set_text(mixed, &proto->input[i], name, error));
+        ULP_TRY(mixed_add_name(mixed, &proto->input, &proto->n_input, name, error));
     }
     for (size_t a = 0; a < from->attribute_count; a++)
         ULP_TRY(mixed_copy_attribute(mixed, proto, &from->attributes[a], error));
@@ -261,18 +237,14 @@ static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
     const char **names = ulp_arena_take(mixed->arena, edit->part_count, sizeof *names);
     if (!proto || !mixed_is_text(proto->op_type, edit->node->op_type))
         return mixed_fail_changed(error);
-    enum ulp_status status = ulp_taken(names, error);
-    for (size_t p = 0; p < last && status == ULP_OK; p++) {
+    ULP_TRY(ulp_taken(names, error));
+    for (size_t p = 0; p < last; p++) {
         Ulp__NodeProto *part;
         /* what it reads is inserted before it */
         const size_t before = scope->insert_count;
-        status = mixed_fresh(mixed, edit->node->name, edit->parts[p].op, &names[p], error);
-        if (status == ULP_OK)
-            status = insert(mixed, scope, position, names[p], edit->parts[p].op, &part, error);
-        if (status == ULP_OK)
-            status = set_part(mixed, scope, position, edit, p, part, names, error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(mixed_fresh(mixed, edit->node->name, edit->parts[p].op, &names[p], error));
+        ULP_TRY(insert(mixed, scope, position, names[p], edit->parts[p].op, &part, error));
+        ULP_TRY(set_part(mixed, scope, position, edit, p, part, names, error));
         const struct edit_insert own = scope->inserts[before];
         memmove(&scope->inserts[before], &scope->inserts[before + 1],
                 (scope->insert_count - before - 1) * sizeof own);
@@ -280,16 +252,10 @@ static enum ulp_status edit_node(struct mixed *mixed, struct edit_scope *scope,
     }
     for (size_t i = 0; i < proto->n_input; i++)
         ulp_free(proto->input[i].data);
-    ulp_free(proto->input);
-    proto->input = NULL;
     proto->n_input = 0;
-    for (size_t a = 0; a < proto->n_attribute; a++)
-        ulp_unpack_free(&mixed->loader.unpacker, proto->attribute[a]);
-    proto->n_attribute = 0;
-    if (status == ULP_OK)
-        status = mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error);
-    return status == ULP_OK ? set_part(mixed, scope, position, edit, last, proto, names, error)
-                            : status;
+    mixed_clear(mixed, proto->attribute, &proto->n_attribute);
+    ULP_TRY(mixed_set_text(mixed, &proto->op_type, edit->parts[last].op, error));
+    return set_part(mixed, scope, position, edit, last, proto, names, error);
 }
 
 static enum ulp_status edit_constant(struct mixed *mixed, const struct edit_scope *scope,
@@ -308,18 +274,6 @@ static enum ulp_status edit_constant(struct mixed *mixed, const struct edit_scop
         return mixed_fail_changed(error);
     return mixed_set_constant(mixed, proto->node[position], edit->tensor, edit->tensor->type,
                               error);
-}
-
-/* To what the edits need. */
-static void raise_opset(struct editing *e)
-{
-    Ulp__ModelProto *proto = e->mixed.proto;
-    for (size_t i = 0; i < e->count; i++)
-        for (size_t o = 0; o < proto->n_opset_import; o++)
-            if ((mixed_is_text(proto->opset_import[o]->domain, "") ||
-                 mixed_is_text(proto->opset_import[o]->domain, "ai.onnx")) &&
-                proto->opset_import[o]->version < e->edits[i].opset)
-                proto->opset_import[o]->version = e->edits[i].opset;
 }
 
 /* ---- graphs ---- */
@@ -410,13 +364,13 @@ static enum ulp_status edit_graph(struct editing *e, const struct ulp_graph *gra
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
 {
     struct editing *e = (struct editing *)mixed;
-    enum ulp_status status = mixed_collect_names(mixed, error);
-    if (status == ULP_OK)
-        status = edit_graph(e, mixed->request->model->graph, mixed->proto->graph, error);
-    raise_opset(e);
-    const enum ulp_status closed =
-        mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
-    return status == ULP_OK ? closed : status;
+    ULP_TRY(mixed_collect_names(mixed, error));
+    ULP_TRY(edit_graph(e, mixed->request->model->graph, mixed->proto->graph, error));
+    for (size_t i = 0; i < e->count; i++) /* to what the edits need */
+        if (e->edits[i].opset)
+            ULP_TRY(mixed_import(mixed, &mixed->proto->opset_import, &mixed->proto->n_opset_import,
+                                 "", e->edits[i].opset, error));
+    return ULP_OK;
 }
 
 static enum ulp_status edit(const struct ulp_model *model, const struct ulp_edit *edits,

@@ -47,51 +47,30 @@ static enum ulp_status add_info(struct mixed *mixed, const struct ulp_extract_va
                                 Ulp__ValueInfoProto ***infos, size_t *count,
                                 struct ulp_error *error)
 {
-    Ulp__ValueInfoProto *info = NULL;
-    enum ulp_status status = mixed_new(mixed, &info, &ulp__value_info_proto__descriptor, error);
-    if (status == ULP_OK)
-        status = mixed_append(mixed, infos, count, info, error);
-    if (status != ULP_OK) {
-        ulp_unpack_free(&mixed->loader.unpacker, info);
-        return status;
-    }
+    Ulp__ValueInfoProto *info;
+    Ulp__DimensionProto *dim;
+    ULP_TRY(mixed_add(mixed, infos, count, &ulp__value_info_proto__descriptor, &info, error));
     info->has_name = true;
-    status = mixed_set_text(mixed, &info->name, value->name, error);
-    if (status == ULP_OK)
-        status = mixed_new(mixed, &info->type, &ulp__type_proto__descriptor, error);
-    if (status == ULP_OK)
-        status =
-            mixed_new(mixed, &info->type->tensor_type, &ulp__tensor_type_proto__descriptor, error);
-    if (status == ULP_OK)
-        status =
-            mixed_new(mixed, &info->type->tensor_type->shape, &ulp__shape_proto__descriptor, error);
-    for (int d = 0; d < value->tensor->rank && status == ULP_OK; d++) {
-        Ulp__ShapeProto *shape = info->type->tensor_type->shape;
-        Ulp__DimensionProto *dim = NULL;
-        status = mixed_new(mixed, &dim, &ulp__dimension_proto__descriptor, error);
-        if (status == ULP_OK)
-            status = mixed_append(mixed, &shape->dim, &shape->n_dim, dim, error);
-        if (status != ULP_OK) {
-            ulp_unpack_free(&mixed->loader.unpacker, dim);
-            return status;
-        }
+    ULP_TRY(mixed_set_text(mixed, &info->name, value->name, error));
+    ULP_TRY(mixed_new(mixed, &info->type, &ulp__type_proto__descriptor, error));
+    ULP_TRY(mixed_new(mixed, &info->type->tensor_type, &ulp__tensor_type_proto__descriptor, error));
+    Ulp__ShapeProto **shape = &info->type->tensor_type->shape;
+    ULP_TRY(mixed_new(mixed, shape, &ulp__shape_proto__descriptor, error));
+    for (int d = 0; d < value->tensor->rank; d++) {
+        ULP_TRY(mixed_add(mixed, &(*shape)->dim, &(*shape)->n_dim,
+                          &ulp__dimension_proto__descriptor, &dim, error));
         dim->has_dim_value = true;
         dim->dim_value = value->tensor->dims[d];
     }
-    if (status == ULP_OK) {
-        info->type->tensor_type->has_elem_type = true;
-        info->type->tensor_type->elem_type = (int32_t)value->tensor->type;
-    }
-    return status;
+    mixed_set_info(info, value->tensor->type);
+    return ULP_OK;
 }
 
 static enum ulp_status declare(struct mixed *mixed, const struct ulp_extract_value *values,
                                size_t value_count, Ulp__ValueInfoProto ***infos, size_t *count,
                                struct ulp_error *error)
 {
-    for (size_t i = 0; i < *count; i++)
-        ulp_unpack_free(&mixed->loader.unpacker, (*infos)[i]);
-    *count = 0;
+    mixed_clear(mixed, *infos, count);
     for (size_t i = 0; i < value_count; i++)
         ULP_TRY(add_info(mixed, &values[i], infos, count, error));
     return ULP_OK;
@@ -104,7 +83,6 @@ static enum ulp_status keep_nodes(struct mixed *mixed, const struct ulp_graph *g
 {
     Ulp__GraphProto *proto = mixed->proto->graph;
     bool *kept = ulp_arena_take(mixed->arena, proto->n_node + 1, sizeof *kept);
-    size_t count = 0;
     ULP_TRY(ulp_taken(kept, error));
     for (size_t n = 0; n < graph->node_count; n++) {
         const size_t position = (size_t)graph->nodes[n].position;
@@ -114,11 +92,9 @@ static enum ulp_status keep_nodes(struct mixed *mixed, const struct ulp_graph *g
         kept[position] = nodes[n];
     }
     for (size_t p = 0; p < proto->n_node; p++)
-        if (kept[p])
-            proto->node[count++] = proto->node[p];
-        else
-            ulp_unpack_free(&mixed->loader.unpacker, proto->node[p]);
-    proto->n_node = count;
+        if (!kept[p])
+            mixed_drop(mixed, &proto->node[p]);
+    mixed_close_gaps(proto->node, &proto->n_node);
     return ULP_OK;
 }
 
@@ -133,7 +109,6 @@ static enum ulp_status keep_initializers(struct mixed *mixed, const struct ulp_g
 {
     Ulp__GraphProto *proto = mixed->proto->graph;
     bool *used = ulp_arena_take(mixed->arena, graph->value_count + 1, sizeof *used);
-    size_t count = 0;
     ULP_TRY(ulp_taken(used, error));
     ulp_extract_used(graph, nodes, used);
     for (size_t v = 0; v < graph->value_count; v++)
@@ -142,36 +117,14 @@ static enum ulp_status keep_initializers(struct mixed *mixed, const struct ulp_g
             !ulp_names_add(&mixed->names, graph->values[v].name, 0))
             return ulp_out_of_memory(error);
     for (size_t i = 0; i < proto->n_initializer; i++)
-        if (is_used(mixed, proto->initializer[i]->name))
-            proto->initializer[count++] = proto->initializer[i];
-        else
-            ulp_unpack_free(&mixed->loader.unpacker, proto->initializer[i]);
-    proto->n_initializer = count;
-    count = 0;
+        if (!is_used(mixed, proto->initializer[i]->name))
+            mixed_drop(mixed, &proto->initializer[i]);
+    mixed_close_gaps(proto->initializer, &proto->n_initializer);
     for (size_t i = 0; i < proto->n_sparse_initializer; i++)
-        if (is_used(mixed, proto->sparse_initializer[i]->values->name))
-            proto->sparse_initializer[count++] = proto->sparse_initializer[i];
-        else
-            ulp_unpack_free(&mixed->loader.unpacker, proto->sparse_initializer[i]);
-    proto->n_sparse_initializer = count;
+        if (!is_used(mixed, proto->sparse_initializer[i]->values->name))
+            mixed_drop(mixed, &proto->sparse_initializer[i]);
+    mixed_close_gaps(proto->sparse_initializer, &proto->n_sparse_initializer);
     return ULP_OK;
-}
-
-static enum ulp_status add_constants(struct mixed *mixed, const struct ulp_extract_request *request,
-                                     struct ulp_error *error)
-{
-    Ulp__GraphProto *proto = mixed->proto->graph;
-    enum ulp_status status = ULP_OK;
-    for (size_t c = 0; c < request->constant_count && status == ULP_OK; c++) {
-        Ulp__TensorProto *tensor = NULL;
-        status = mixed_same_tensor(mixed, &tensor, request->constants[c].name,
-                                   request->constants[c].tensor, error);
-        if (status == ULP_OK)
-            status = mixed_append(mixed, &proto->initializer, &proto->n_initializer, tensor, error);
-        if (status != ULP_OK)
-            ulp_unpack_free(&mixed->loader.unpacker, tensor);
-    }
-    return status;
 }
 
 /* Before IR 4 an initializer had to be an input, too. */
@@ -182,26 +135,19 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
     const struct ulp_extract_request *request = ((struct extracting *)mixed)->request;
     const struct ulp_graph *graph = request->model->graph;
     Ulp__GraphProto *proto = mixed->proto->graph;
-    enum ulp_status status = keep_nodes(mixed, graph, request->nodes, error);
-    if (status == ULP_OK)
-        status = keep_initializers(mixed, graph, request->nodes, error);
-    if (status == ULP_OK)
-        status = declare(mixed, request->inputs, request->input_count, &proto->input,
-                         &proto->n_input, error);
-    if (status == ULP_OK)
-        status = declare(mixed, request->outputs, request->output_count, &proto->output,
-                         &proto->n_output, error);
-    if (status == ULP_OK)
-        status = declare(mixed, NULL, 0, &proto->value_info, &proto->n_value_info, error);
-    if (status == ULP_OK)
-        status = add_constants(mixed, request, error);
+    ULP_TRY(keep_nodes(mixed, graph, request->nodes, error));
+    ULP_TRY(keep_initializers(mixed, graph, request->nodes, error));
+    ULP_TRY(declare(mixed, request->inputs, request->input_count, &proto->input, &proto->n_input,
+                    error));
+    ULP_TRY(declare(mixed, request->outputs, request->output_count, &proto->output,
+                    &proto->n_output, error));
+    ULP_TRY(declare(mixed, NULL, 0, &proto->value_info, &proto->n_value_info, error));
+    for (size_t c = 0; c < request->constant_count; c++)
+        ULP_TRY(
+            mixed_add_same(mixed, request->constants[c].name, request->constants[c].tensor, error));
     if (mixed->proto->ir_version < INITIALIZERS_ALONE)
         mixed->proto->ir_version = INITIALIZERS_ALONE;
-    if (status == ULP_OK)
-        status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
-    const enum ulp_status closed =
-        mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
-    return status == ULP_OK ? closed : status;
+    return mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
 }
 
 enum ulp_status ulp_extract_file(const struct ulp_extract_request *request, struct ulp_error *error)

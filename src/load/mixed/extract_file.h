@@ -4,7 +4,8 @@
 
 #include "graph/graph.h"
 
-/* A value by name. Of inputs and outputs the type and shape count, of constants the elements too. */
+/* A value by name. Of inputs and outputs the type and shape count, of constants the elements too.
+ */
 struct ulp_extract_value {
     const char *name;
     const struct ulp_tensor *tensor;

@@ -53,6 +53,13 @@ static void clear_data(Ulp__TensorProto *proto)
     proto->raw_data = (ProtobufCBinaryData){0};
 }
 
+static void set_raw(Ulp__TensorProto *proto, enum ulp_type type, ProtobufCBinaryData raw)
+{
+    proto->has_data_type = proto->has_raw_data = true;
+    proto->data_type = (int32_t)type;
+    proto->raw_data = raw;
+}
+
 /* The elements in the file's encoding of that type, floats rounded to it. */
 static enum ulp_status encode_all(struct mixed *mixed, const struct ulp_tensor *tensor,
                                   enum ulp_type type, ProtobufCBinaryData *out,
@@ -96,10 +103,7 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
     if (status != ULP_OK)
         return status;
     clear_data(proto);
-    proto->has_data_type = true;
-    proto->data_type = (int32_t)type;
-    proto->has_raw_data = true;
-    proto->raw_data = raw;
+    set_raw(proto, type, raw);
     mixed->written->converted++;
     return ULP_OK;
 }
@@ -128,18 +132,47 @@ enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, co
     return mixed_convert(mixed, *out, tensor, type, error);
 }
 
+enum ulp_status mixed_add_raw(struct mixed *mixed, const char *name, enum ulp_type type,
+                              const struct ulp_tensor *shape, ProtobufCBinaryData raw,
+                              struct ulp_error *error)
+{
+    Ulp__GraphProto *graph = mixed->proto->graph;
+    Ulp__TensorProto *proto = NULL;
+    enum ulp_status status = new_tensor(mixed, &proto, name, shape, error);
+    if (proto)
+        set_raw(proto, type, raw);
+    else
+        ulp_free(raw.data);
+    if (status == ULP_OK)
+        return mixed_take(mixed, &graph->initializer, &graph->n_initializer, proto, error);
+    ulp_unpack_free(&mixed->loader.unpacker, proto);
+    return status;
+}
+
 enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
                                   const struct ulp_tensor *tensor, struct ulp_error *error)
 {
+    ProtobufCBinaryData raw;
     if (ulp_type_rows[tensor->type].file_bits < 8)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "value '%s' is %s: only types of whole bytes are written", name,
                         ulp_type_name(tensor->type));
     ULP_TRY(new_tensor(mixed, out, name, tensor, error));
-    ULP_TRY(encode_all(mixed, tensor, tensor->type, &(*out)->raw_data, error));
-    (*out)->has_data_type = (*out)->has_raw_data = true;
-    (*out)->data_type = (int32_t)tensor->type;
+    ULP_TRY(encode_all(mixed, tensor, tensor->type, &raw, error));
+    set_raw(*out, tensor->type, raw);
     return ULP_OK;
+}
+
+enum ulp_status mixed_add_same(struct mixed *mixed, const char *name,
+                               const struct ulp_tensor *tensor, struct ulp_error *error)
+{
+    Ulp__GraphProto *graph = mixed->proto->graph;
+    Ulp__TensorProto *proto = NULL;
+    const enum ulp_status status = mixed_same_tensor(mixed, &proto, name, tensor, error);
+    if (status == ULP_OK)
+        return mixed_take(mixed, &graph->initializer, &graph->n_initializer, proto, error);
+    ulp_unpack_free(&mixed->loader.unpacker, proto);
+    return status;
 }
 
 /* ---- external data ---- */
@@ -187,22 +220,15 @@ static enum ulp_status put_data(struct mixed *mixed, const unsigned char *bytes,
 static enum ulp_status set_entry(struct mixed *mixed, Ulp__TensorProto *proto, const char *key,
                                  const char *value, struct ulp_error *error)
 {
-    Ulp__EntryProto *entry;
-    ULP_TRY(mixed_new(mixed, &entry, &ulp__entry_proto__descriptor, error));
-    ULP_TRY(mixed_append(mixed, &proto->external_data, &proto->n_external_data, entry, error));
-    entry->has_key = entry->has_value = true;
-    ULP_TRY(mixed_set_text(mixed, &entry->key, key, error));
-    return mixed_set_text(mixed, &entry->value, value, error);
+    return mixed_add_entry(mixed, &proto->external_data, &proto->n_external_data, key, value,
+                           error);
 }
 
 static enum ulp_status set_place(struct mixed *mixed, Ulp__TensorProto *proto, size_t offset,
                                  size_t length, struct ulp_error *error)
 {
     char text[24];
-    for (size_t i = 0; i < proto->n_external_data; i++)
-        protobuf_c_message_free_unpacked(&proto->external_data[i]->base,
-                                         &mixed->loader.unpacker.allocator);
-    proto->n_external_data = 0;
+    mixed_clear(mixed, proto->external_data, &proto->n_external_data);
     ULP_TRY(set_entry(mixed, proto, "location", mixed->data_name, error));
     snprintf(text, sizeof text, "%zu", offset);
     ULP_TRY(set_entry(mixed, proto, "offset", text, error));

@@ -63,6 +63,7 @@ static void set_outputs(struct mixed_scope *scope)
 static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error)
 {
     Ulp__GraphProto *graph = mixed->proto->graph;
+    ULP_SCOPED(mixed_close_scope)
     struct mixed_scope scope = {.mixed = mixed,
                                 .source = mixed->request->model->graph,
                                 .opset = ulp_model_opset(mixed->request->model, ""),
@@ -71,19 +72,13 @@ static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error
                                 .node_count = &graph->n_node,
                                 .infos = &graph->value_info,
                                 .info_count = &graph->n_value_info};
-    enum ulp_status status = mixed_open_scope(&scope, error);
-    if (status == ULP_OK) {
-        set_inputs(&scope);
-        status = mixed_visit(&scope, error);
-    }
-    if (status == ULP_OK) {
-        set_outputs(&scope);
-        status = mixed_settle(&scope, error);
-    }
-    mixed_close_scope(&scope);
-    if (status == ULP_OK)
-        status = mixed_move_data(mixed, graph->node, graph->n_node, graph, error);
-    return status == ULP_OK ? mixed_pack_bodies(mixed, 0, error) : status;
+    ULP_TRY(mixed_open_scope(&scope, error));
+    set_inputs(&scope);
+    ULP_TRY(mixed_visit(&scope, error));
+    set_outputs(&scope);
+    ULP_TRY(mixed_settle(&scope, error));
+    ULP_TRY(mixed_move_data(mixed, graph->node, graph->n_node, graph, error));
+    return mixed_pack_bodies(mixed, 0, error);
 }
 
 /* A function that calls have in the first of its forms is that form; further ones follow. */
@@ -116,27 +111,22 @@ static enum ulp_status write_model(struct mixed *mixed, struct ulp_error *error)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "the model would be larger than 2 GiB, where protobuf ends: give one with "
                         "external data");
-    enum ulp_status status = mixed_pack(mixed, &mixed->proto->base, &packed, error);
-    if (status == ULP_OK && mixed->packed) {
+    ULP_TRY(mixed_pack(mixed, &mixed->proto->base, &packed, error));
+    if (mixed->packed) {
         *mixed->packed = packed;
         return ULP_OK;
     }
-    if (status == ULP_OK)
-        status = ulp_file_write(mixed->request->path, packed.data, packed.len, error);
+    const enum ulp_status status =
+        ulp_file_write(mixed->request->path, packed.data, packed.len, error);
     ulp_free(packed.data);
     return status;
 }
 
 static enum ulp_status give_types(struct mixed *mixed, struct ulp_error *error)
 {
-    enum ulp_status status = mixed_collect_names(mixed, error);
-    if (status == ULP_OK)
-        status = change_graph(mixed, error);
-    if (status == ULP_OK)
-        status = put_functions(mixed, error);
-    const enum ulp_status closed =
-        mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
-    return status == ULP_OK ? closed : status;
+    ULP_TRY(mixed_collect_names(mixed, error));
+    ULP_TRY(change_graph(mixed, error));
+    return put_functions(mixed, error);
 }
 
 static enum ulp_status open_mixed(struct mixed *mixed, const void *bytes, size_t count,
@@ -195,6 +185,10 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
         status = mixed_fail_changed(error);
     if (status == ULP_OK)
         status = change(mixed, error);
+    const enum ulp_status closed =
+        mixed_close_data(mixed, status == ULP_OK, status == ULP_OK ? error : NULL);
+    if (status == ULP_OK)
+        status = closed;
     if (status == ULP_OK)
         status = write_model(mixed, error);
     close_mixed(mixed);

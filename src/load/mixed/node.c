@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "load/mixed/writer.h"
 
-#define ATTRIBUTE_INT 2
-
 /* Attributes that name the type of the result. */
 static const struct {
     const char *op, *attribute;
@@ -124,10 +122,7 @@ static bool reads(struct mixed_scope *scope, const struct ulp_node *node,
 static enum ulp_status become_identity(struct mixed *mixed, Ulp__NodeProto *proto,
                                        struct ulp_error *error)
 {
-    for (size_t a = 0; a < proto->n_attribute; a++)
-        protobuf_c_message_free_unpacked(&proto->attribute[a]->base,
-                                         &mixed->loader.unpacker.allocator);
-    proto->n_attribute = 0;
+    mixed_clear(mixed, proto->attribute, &proto->n_attribute);
     return mixed_set_text(mixed, &proto->op_type, "Identity", error);
 }
 
@@ -167,15 +162,10 @@ static enum ulp_status set_attributes(struct mixed_scope *scope, const struct ul
     }
     if (is_float_cast(scope, node, entry) && reads(scope, node, proto, entry->type))
         return become_identity(mixed, proto, error);
-    for (size_t i = 0; i < sizeof named_types / sizeof *named_types; i++) {
-        Ulp__AttributeProto *attribute;
-        if (!is_op(node, named_types[i].op))
-            continue;
-        ULP_TRY(mixed_attribute(mixed, proto, named_types[i].attribute, ATTRIBUTE_INT, &attribute,
-                                error));
-        attribute->has_i = true;
-        attribute->i = (int64_t)entry->type;
-    }
+    for (size_t i = 0; i < sizeof named_types / sizeof *named_types; i++)
+        if (is_op(node, named_types[i].op))
+            ULP_TRY(mixed_set_number(mixed, proto, named_types[i].attribute, (int64_t)entry->type,
+                                     error));
     return ULP_OK;
 }
 

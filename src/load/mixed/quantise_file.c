@@ -282,44 +282,22 @@ static enum ulp_status check_opset(const struct ulp_model *model, int64_t opset,
                : ULP_OK;
 }
 
-static void raise_opset(struct quantising *q)
+static enum ulp_status raise_opset(struct quantising *q)
 {
     Ulp__ModelProto *proto = q->mixed.proto;
-    int64_t version = 0;
-    for (size_t i = 0; i < proto->n_opset_import; i++) {
-        Ulp__OpsetProto *import = proto->opset_import[i];
-        if (import->domain.len && !mixed_is_text(import->domain, "ai.onnx"))
-            continue;
-        if (import->version < q->opset)
-            import->version = q->opset;
-        import->has_version = true;
-        version = import->version;
-    }
+    const int64_t now = ulp_model_opset(q->mixed.request->model, ""),
+                  version = now > q->opset ? now : q->opset;
     q->written->opset = version;
     /* IR 11 came with opset 23, 12 and 13 with 24 and 25 */
     const int64_t least = version >= 25 ? 13 : version == 24 ? 12 : 11;
     if (proto->ir_version < least)
         proto->ir_version = least;
     proto->has_ir_version = true;
-}
-
-static enum ulp_status import_trt(struct quantising *q)
-{
-    Ulp__ModelProto *proto = q->mixed.proto;
-    Ulp__OpsetProto *import = NULL;
-    for (size_t i = 0; i < proto->n_opset_import; i++)
-        if (mixed_is_text(proto->opset_import[i]->domain, "trt"))
-            return ULP_OK;
-    ULP_TRY(mixed_new(&q->mixed, &import, &ulp__opset_proto__descriptor, q->error));
-    enum ulp_status status =
-        mixed_append(&q->mixed, &proto->opset_import, &proto->n_opset_import, import, q->error);
-    if (status != ULP_OK) {
-        ulp_unpack_free(&q->mixed.loader.unpacker, import);
-        return status;
-    }
-    import->has_domain = import->has_version = true;
-    import->version = 1;
-    return mixed_set_text(&q->mixed, &import->domain, "trt", q->error);
+    ULP_TRY(mixed_import(&q->mixed, &proto->opset_import, &proto->n_opset_import, "", version,
+                         q->error));
+    return q->tensorrt ? mixed_import(&q->mixed, &proto->opset_import, &proto->n_opset_import,
+                                      "trt", 1, q->error)
+                       : ULP_OK;
 }
 
 static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
@@ -337,18 +315,12 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
         proto->node = q->nodes;
         proto->n_node = q->node_count;
         q->nodes = NULL;
-        raise_opset(q);
-        q->status = q->tensorrt ? import_trt(q) : ULP_OK;
-    }
-    if (q->status == ULP_OK) {
-        q->status = quantising_drop(q, graph);
+        quantising_drop(q, graph);
+        q->status = raise_opset(q);
     }
     ulp_free(q->nodes);
-    if (q->status == ULP_OK)
-        q->status = mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
-    const enum ulp_status closed =
-        mixed_close_data(mixed, q->status == ULP_OK, q->status == ULP_OK ? error : NULL);
-    return q->status == ULP_OK ? closed : q->status;
+    ULP_TRY(q->status);
+    return mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
 }
 
 enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ulp_quantised *items,

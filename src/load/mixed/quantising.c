@@ -7,9 +7,6 @@
 #include "kernels/operand/scaled.h"
 #include "number/round/round.h"
 
-/* AttributeProto.AttributeType */
-enum { ATTRIBUTE_INT = 2, ATTRIBUTE_STRING = 3, ATTRIBUTE_INTS = 7 };
-
 enum ulp_type quantising_type(const struct ulp_format *element)
 {
     static const enum ulp_type types[] = {ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_FLOAT8E5M2,
@@ -42,22 +39,6 @@ static const char *name_new(struct quantising *q, const char *end)
     return name;
 }
 
-/* One more input or output of a node. */
-static void add_name(struct quantising *q, ProtobufCBinaryData **names, size_t *count,
-                     const char *name)
-{
-    void *memory = NULL;
-    q->status = ulp_allocate_zero(&memory, *count + 1, sizeof **names, q->mixed.budget,
-                                  "the model that is written", q->error);
-    if (q->status != ULP_OK)
-        return;
-    if (*count)
-        memcpy(memory, *names, *count * sizeof **names);
-    ulp_free(*names);
-    *names = memory;
-    q->status = mixed_set_text(&q->mixed, &(*names)[(*count)++], name, q->error);
-}
-
 void quantising_domain(struct quantising *q, const char *domain)
 {
     if (q->status != ULP_OK)
@@ -70,34 +51,30 @@ const char *quantising_second(struct quantising *q, const char *name)
 {
     const char *out = name_new(q, name);
     if (q->status == ULP_OK)
-        add_name(q, &q->last->output, &q->last->n_output, out);
+        q->status = mixed_add_name(&q->mixed, &q->last->output, &q->last->n_output, out, q->error);
     return out;
+}
+
+static enum ulp_status add_node(struct quantising *q, const char *op, const char *const *inputs,
+                                const char *out)
+{
+    struct mixed *mixed = &q->mixed;
+    Ulp__NodeProto *node;
+    ULP_TRY(
+        mixed_add(mixed, &q->nodes, &q->node_count, &ulp__node_proto__descriptor, &node, q->error));
+    q->last = node;
+    ULP_TRY(mixed_name_node(mixed, node, op, out, q->error));
+    for (size_t i = 0; inputs[i]; i++)
+        ULP_TRY(mixed_add_name(mixed, &node->input, &node->n_input, inputs[i], q->error));
+    return mixed_add_name(mixed, &node->output, &node->n_output, out, q->error);
 }
 
 const char *quantising_node(struct quantising *q, const char *op, const char *a, const char *b,
                             const char *c, const char *name)
 {
-    const char *const inputs[] = {a, b, c, NULL};
     const char *out = name_new(q, name);
-    Ulp__NodeProto *node = NULL;
     if (q->status == ULP_OK)
-        q->status = mixed_new(&q->mixed, &node, &ulp__node_proto__descriptor, q->error);
-    if (q->status != ULP_OK)
-        return "";
-    q->status = mixed_append(&q->mixed, &q->nodes, &q->node_count, node, q->error);
-    if (q->status != ULP_OK) {
-        ulp_unpack_free(&q->mixed.loader.unpacker, node);
-        return "";
-    }
-    q->last = node;
-    node->has_op_type = node->has_name = true;
-    q->status = mixed_set_text(&q->mixed, &node->op_type, op, q->error);
-    if (q->status == ULP_OK)
-        q->status = mixed_set_text(&q->mixed, &node->name, out, q->error);
-    for (size_t i = 0; inputs[i] && q->status == ULP_OK; i++)
-        add_name(q, &node->input, &node->n_input, inputs[i]);
-    if (q->status == ULP_OK)
-        add_name(q, &node->output, &node->n_output, out);
+        q->status = add_node(q, op, (const char *const[]){a, b, c, NULL}, out);
     return out;
 }
 
@@ -110,79 +87,48 @@ const char *quantising_cast(struct quantising *q, const char *value, enum ulp_ty
 
 /* ---- attributes ---- */
 
-static Ulp__AttributeProto *attribute(struct quantising *q, const char *name, int32_t type)
+static void set(struct quantising *q, const struct ulp_attribute *attribute)
 {
-    Ulp__AttributeProto *out = NULL;
     if (q->status == ULP_OK)
-        q->status = mixed_attribute(&q->mixed, q->last, name, type, &out, q->error);
-    return q->status == ULP_OK ? out : NULL;
+        q->status = mixed_copy_attribute(&q->mixed, q->last, attribute, q->error);
 }
 
 void quantising_int(struct quantising *q, const char *name, int64_t value)
 {
-    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_INT);
-    if (!out)
-        return;
-    out->has_i = true;
-    out->i = value;
+    set(q, &(struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_INT, .i = value});
 }
 
 void quantising_ints(struct quantising *q, const char *name, const int64_t *values, size_t count)
 {
-    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_INTS);
-    void *memory = NULL;
-    if (!out)
-        return;
-    q->status = ulp_allocate(&memory, count, sizeof *values, q->mixed.budget,
-                             "the model that is written", q->error);
-    if (q->status != ULP_OK)
-        return;
-    memcpy(memory, values, count * sizeof *values);
-    out->ints = memory;
-    out->n_ints = count;
+    set(q, &(struct ulp_attribute){
+               .name = name, .kind = ULP_ATTRIBUTE_INTS, .ints = values, .count = count});
 }
 
 void quantising_text(struct quantising *q, const char *name, const char *value)
 {
-    Ulp__AttributeProto *out = attribute(q, name, ATTRIBUTE_STRING);
-    if (!out)
-        return;
-    out->has_s = true;
-    q->status = mixed_set_text(&q->mixed, &out->s, value, q->error);
+    set(q, &(struct ulp_attribute){.name = name, .kind = ULP_ATTRIBUTE_STRING, .s = value});
 }
 
 /* ---- initializers ---- */
 
 /* raw: taken over. */
-static const char *add_tensor(struct quantising *q, enum ulp_type type, const int64_t *dims,
-                              size_t rank, void *raw, size_t bytes, const char *end)
+static const char *add_raw(struct quantising *q, enum ulp_type type, const struct ulp_tensor *shape,
+                           uint8_t *raw, size_t bytes, const char *end)
 {
-    Ulp__GraphProto *graph = q->mixed.proto->graph;
-    Ulp__TensorProto *proto = NULL;
     const char *name = name_new(q, end);
-    void *copy = NULL;
     if (q->status == ULP_OK)
-        q->status = mixed_new(&q->mixed, &proto, &ulp__tensor_proto__descriptor, q->error);
-    if (q->status == ULP_OK && rank)
-        q->status = ulp_allocate(&copy, rank, sizeof *dims, q->mixed.budget,
-                                 "the model that is written", q->error);
-    if (q->status == ULP_OK)
-        q->status =
-            mixed_append(&q->mixed, &graph->initializer, &graph->n_initializer, proto, q->error);
-    if (q->status != ULP_OK) {
-        ulp_free(copy);
+        q->status = mixed_add_raw(&q->mixed, name, type, shape, (ProtobufCBinaryData){bytes, raw},
+                                  q->error);
+    else
         ulp_free(raw);
-        ulp_unpack_free(&q->mixed.loader.unpacker, proto);
-        return "";
-    }
-    if (rank)
-        memcpy(copy, dims, rank * sizeof *dims);
-    proto->dims = copy;
-    proto->n_dims = rank;
-    proto->has_name = proto->has_data_type = proto->has_raw_data = true;
-    proto->data_type = (int32_t)type;
-    proto->raw_data = (ProtobufCBinaryData){bytes, raw};
-    q->status = mixed_set_text(&q->mixed, &proto->name, name, q->error);
+    return name;
+}
+
+static const char *add_same(struct quantising *q, const struct ulp_tensor *tensor, const char *end)
+{
+    const char *name = name_new(q, end);
+    if (q->status == ULP_OK)
+        q->status = mixed_add_same(&q->mixed, name, tensor, q->error);
     return name;
 }
 
@@ -197,23 +143,25 @@ static void *take(struct quantising *q, size_t bytes)
 
 const char *quantising_list(struct quantising *q, const int64_t *values, size_t count)
 {
-    const int64_t dims[] = {(int64_t)count};
-    uint8_t *raw = take(q, count * sizeof *values);
-    for (size_t i = 0; raw && i < count; i++)
-        for (size_t b = 0; b < sizeof *values; b++)
-            raw[i * sizeof *values + b] = (uint8_t)((uint64_t)values[i] >> (8 * b));
-    return add_tensor(q, ULP_TYPE_INT64, dims, 1, raw, count * sizeof *values, "list");
+    const struct ulp_tensor list = {.type = ULP_TYPE_INT64,
+                                    .element = ULP_ELEMENT_I64,
+                                    .element_bytes = sizeof *values,
+                                    .rank = 1,
+                                    .dims = {(int64_t)count},
+                                    .count = count,
+                                    .data = (void *)(uintptr_t)values};
+    return add_same(q, &list, "list");
 }
 
 const char *quantising_float(struct quantising *q, double value)
 {
-    const float single = (float)value;
-    uint32_t bits;
-    uint8_t *raw = take(q, sizeof bits);
-    memcpy(&bits, &single, sizeof bits);
-    for (size_t b = 0; raw && b < sizeof bits; b++)
-        raw[b] = (uint8_t)(bits >> (8 * b));
-    return add_tensor(q, ULP_TYPE_FLOAT, NULL, 0, raw, sizeof bits, "number");
+    float single = (float)value;
+    const struct ulp_tensor number = {.type = ULP_TYPE_FLOAT,
+                                      .element = ULP_ELEMENT_F32,
+                                      .element_bytes = sizeof single,
+                                      .count = 1,
+                                      .data = &single};
+    return add_same(q, &number, "number");
 }
 
 /* A constant's lines along the axis, as a factor has them. */
@@ -277,7 +225,7 @@ static const char *put_elements(struct quantising *q, const struct ulp_quantised
         for (size_t k = 0; k < item->k; k++)
             put(raw, type, &format, (size_t)(lines->line_offset[l] + lines->k_offset[k]),
                 elements[lines->scaled.line_offset[l] + lines->scaled.k_offset[k]]);
-    return add_tensor(q, type, tensor->dims, (size_t)tensor->rank, raw, bytes, "elements");
+    return add_raw(q, type, tensor, raw, bytes, "elements");
 }
 
 /* Of FLOAT scales with one for the tensor E4M3 numbers and a node that multiplies them. */
@@ -293,7 +241,7 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
                         /* TensorRT's are the same bytes */
         written = q->tensorrt && ulp_scaling_is_power(scaling) ? ULP_TYPE_UINT8 : type;
     const size_t blocks = lines->scaled.block_count, count = lines->before * lines->behind * blocks;
-    int64_t dims[ULP_RANK_MAX];
+    struct ulp_tensor shape = ulp_tensor_view(item->constant);
     struct ulp_format format;
     if (whole)
         return quantising_float(q, lines->scaled.scale[0]);
@@ -307,9 +255,8 @@ static const char *put_scales(struct quantising *q, const struct ulp_quantised *
             const float scale = lines->scaled.scale[ulp_scaled_block(&lines->scaled, 0, l, b)];
             put(raw, type, &format, at, scale);
         }
-    for (int d = 0; d < item->rank; d++)
-        dims[d] = d == item->axis ? (int64_t)blocks : item->constant->dims[d];
-    const char *out = add_tensor(q, written, dims, (size_t)item->rank, raw, bytes, "scales");
+    shape.dims[item->axis] = (int64_t)blocks;
+    const char *out = add_raw(q, written, &shape, raw, bytes, "scales");
     return scaling->tensor_scale
                ? quantising_node(q, "DequantizeLinear", out,
                                  quantising_float(q, lines->scaled.tensor_scale), NULL, "scale")
@@ -351,12 +298,12 @@ static size_t count_reads(const struct ulp_graph *graph, int value)
     return reads;
 }
 
-enum ulp_status quantising_drop(struct quantising *q, const struct ulp_graph *graph)
+void quantising_drop(struct quantising *q, const struct ulp_graph *graph)
 {
     Ulp__GraphProto *proto = q->mixed.proto->graph;
     for (size_t i = 0; i < q->count; i++) {
         const int value = q->items[i].node->inputs[q->items[i].input];
-        size_t replaced = 0, kept = 0;
+        size_t replaced = 0;
         for (size_t k = 0; k < q->count; k++)
             replaced += q->items[k].node->inputs[q->items[k].input] == value;
         if (!q->items[i].constant || !graph->values[value].initializer ||
@@ -364,10 +311,7 @@ enum ulp_status quantising_drop(struct quantising *q, const struct ulp_graph *gr
             continue;
         for (size_t t = 0; t < proto->n_initializer; t++)
             if (mixed_is_text(proto->initializer[t]->name, graph->values[value].name))
-                ulp_unpack_free(&q->mixed.loader.unpacker, proto->initializer[t]);
-            else
-                proto->initializer[kept++] = proto->initializer[t];
-        proto->n_initializer = kept;
+                mixed_drop(&q->mixed, &proto->initializer[t]);
+        mixed_close_gaps(proto->initializer, &proto->n_initializer);
     }
-    return ULP_OK;
 }

@@ -46,6 +46,6 @@ const char *quantising_float(struct quantising *q, double value);
 void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales);
 /* Initializers that nothing reads any more. */
-enum ulp_status quantising_drop(struct quantising *q, const struct ulp_graph *graph);
+void quantising_drop(struct quantising *q, const struct ulp_graph *graph);
 
 #endif

@@ -8,8 +8,6 @@
 #include "ops/wide.h"
 #include "tensor/tensor.h"
 
-#define ATTRIBUTE_INT 2
-#define ATTRIBUTE_TENSOR 4
 /* Up to this IR version every initializer is among the graph's inputs. */
 #define IR_INITIALIZERS_ARE_INPUTS 3
 
@@ -110,41 +108,21 @@ enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp
 
 /* ---- further types of a value ---- */
 
-/* Room for one name. */
-static enum ulp_status take_name(struct mixed *mixed, ProtobufCBinaryData **out,
-                                 struct ulp_error *error)
-{
-    void *memory = NULL;
-    const enum ulp_status status = ulp_allocate_zero(&memory, 1, sizeof **out, mixed->budget,
-                                                     "the model that is written", error);
-    *out = memory;
-    return status;
-}
-
 static enum ulp_status add_cast(struct mixed_scope *scope, const struct mixed_value *value,
                                 const char *from, const char *to, enum ulp_type type,
                                 struct ulp_error *error)
 {
     struct mixed *mixed = scope->mixed;
     Ulp__NodeProto *node;
-    Ulp__AttributeProto *attribute;
     const char *name;
     ULP_TRY(mixed_new(mixed, &node, &ulp__node_proto__descriptor, error));
     ULP_TRY(mixed_insert(scope, value->position, node, error));
     ULP_TRY(mixed_fresh(mixed, to, "cast", &name, error));
-    ULP_TRY(take_name(mixed, &node->input, error));
-    ULP_TRY(take_name(mixed, &node->output, error));
-    node->n_input = node->n_output = 1;
-    node->has_name = node->has_op_type = true;
-    ULP_TRY(mixed_set_text(mixed, &node->input[0], from, error));
-    ULP_TRY(mixed_set_text(mixed, &node->output[0], to, error));
-    ULP_TRY(mixed_set_text(mixed, &node->name, name, error));
-    ULP_TRY(mixed_set_text(mixed, &node->op_type, "Cast", error));
-    ULP_TRY(mixed_attribute(mixed, node, "to", ATTRIBUTE_INT, &attribute, error));
-    attribute->has_i = true;
-    attribute->i = (int64_t)type;
+    ULP_TRY(mixed_add_name(mixed, &node->input, &node->n_input, from, error));
+    ULP_TRY(mixed_add_name(mixed, &node->output, &node->n_output, to, error));
+    ULP_TRY(mixed_name_node(mixed, node, "Cast", name, error));
     mixed->written->casts++;
-    return ULP_OK;
+    return mixed_set_number(mixed, node, "to", (int64_t)type, error);
 }
 
 /* The constant once more, under a new name. */
@@ -357,13 +335,11 @@ static void drop_unread(struct mixed_scope *scope, const struct mixed_value *val
     if (is_read)
         return;
     void **items = is_node ? (void **)*scope->nodes : (void **)scope->graph->initializer;
-    size_t *count = is_node ? scope->node_count : &scope->graph->n_initializer, kept = 0;
+    size_t *count = is_node ? scope->node_count : &scope->graph->n_initializer;
     for (size_t i = 0; i < *count; i++)
         if (items[i] == dropped)
-            ulp_unpack_free(&scope->mixed->loader.unpacker, items[i]);
-        else
-            items[kept++] = items[i];
-    *count = kept;
+            mixed_drop(scope->mixed, &items[i]);
+    mixed_close_gaps(items, count);
 }
 
 enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)

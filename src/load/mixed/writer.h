@@ -111,6 +111,9 @@ enum ulp_status mixed_fail_changed(struct ulp_error *error);
 /* Every name of the model, for mixed_fresh. */
 enum ulp_status mixed_collect_names(struct mixed *mixed, struct ulp_error *error);
 
+/* AttributeProto.AttributeType */
+enum { ATTRIBUTE_FLOAT = 1, ATTRIBUTE_INT, ATTRIBUTE_STRING, ATTRIBUTE_TENSOR, ATTRIBUTE_INTS = 7 };
+
 /* message.c: messages, whose memory protobuf-c frees with the model's. */
 enum ulp_status mixed_new(struct mixed *mixed, void *out,
                           const ProtobufCMessageDescriptor *descriptor, struct ulp_error *error);
@@ -120,6 +123,25 @@ enum ulp_status mixed_set_text(struct mixed *mixed, ProtobufCBinaryData *out, co
 const char *mixed_text(struct mixed *mixed, ProtobufCBinaryData bytes);
 enum ulp_status mixed_append(struct mixed *mixed, void *array, size_t *count, void *item,
                              struct ulp_error *error);
+/* The same, of a message that is freed when this fails. */
+enum ulp_status mixed_take(struct mixed *mixed, void *array, size_t *count, void *message,
+                           struct ulp_error *error);
+/* A new message at the end of an array. */
+enum ulp_status mixed_add(struct mixed *mixed, void *array, size_t *count,
+                          const ProtobufCMessageDescriptor *descriptor, void *out,
+                          struct ulp_error *error);
+/* One more input or output of a node. */
+enum ulp_status mixed_add_name(struct mixed *mixed, ProtobufCBinaryData **names, size_t *count,
+                               const char *name, struct ulp_error *error);
+enum ulp_status mixed_add_entry(struct mixed *mixed, Ulp__EntryProto ***entries, size_t *count,
+                                const char *key, const char *value, struct ulp_error *error);
+/* Messages of an array: one freed, whose place is empty then; empty places closed; all freed. */
+void mixed_drop(struct mixed *mixed, void *place);
+void mixed_close_gaps(void *messages, size_t *count);
+void mixed_clear(struct mixed *mixed, void *messages, size_t *count);
+/* The domain is imported in that version at least. */
+enum ulp_status mixed_import(struct mixed *mixed, Ulp__OpsetProto ***imports, size_t *count,
+                             const char *domain, int64_t version, struct ulp_error *error);
 enum ulp_status mixed_pack(struct mixed *mixed, const ProtobufCMessage *message,
                            ProtobufCBinaryData *out, struct ulp_error *error);
 enum ulp_status mixed_clone(struct mixed *mixed, const ProtobufCMessage *message, void *out,
@@ -132,6 +154,10 @@ enum ulp_status mixed_fresh(struct mixed *mixed, const char *name, const char *e
 /* The node's attribute of that name, which is made when missing, without a value. */
 enum ulp_status mixed_attribute(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
                                 int32_t type, Ulp__AttributeProto **out, struct ulp_error *error);
+enum ulp_status mixed_name_node(struct mixed *mixed, Ulp__NodeProto *node, const char *op,
+                                const char *name, struct ulp_error *error);
+enum ulp_status mixed_set_number(struct mixed *mixed, Ulp__NodeProto *node, const char *name,
+                                 int64_t number, struct ulp_error *error);
 /* The same, with a number, a text or integers. */
 enum ulp_status mixed_copy_attribute(struct mixed *mixed, Ulp__NodeProto *node,
                                      const struct ulp_attribute *attribute,
@@ -144,7 +170,14 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
 enum ulp_status mixed_new_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
                                  const struct ulp_tensor *tensor, enum ulp_type type,
                                  struct ulp_error *error);
-/* With the elements that it has. ULP_ERROR_UNSUPPORTED: they are smaller than a byte. */
+/* An initializer of the main graph; raw is taken over. */
+enum ulp_status mixed_add_raw(struct mixed *mixed, const char *name, enum ulp_type type,
+                              const struct ulp_tensor *shape, ProtobufCBinaryData raw,
+                              struct ulp_error *error);
+/* An initializer of the main graph, and a tensor, with the elements that it has.
+ * ULP_ERROR_UNSUPPORTED: they are smaller than a byte. */
+enum ulp_status mixed_add_same(struct mixed *mixed, const char *name,
+                               const struct ulp_tensor *tensor, struct ulp_error *error);
 enum ulp_status mixed_same_tensor(struct mixed *mixed, Ulp__TensorProto **out, const char *name,
                                   const struct ulp_tensor *tensor, struct ulp_error *error);
 /* External data of the nodes and of the graph (may be NULL) goes to the new file. */
