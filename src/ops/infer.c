@@ -129,11 +129,3 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
     }
     return ULP_OK;
 }
-
-enum ulp_status ulp_rows_elementwise(struct ulp_call *call, struct ulp_rows *rows,
-                                     struct ulp_operand *operands, struct ulp_operand *outputs,
-                                     struct ulp_error *error)
-{
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_elementwise(&layout, error);
-}

@@ -33,9 +33,7 @@ enum ulp_status ulp_call_along(const struct ulp_call *call, struct ulp_operand *
  * -inf and inf for floats, and `integer` to 1 or 0. operands start with input 0. */
 enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_operand *operands,
                                    enum ulp_type type, struct ulp_error *error);
-/* Operands broadcast to output 0. */
-ulp_rows_fn ulp_rows_elementwise;
-/* The same, the inputs after the first along axis 1: channels' parameters. */
+/* Operands broadcast to output 0, the inputs after the first along axis 1: channels' parameters. */
 ulp_rows_fn ulp_rows_channels;
 
 #endif

@@ -9,7 +9,7 @@
 #ifndef ULP_OPS_OPERATOR_H
 #define ULP_OPS_OPERATOR_H
 
-#include "formula/tape.h"
+#include "formula/layout.h"
 #include "graph/graph.h"
 #include "kernels/contract.h"
 #include "ops/prepared.h"
@@ -144,11 +144,10 @@ struct ulp_call {
 typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
 /* Compute out[]; not called when all of them are empty. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
-/* Lay the tape's operands over rows: fill rows, operands and outputs (tables from call->scratch).
- * Operand order: the row's inputs, its attributes, its derived ones. Tensors and constants of
- * inputs and attributes are set already. */
-typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, struct ulp_rows *rows,
-                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+/* Lay the tape's operands over rows: fill the layout's rows, operands and outputs (tables from
+ * call->scratch). Operand order: the row's inputs, its attributes, its derived ones. Tensors and
+ * constants of inputs and attributes are set already. */
+typedef enum ulp_status ulp_rows_fn(struct ulp_call *call, const struct ulp_layout *layout,
                                     struct ulp_error *error);
 
 /* What an operator does with its elements. */

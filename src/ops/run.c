@@ -20,10 +20,11 @@ static enum ulp_status run_formula(struct ulp_call *call, struct ulp_error *erro
     ulp_call_operands(call, operands);
     for (size_t i = 0; i < output_count; i++)
         outputs[i].tensor = ulp_call_wants(call, i) ? &call->out[i] : NULL;
+    const struct ulp_layout layout = ulp_call_layout(call, &rows, operands, outputs);
     if (bound->op->rows)
-        ULP_TRY(bound->op->rows(call, &rows, operands, outputs, error));
+        ULP_TRY(bound->op->rows(call, &layout, error));
     else if (!call->join) /* a join lays them out with its others */
-        ULP_TRY(ulp_rows_elementwise(call, &rows, operands, outputs, error));
+        ULP_TRY(ulp_layout_elementwise(&layout, error));
     return ulp_call_tape(call, &rows, operands, outputs, error);
 }
 

@@ -6,32 +6,22 @@
 
 /* ---- which axes a row runs along ---- */
 
-static enum ulp_status lay_rows(struct ulp_call *call, struct ulp_rows *rows,
-                                struct ulp_operand *operands, struct ulp_operand *outputs, int rank,
-                                const int64_t *dims, const bool *reduced, struct ulp_error *error)
-{
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_reduce(&layout, rank, dims, reduced, error);
-}
-
 /* The attribute axis alone. */
-static enum ulp_status rows_axis(struct ulp_call *call, struct ulp_rows *rows,
-                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_axis(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX] = {false};
     int axis;
     if (in->rank == 0)
-        return lay_rows(call, rows, operands, outputs, 1, (int64_t[]){1}, (bool[]){true}, error);
+        return ulp_layout_reduce(layout, 1, (int64_t[]){1}, (bool[]){true}, error);
     ULP_TRY(ulp_call_first_axis(call, &axis, error));
     reduced[axis] = true;
-    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* Everything from the attribute axis on, as if the tensor were a matrix. axis may be the rank. */
-static enum ulp_status rows_from_axis(struct ulp_call *call, struct ulp_rows *rows,
-                                      struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_from_axis(struct ulp_call *call, const struct ulp_layout *layout,
                                       struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -42,11 +32,10 @@ static enum ulp_status rows_from_axis(struct ulp_call *call, struct ulp_rows *ro
                         (long long)axis, in->rank);
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= (axis < 0 ? axis + in->rank : axis);
-    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
-static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows,
-                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_axes(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -58,7 +47,7 @@ static enum ulp_status rows_axes(struct ulp_call *call, struct ulp_rows *rows,
         ULP_TRY(ulp_call_axis(axes.values[i], in->rank, &axis, error));
         reduced[axis] = true;
     }
-    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* Inputs after the first lie along axis 1 and are as long as it. */
@@ -80,44 +69,40 @@ static enum ulp_status lay_channels(struct ulp_call *call, struct ulp_operand *o
     return ULP_OK;
 }
 
-enum ulp_status ulp_rows_channels(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+enum ulp_status ulp_rows_channels(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error)
 {
-    ULP_TRY(lay_channels(call, operands, error));
-    return ulp_rows_elementwise(call, rows, operands, outputs, error);
+    ULP_TRY(lay_channels(call, layout->operands, error));
+    return ulp_layout_elementwise(layout, error);
 }
 
 /* A row for each image and channel. */
-static enum ulp_status rows_instances(struct ulp_call *call, struct ulp_rows *rows,
-                                      struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_instances(struct ulp_call *call, const struct ulp_layout *layout,
                                       struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
-    ULP_TRY(lay_channels(call, operands, error));
-    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
+    ULP_TRY(lay_channels(call, layout->operands, error));
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* A row for each channel of the whole batch. */
-static enum ulp_status rows_batch(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_batch(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d != 1;
-    ULP_TRY(lay_channels(call, operands, error));
-    return lay_rows(call, rows, operands, outputs, in->rank, in->dims, reduced, error);
+    ULP_TRY(lay_channels(call, layout->operands, error));
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* A row for each image and group of channels: N x groups x channels of a group x the rest. Scale
  * and bias are per channel, or (parameter 1) per group. */
-static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_groups(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -131,19 +116,18 @@ static enum ulp_status rows_groups(struct ulp_call *call, struct ulp_rows *rows,
     const bool per_group = call->bound->op->parameter == 1;
     const int64_t dims[4] = {in->dims[0], groups, channels / groups, inner};
     const int64_t parameters[4] = {1, groups, per_group ? 1 : channels / groups, 1};
-    operands[0].tensor = ulp_layout_view(call->scratch, in, 4, dims);
-    outputs[0].tensor = ulp_layout_view(call->scratch, outputs[0].tensor, 4, dims);
+    layout->operands[0].tensor = ulp_layout_view(call->scratch, in, 4, dims);
+    layout->outputs[0].tensor = ulp_layout_view(call->scratch, layout->outputs[0].tensor, 4, dims);
     for (int i = 1; i < 3; i++) {
         if (call->in[i]->count != (size_t)(parameters[1] * parameters[2]))
             return ulp_fail(error, ULP_ERROR_INPUT, "input %d has %zu elements: expected %lld", i,
                             call->in[i]->count, (long long)(parameters[1] * parameters[2]));
-        operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
+        layout->operands[i].tensor = ulp_layout_view(call->scratch, call->in[i], 4, parameters);
     }
-    ULP_TRY(ulp_taken(operands[0].tensor && outputs[0].tensor && operands[1].tensor &&
-                          operands[2].tensor,
+    ULP_TRY(ulp_taken(layout->operands[0].tensor && layout->outputs[0].tensor &&
+                          layout->operands[1].tensor && layout->operands[2].tensor,
                       error));
-    return lay_rows(call, rows, operands, outputs, 4, dims, (bool[]){false, false, true, true},
-                    error);
+    return ulp_layout_reduce(layout, 4, dims, (bool[]){false, false, true, true}, error);
 }
 
 /* LRN: a row for each element, its positions the channels around it. */
@@ -163,8 +147,7 @@ static size_t fill_neighbours(const void *context, size_t row, int32_t *position
     return count;
 }
 
-static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *rows,
-                                       struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_neighbours(struct ulp_call *call, const struct ulp_layout *layout,
                                        struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -178,16 +161,16 @@ static enum ulp_status rows_neighbours(struct ulp_call *call, struct ulp_rows *r
     const struct ulp_split split = ulp_split_at(in, 1);
     *n = (struct neighbours){(int64_t)split.size, (int64_t)split.inner, (size - 1) / 2,
                              (size_t)size};
-    *rows = (struct ulp_rows){.row_count = in->count,
-                              .row_length = n->size,
-                              .window = fill_neighbours,
-                              .window_context = n};
+    *layout->rows = (struct ulp_rows){.row_count = in->count,
+                                      .row_length = n->size,
+                                      .window = fill_neighbours,
+                                      .window_context = n};
     int64_t *first;
     ULP_TRY(ulp_call_take(call, in->count, sizeof *first, &first, error));
     for (size_t i = 0; i < in->count; i++)
         first[i] = (int64_t)i - n->before * n->pixels;
-    operands[0].row_stride = outputs[0].row_stride = 1;
-    operands[call->bound->input_slot_count + call->bound->attribute_count] =
+    layout->operands[0].row_stride = layout->outputs[0].row_stride = 1;
+    layout->operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.tensor = in, .row_offset = first, .position_stride = n->pixels};
     return ULP_OK;
 }

@@ -19,8 +19,7 @@ static enum ulp_status infer_pool(struct ulp_call *call, struct ulp_error *error
 }
 
 /* The derived operand, when the row has one: elements of each window, padding included. */
-static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_window(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
@@ -33,22 +32,19 @@ static enum ulp_status rows_window(struct ulp_call *call, struct ulp_rows *rows,
     if (bound->derived_count) {
         ULP_TRY(ulp_call_take(call, 1, sizeof *count, &count, error));
         ULP_TRY(ulp_layout_window_counts(count, &shape, w.pads_end, call->scratch, error));
-        operands[bound->input_slot_count + bound->attribute_count].tensor = count;
+        layout->operands[bound->input_slot_count + bound->attribute_count].tensor = count;
     }
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_window(&layout, &shape, error);
+    return ulp_layout_window(layout, &shape, error);
 }
 
-static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= 2;
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* ---- MaxPool with indices: which element wins decides, and its value is moved ---- */

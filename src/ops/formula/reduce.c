@@ -38,17 +38,15 @@ static enum ulp_status infer_reduce(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, in->type, rank, dims, error);
 }
 
-static enum ulp_status rows_reduce(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_reduce(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
     bool reduced[ULP_RANK_MAX], known;
     ULP_TRY(read_reduced(call, reduced, &known, error));
     for (size_t i = 1; i < call->bound->input_slot_count; i++)
-        operands[i] = (struct ulp_operand){0}; /* axes are no numbers of the formula */
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
+        layout->operands[i] = (struct ulp_operand){0}; /* axes are no numbers of the formula */
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 #define REDUCE(op_name, input_since, ...)                                                   \

@@ -314,8 +314,7 @@ static enum ulp_status infer_affine(struct ulp_call *call, struct ulp_error *err
 
 /* Derived: i0 i1 i2, a point's index along x, y and z, and t0 .. t3, the columns of theta. A plane
  * has z = 0 in a row of length 1. */
-static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_affine(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *theta = call->in[0], *out = &call->out[0];
@@ -329,7 +328,7 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
     ULP_TRY(ulp_call_take(call, 4, sizeof *columns, &columns, error));
     ULP_TRY(ulp_call_take(call, 3 * 32, 1, &lengths, error));
     ULP_TRY(ulp_call_take(call, points, sizeof *theta_row, &theta_row, error));
-    *rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
+    *layout->rows = (struct ulp_rows){.row_count = points, .row_length = (size_t)rank};
     for (int a = 0; a < 3; a++) {
         int64_t length = a < rank ? out->dims[rank - a] : 1, inner = 1;
         for (int b = 0; b < a && b < rank; b++)
@@ -338,8 +337,10 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
         for (size_t p = 0; p < points; p++)
             ((int64_t *)numbers[a].data)[p] = (int64_t)p / inner % length;
         snprintf(lengths + 32 * a, 32, "%lld", (long long)length);
-        operands[first + (size_t)a] = (struct ulp_operand){.tensor = &numbers[a], .row_stride = 1};
-        operands[first + 3 + (size_t)a] = (struct ulp_operand){.constant = lengths + 32 * a};
+        layout->operands[first + (size_t)a] =
+            (struct ulp_operand){.tensor = &numbers[a], .row_stride = 1};
+        layout->operands[first + 3 + (size_t)a] =
+            (struct ulp_operand){.constant = lengths + 32 * a};
     }
     for (size_t p = 0; p < points; p++)
         theta_row[p] = (int64_t)(p / (points / (size_t)out->dims[0])) * rank * (rank + 1);
@@ -347,13 +348,14 @@ static enum ulp_status rows_affine(struct ulp_call *call, struct ulp_rows *rows,
         int column = c == 3 ? rank : c; /* the last is the translation */
         bool exists = column < rank || c == 3;
         columns[c] = ulp_tensor_view_from(theta, exists ? (size_t)column : 0);
-        operands[first + 6 + (size_t)c] = exists ? (struct ulp_operand){.tensor = &columns[c],
-                                                                        .row_offset = theta_row,
-                                                                        .position_stride = rank + 1}
-                                                 : (struct ulp_operand){.constant = "0"};
+        layout->operands[first + 6 + (size_t)c] =
+            exists ? (struct ulp_operand){.tensor = &columns[c],
+                                          .row_offset = theta_row,
+                                          .position_stride = rank + 1}
+                   : (struct ulp_operand){.constant = "0"};
     }
-    outputs[0].row_stride = rank;
-    outputs[0].position_stride = 1;
+    layout->outputs[0].row_stride = rank;
+    layout->outputs[0].position_stride = 1;
     return ULP_OK;
 }
 

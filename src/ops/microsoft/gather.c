@@ -123,8 +123,7 @@ static enum ulp_status lay_zeros(struct ulp_call *call, const struct table *t,
 }
 
 /* A row is what one index chooses for one index of the axes before: whole in the table. */
-static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_tensor *data = call->in[0], *indices = call->in[1];
@@ -137,11 +136,12 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
     struct ulp_tensor *values = NULL;
     if (t.packed > 1 && !ulp_bits_are_known(data))
         return fail_unknown(error);
-    *rows = (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
-    ULP_TRY(ulp_move_table(call, &data_row, rows->row_count, 0, 0, error));
-    ULP_TRY(ulp_move_table(call, &scale_row, rows->row_count, 0, 0, error));
+    *layout->rows =
+        (struct ulp_rows){.row_count = (size_t)(outer * chosen), .row_length = (size_t)inner};
+    ULP_TRY(ulp_move_table(call, &data_row, layout->rows->row_count, 0, 0, error));
+    ULP_TRY(ulp_move_table(call, &scale_row, layout->rows->row_count, 0, 0, error));
     ULP_TRY(ulp_move_table(call, &scale_at, (size_t)inner, 0, 0, error));
-    ULP_TRY(lay_zeros(call, &t, &operands[3], error));
+    ULP_TRY(lay_zeros(call, &t, &layout->operands[3], error));
     if (t.packed > 1)
         ULP_TRY(ulp_call_make(call, ULP_TYPE_UINT8, 1, (int64_t[]){outer * chosen * inner}, &values,
                               error));
@@ -158,14 +158,15 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
             ulp_unpack_bits(data, from, 1, inner, inner / t.packed, t.bits, &row);
         }
     }
-    operands[0] = (struct ulp_operand){.tensor = values ? values : data,
-                                       .row_offset = data_row,
-                                       .position_stride = 1};
-    operands[1] = (struct ulp_operand){0};
+    layout->operands[0] = (struct ulp_operand){.tensor = values ? values : data,
+                                               .row_offset = data_row,
+                                               .position_stride = 1};
+    layout->operands[1] = (struct ulp_operand){0};
     for (int i = 2; i < 4; i++)
-        if (operands[i].tensor)
-            operands[i].row_offset = scale_row, operands[i].position_offset = scale_at;
-    outputs[0].row_stride = inner, outputs[0].position_stride = 1;
+        if (layout->operands[i].tensor)
+            layout->operands[i].row_offset = scale_row,
+            layout->operands[i].position_offset = scale_at;
+    layout->outputs[0].row_stride = inner, layout->outputs[0].position_stride = 1;
     return ULP_OK;
 }
 

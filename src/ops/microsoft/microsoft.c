@@ -30,8 +30,7 @@ static enum ulp_status infer_norm(struct ulp_call *call, struct ulp_error *error
     return ULP_OK;
 }
 
-static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows,
-                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_norm(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
     const struct ulp_tensor *in = call->in[0];
@@ -40,8 +39,7 @@ static enum ulp_status rows_norm(struct ulp_call *call, struct ulp_rows *rows,
     ULP_TRY(find_axis(call, &axis, error));
     for (int d = 0; d < in->rank; d++)
         reduced[d] = d >= axis;
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    return ulp_layout_reduce(&layout, in->rank, in->dims, reduced, error);
+    return ulp_layout_reduce(layout, in->rank, in->dims, reduced, error);
 }
 
 /* ---- EmbedLayerNormalization: a row is a position, its elements the features of three tables'
@@ -102,39 +100,38 @@ static void count_mask(const struct ulp_call *call, const struct ulp_tensor *mas
     }
 }
 
-static enum ulp_status rows_embed(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_embed(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error)
 {
     const struct ulp_tensor *ids = call->in[0],
                             *segments = ulp_call_input(call, "segment_embedding");
     const int64_t size = call->out[0].dims[2];
-    *rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
-    ULP_TRY(lay_table(call, "word_embedding", ids, operands, error));
-    ULP_TRY(lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"), operands,
-                      error));
+    *layout->rows = (struct ulp_rows){.row_count = ids->count, .row_length = (size_t)size};
+    ULP_TRY(lay_table(call, "word_embedding", ids, layout->operands, error));
+    ULP_TRY(lay_table(call, "position_embedding", ulp_call_input(call, "position_ids"),
+                      layout->operands, error));
     if (segments && !ulp_call_input(call, "segment_ids"))
         return ulp_fail(error, ULP_ERROR_INPUT, "segment_embedding is there without segment_ids");
     if (segments)
-        ULP_TRY(lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"), operands,
-                          error));
+        ULP_TRY(lay_table(call, "segment_embedding", ulp_call_input(call, "segment_ids"),
+                          layout->operands, error));
     for (size_t i = 0; i < call->bound->input_slot_count; i++) {
         const char *name = call->bound->inputs[i].name;
         if (strcmp(name, "gamma") == 0 || strcmp(name, "beta") == 0) {
-            if (operands[i].tensor->count != (size_t)size)
+            if (layout->operands[i].tensor->count != (size_t)size)
                 return ulp_fail(error, ULP_ERROR_INPUT, "%s has %zu elements: expected %lld", name,
-                                operands[i].tensor->count, (long long)size);
-            operands[i].position_stride = 1;
+                                layout->operands[i].tensor->count, (long long)size);
+            layout->operands[i].position_stride = 1;
         } else if (!strstr(name, "_embedding")) {
             /* ids and mask are no numbers of the formula */
-            operands[i] = (struct ulp_operand){.constant = "0"};
+            layout->operands[i] = (struct ulp_operand){.constant = "0"};
         }
     }
     if (ulp_call_wants(call, 1))
         count_mask(call, ulp_call_input(call, "mask"));
     for (int i = 0; i < call->bound->tape->output_count; i++) {
-        const struct ulp_tensor *tensor = i == 1 ? NULL : outputs[i].tensor;
-        outputs[i] =
+        const struct ulp_tensor *tensor = i == 1 ? NULL : layout->outputs[i].tensor;
+        layout->outputs[i] =
             (struct ulp_operand){.tensor = tensor, .row_stride = size, .position_stride = 1};
     }
     return ULP_OK;

@@ -31,12 +31,11 @@ static enum ulp_status lay_parameters(struct ulp_call *call, struct ulp_operand 
     return ULP_OK;
 }
 
-static enum ulp_status rows_each(struct ulp_call *call, struct ulp_rows *rows,
-                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_each(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
-    ULP_TRY(lay_parameters(call, operands, error));
-    return ulp_rows_elementwise(call, rows, operands, outputs, error);
+    ULP_TRY(lay_parameters(call, layout->operands, error));
+    return ulp_layout_elementwise(layout, error);
 }
 
 static enum ulp_status infer_two(struct ulp_call *call, struct ulp_error *error)
@@ -105,8 +104,7 @@ static enum ulp_status place_rows(struct ulp_call *call, const struct ulp_tensor
     return ULP_OK;
 }
 
-static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
-                                 struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_pool(struct ulp_call *call, const struct ulp_layout *layout,
                                  struct ulp_error *error)
 {
     struct ulp_tensor *in;
@@ -118,16 +116,15 @@ static enum ulp_status rows_pool(struct ulp_call *call, struct ulp_rows *rows,
     if (!in->count)
         return ulp_fail(error, ULP_ERROR_INPUT, "the input is empty");
     ULP_TRY(ulp_call_take(call, 24, 1, &area, error));
-    ULP_TRY(lay_parameters(call, operands, error));
+    ULP_TRY(lay_parameters(call, layout->operands, error));
     const struct ulp_window_shape shape = ulp_windows_shape(in, &w);
     snprintf(area, 24, "%lld", (long long)ulp_product(w.kernel, w.rank));
-    operands[call->bound->input_slot_count + call->bound->attribute_count] =
+    layout->operands[call->bound->input_slot_count + call->bound->attribute_count] =
         (struct ulp_operand){.constant = area};
-    operands[0].tensor = in;
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    ULP_TRY(ulp_layout_window(&layout, &shape, error));
+    layout->operands[0].tensor = in;
+    ULP_TRY(ulp_layout_window(layout, &shape, error));
     return ulp_call_int(call, "channels_last")
-               ? place_rows(call, in, rows->row_count, &outputs[0], error)
+               ? place_rows(call, in, layout->rows->row_count, &layout->outputs[0], error)
                : ULP_OK;
 }
 
@@ -142,30 +139,26 @@ static enum ulp_status infer_global(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
-static enum ulp_status rows_reduced(struct ulp_call *call, struct ulp_rows *rows,
-                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_reduced(struct ulp_call *call, const struct ulp_layout *layout,
                                     const bool *reduced, struct ulp_error *error)
 {
-    const struct ulp_layout layout = ulp_call_layout(call, rows, operands, outputs);
-    ULP_TRY(lay_parameters(call, operands, error));
-    return ulp_layout_reduce(&layout, call->in[0]->rank, call->in[0]->dims, reduced, error);
+    ULP_TRY(lay_parameters(call, layout->operands, error));
+    return ulp_layout_reduce(layout, call->in[0]->rank, call->in[0]->dims, reduced, error);
 }
 
-static enum ulp_status rows_global(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_global(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const int last = ulp_call_int(call, "channels_last") ? call->in[0]->rank - 1 : 1;
     bool reduced[ULP_RANK_MAX];
     for (int d = 0; d < call->in[0]->rank; d++)
         reduced[d] = d != 0 && d != last;
-    return rows_reduced(call, rows, operands, outputs, reduced, error);
+    return rows_reduced(call, layout, reduced, error);
 }
 
 /* The attribute opset is that of the Softmax it stands for: before 13 everything from the axis on
  * is one row. */
-static enum ulp_status rows_softmax(struct ulp_call *call, struct ulp_rows *rows,
-                                    struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_softmax(struct ulp_call *call, const struct ulp_layout *layout,
                                     struct ulp_error *error)
 {
     const bool flat = ulp_call_int(call, "opset") < 13;
@@ -178,7 +171,7 @@ static enum ulp_status rows_softmax(struct ulp_call *call, struct ulp_rows *rows
                           call->in[0]->rank, &axis, error));
     for (int d = 0; d < call->in[0]->rank; d++)
         reduced[d] = flat ? d >= axis : d == axis;
-    return rows_reduced(call, rows, operands, outputs, reduced, error);
+    return rows_reduced(call, layout, reduced, error);
 }
 
 /* ---- QLinearConcat: y_scale, y_zero_point, then tensor, scale and zero point of each part ---- */

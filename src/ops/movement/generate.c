@@ -196,12 +196,11 @@ static enum ulp_status infer_range(struct ulp_call *call, struct ulp_error *erro
                              (int64_t[]){count > 0 ? (int64_t)count : 0}, error);
 }
 
-static enum ulp_status rows_range(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_range(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error)
 {
-    ULP_TRY(set_positions(call, &operands[call->bound->tape->operand_count - 1], error));
-    return ulp_rows_elementwise(call, rows, operands, outputs, error);
+    ULP_TRY(set_positions(call, &layout->operands[call->bound->tape->operand_count - 1], error));
+    return ulp_layout_elementwise(layout, error);
 }
 
 static enum ulp_status infer_window(struct ulp_call *call, struct ulp_error *error)
@@ -227,8 +226,7 @@ static uint64_t read_key(const struct ulp_call *call)
 
 /* Derived operand n: multiples of 2^-24 in [0, 1) for n = 0 and in (0, 1] for n = 1, so that FP32
  * holds them exactly. */
-static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_random(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const struct ulp_bound *bound = call->bound;
@@ -241,11 +239,11 @@ static enum ulp_status rows_random(struct ulp_call *call, struct ulp_rows *rows,
         for (size_t i = 0; i < uniform[n].count; i++)
             ((float *)uniform[n].data)[i] =
                 (float)((ulp_random_bits(read_key(call), 2 * i + n) >> 40) + n) * 0x1p-24f;
-        operands[bound->input_slot_count + bound->attribute_count + n].tensor = &uniform[n];
+        layout->operands[bound->input_slot_count + bound->attribute_count + n].tensor = &uniform[n];
     }
     for (size_t i = 0; i < bound->input_slot_count && bound->inputs[i].kind == '*'; i++)
-        operands[i] = (struct ulp_operand){0}; /* only its shape counts */
-    return ulp_rows_elementwise(call, rows, operands, outputs, error);
+        layout->operands[i] = (struct ulp_operand){0}; /* only its shape counts */
+    return ulp_layout_elementwise(layout, error);
 }
 
 /* ---- Multinomial: classes drawn by unnormalised log-probabilities, whose sums are FP64 in every

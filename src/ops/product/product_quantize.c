@@ -131,19 +131,19 @@ static enum ulp_status lay_parameter(struct ulp_call *call, struct ulp_operand *
     return ulp_call_along(call, operand, x->rank, axis, error);
 }
 
-enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+enum ulp_status ulp_quantize_rows(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error)
 {
     int axis;
-    ULP_TRY(lay_parameter(call, &operands[1], error));
-    ULP_TRY(lay_parameter(call, &operands[2], error));
+    ULP_TRY(lay_parameter(call, &layout->operands[1], error));
+    ULP_TRY(lay_parameter(call, &layout->operands[2], error));
     const bool split = has_even_blocks(call, &axis);
-    struct ulp_operand *const all[] = {&operands[0], &operands[1], &operands[2], &outputs[0]};
+    struct ulp_operand *const all[] = {&layout->operands[0], &layout->operands[1],
+                                       &layout->operands[2], &layout->outputs[0]};
     for (size_t i = 0; i < 4 && split; i++)
         ULP_TRY(split_axis(call, all[i], axis, ulp_call_int(call, "block_size"), error));
-    ULP_TRY(ulp_call_set_range(call, operands, call->out[0].type, error));
-    return ulp_rows_elementwise(call, rows, operands, outputs, error);
+    ULP_TRY(ulp_call_set_range(call, layout->operands, call->out[0].type, error));
+    return ulp_layout_elementwise(layout, error);
 }
 
 int ulp_output_channels(const char *op, int rank, bool transposed)
@@ -165,13 +165,12 @@ static enum ulp_status infer_dynamic(struct ulp_call *call, struct ulp_error *er
     return ulp_call_describe(call, 2, ULP_TYPE_UINT8, 0, NULL, error);
 }
 
-static enum ulp_status rows_all(struct ulp_call *call, struct ulp_rows *rows,
-                                struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_all(struct ulp_call *call, const struct ulp_layout *layout,
                                 struct ulp_error *error)
 {
     (void)error;
-    *rows = (struct ulp_rows){.row_count = 1, .row_length = call->in[0]->count};
-    operands[0].position_stride = outputs[0].position_stride = 1;
+    *layout->rows = (struct ulp_rows){.row_count = 1, .row_length = call->in[0]->count};
+    layout->operands[0].position_stride = layout->outputs[0].position_stride = 1;
     return ULP_OK;
 }
 

@@ -105,8 +105,7 @@ static enum ulp_status infer_fp4(struct ulp_call *call, struct ulp_error *error)
     return infer_blocks(call, ULP_TYPE_FLOAT4E2M1, ULP_TYPE_FLOAT8E4M3FN, error);
 }
 
-static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
-                                   struct ulp_operand *operands, struct ulp_operand *outputs,
+static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layout *layout,
                                    struct ulp_error *error)
 {
     const int64_t block = ulp_call_int(call, "block_size");
@@ -114,13 +113,13 @@ static enum ulp_status rows_blocks(struct ulp_call *call, struct ulp_rows *rows,
     ULP_TRY(ulp_call_take(call, 1, sizeof *scales, &scales, error));
     if (ulp_type_is_float(call->out[1].type)) {
         ULP_TRY(ulp_call_storage(call, call->out[1].type, scales, error));
-        outputs[1].storage = scales;
+        layout->outputs[1].storage = scales;
     }
-    *rows = (struct ulp_rows){.row_count = call->in[0]->count / (size_t)block,
-                              .row_length = (size_t)block};
-    operands[0].row_stride = outputs[0].row_stride = block;
-    operands[0].position_stride = outputs[0].position_stride = 1;
-    outputs[1].row_stride = 1;
+    *layout->rows = (struct ulp_rows){.row_count = call->in[0]->count / (size_t)block,
+                                      .row_length = (size_t)block};
+    layout->operands[0].row_stride = layout->outputs[0].row_stride = block;
+    layout->operands[0].position_stride = layout->outputs[0].position_stride = 1;
+    layout->outputs[1].row_stride = 1;
     return ULP_OK;
 }
 

@@ -6,8 +6,7 @@
 
 /* Operands 1 and 2 are scale and zero point: one for the tensor, for each index of the axis, or for
  * each block along it. */
-enum ulp_status ulp_quantize_rows(struct ulp_call *call, struct ulp_rows *rows,
-                                  struct ulp_operand *operands, struct ulp_operand *outputs,
+enum ulp_status ulp_quantize_rows(struct ulp_call *call, const struct ulp_layout *layout,
                                   struct ulp_error *error);
 /* block_size, where the row has it: 0, there are no blocks, or more. */
 enum ulp_status ulp_quantize_check(struct ulp_call *call, struct ulp_error *error);
