@@ -64,18 +64,16 @@ static enum ulp_status try_output(struct searching *searching, const struct ulp_
     struct tried *tried = &searching->tried[event->index * searching->file_count + searching->file];
     const struct ulp_tensor *recorded =
         number >= 0 ? comparing->work[number].recorded[searching->file] : NULL;
-    struct ulp_tensor turned;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor turned = {0};
     if (!recorded || !like || recorded->count != like->count || !ulp_type_is_float(recorded->type))
         return ULP_OK;
-    enum ulp_status status =
-        ulp_layout_turn(&turned, recorded, like, ulp_comparing_budget(comparing), error);
+    ULP_TRY(ulp_layout_turn(&turned, recorded, like, ulp_comparing_budget(comparing), error));
     tried->elements = like->count;
-    for (size_t l = 1; l < event->lane_count && status == ULP_OK; l++)
+    for (size_t l = 1; l < event->lane_count; l++)
         tried->equal[searching->first_count + l - 1] =
             ulp_equal_elements(event->values[l * event->output_count + o].entire,
                                turned.data ? &turned : recorded);
-    ulp_tensor_free(&turned);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status try_node(void *context, const struct ulp_event *event,

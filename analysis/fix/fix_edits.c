@@ -56,18 +56,16 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
 /* What is in the given model and in the one with all edits. */
 static enum ulp_status share_values(struct ulp_fixing *x, struct ulp_error *error)
 {
-    struct ulp_model *all = NULL;
-    struct ulp_names kept = {.budget = ulp_model_budget(x->model)};
-    enum ulp_status status = ulp_lint_load_edited(&x->proposals, x->taken, false, &all, error);
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *all = NULL;
+    ULP_SCOPED(ulp_names_free) struct ulp_names kept = {.budget = ulp_model_budget(x->model)};
+    ULP_TRY(ulp_lint_load_edited(&x->proposals, x->taken, false, &all, error));
     bool added = true;
-    for (size_t v = 0; status == ULP_OK && v < all->graph->value_count && added; v++)
+    for (size_t v = 0; v < all->graph->value_count && added; v++)
         added = ulp_names_add(&kept, all->graph->values[v].name, 0);
-    for (size_t v = 0; status == ULP_OK && v < x->model->graph->value_count && added; v++)
+    for (size_t v = 0; v < x->model->graph->value_count && added; v++)
         added = ulp_names_find(&kept, x->model->graph->values[v].name) < 0 ||
                 ulp_names_add(&x->shared, x->model->graph->values[v].name, 0);
-    ulp_names_free(&kept);
-    ulp_model_free(all);
-    return status == ULP_OK && !added ? ulp_out_of_memory(error) : status;
+    return !added ? ulp_out_of_memory(error) : ULP_OK;
 }
 
 static bool any(const struct ulp_fixing *x, const bool *taken)

@@ -227,7 +227,7 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
                                 struct ulp_arena *arena, struct ulp_error *error)
 {
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
-    struct ulp_inputs own = {0};
+    ULP_SCOPED(ulp_inputs_free) struct ulp_inputs own = {0};
     const struct ulp_tensor **foreign = NULL;
     struct ulp_tensor *temporaries = NULL;
     if (ulp_walk_compares(walk) && lane != reference) {
@@ -238,22 +238,18 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     if (walk->options->isolated && lane != reference)
         return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,
                                  error);
-    enum ulp_status status = ulp_inputs_create(&own, lane, step, arena, error);
-    if (status == ULP_OK)
-        status = ulp_lane_inputs(lane, step, &own, error);
-    if (status == ULP_OK)
-        status = ulp_step_run(step, lane, own.at, out->entire, error);
-    const bool reads_floats =
-        status == ULP_OK && lane != reference && any_float_computed(step, own.at, frame->block);
+    ULP_TRY(ulp_inputs_create(&own, lane, step, arena, error));
+    ULP_TRY(ulp_lane_inputs(lane, step, &own, error));
+    ULP_TRY(ulp_step_run(step, lane, own.at, out->entire, error));
+    const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
-        status = ulp_follow(step, lane, own.at, results, out->entire, error);
-    else if (status == ULP_OK && lane != reference && walk->options->departure && !walk->departed)
+        ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));
+    else if (lane != reference && walk->options->departure && !walk->departed)
         walk->departed = ulp_departs(step, reads_floats, results, out->entire);
-    if (status == ULP_OK && lane != reference && walk->options->audit)
-        status = evaluate_views(lane, reference, reference_inputs, own.at, results, step,
-                                walk->options->follow, temporaries, foreign, out, error);
-    ulp_inputs_free(&own);
-    return status;
+    if (lane != reference && walk->options->audit)
+        ULP_TRY(evaluate_views(lane, reference, reference_inputs, own.at, results, step,
+                               walk->options->follow, temporaries, foreign, out, error));
+    return ULP_OK;
 }
 
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,

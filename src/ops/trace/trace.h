@@ -19,6 +19,7 @@ struct ulp_trace;
 enum ulp_status ulp_trace_create(struct ulp_trace **out, struct ulp_budget *budget,
                                  struct ulp_pool *pool, struct ulp_error *error);
 void ulp_trace_free(struct ulp_trace *trace);
+ULP_FREES(ulp_trace_free, struct ulp_trace)
 /* Forget all numbers and gates; adjoints of formulas stay for the next call. */
 void ulp_trace_clear(struct ulp_trace *trace);
 

@@ -86,7 +86,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                      .step = step,
                                      .normalised = normalised,
                                      .reason = reason};
-    void *memory;
+    ULP_SCOPED(ulp_free_of) void *memory = NULL;
     ULP_TRY(ulp_allocate_zero(&memory, step->output_count + 1, sizeof *node.outputs,
                               w->from->budget, "bounds of a node", error));
     struct ulp_enclosed *outputs = memory;
@@ -111,14 +111,12 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
                                         w->arithmetic->storage.max_finite);
     }
     node.outputs = outputs;
-    enum ulp_status status = ULP_OK;
     if (node.output_count)
-        status = w->from->node(w->from->context, &node, error);
+        ULP_TRY(w->from->node(w->from->context, &node, error));
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
             assume_finite(w, &w->values[step->outputs[o]]);
-    ulp_free(memory);
-    return status;
+    return ULP_OK;
 }
 
 static bool follows_assumption(const struct ulp_enclosing_walk *w, const struct ulp_step *step)
@@ -325,19 +323,11 @@ enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_er
     const struct ulp_plan *plan = enclose->plan;
     struct ulp_arithmetic names = ulp_enclosing_names(&plan->lanes[0]);
     const struct ulp_mix names_mix = {.count = 1, .items = &names};
-    struct ulp_enclosing_walk w = {0};
-    struct ulp_trace *trace = NULL;
-    enum ulp_status status = ulp_trace_create(&trace, enclose->budget, enclose->pool, error);
-    if (status == ULP_OK)
-        status = ulp_trace_enclose(trace, &plan->lanes[0], enclose->symbols, error);
-    if (status == ULP_OK)
-        status = ulp_enclose_open(&w, enclose, plan->main, &names_mix, trace, error);
-    if (status == ULP_OK)
-        status = set_inputs(&w, error);
-    if (status == ULP_OK)
-        status = ulp_enclose_steps(&w, error);
-    if (w.from)
-        ulp_enclose_close(&w);
-    ulp_trace_free(trace);
-    return status;
+    ULP_SCOPED(ulp_trace_free_of) struct ulp_trace *trace = NULL;
+    ULP_SCOPED(ulp_enclose_close) struct ulp_enclosing_walk w = {0};
+    ULP_TRY(ulp_trace_create(&trace, enclose->budget, enclose->pool, error));
+    ULP_TRY(ulp_trace_enclose(trace, &plan->lanes[0], enclose->symbols, error));
+    ULP_TRY(ulp_enclose_open(&w, enclose, plan->main, &names_mix, trace, error));
+    ULP_TRY(set_inputs(&w, error));
+    return ulp_enclose_steps(&w, error);
 }
