@@ -75,7 +75,10 @@ enum ulp_status ulp_call_take(const struct ulp_call *call, size_t count, size_t 
 /* Allocate a described tensor's data, charged to the budget, freed when the call ends. */
 enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *tensor,
                                    struct ulp_error *error);
-/* Both of a tensor as this lane holds it, which lives as long. */
+/* Both of *tensor as this lane holds it, and of a new tensor, which lives as long. */
+enum ulp_status ulp_call_make_here(struct ulp_call *call, struct ulp_tensor *tensor,
+                                   enum ulp_type type, int rank, const int64_t *dims,
+                                   struct ulp_error *error);
 enum ulp_status ulp_call_make(struct ulp_call *call, enum ulp_type type, int rank,
                               const int64_t *dims, struct ulp_tensor **out,
                               struct ulp_error *error);

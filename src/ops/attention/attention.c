@@ -156,9 +156,7 @@ static enum ulp_status infer_written(struct ulp_call *call, struct ulp_error *er
 static enum ulp_status turn_mask(struct ulp_call *call, const struct ulp_tensor *mask,
                                  struct ulp_tensor *seen, struct ulp_error *error)
 {
-    ULP_TRY(ulp_tensor_describe(seen, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, mask->rank, mask->dims,
-                                error));
-    ULP_TRY(ulp_call_temporary(call, seen, error));
+    ULP_TRY(ulp_call_make_here(call, seen, ULP_TYPE_BOOL, mask->rank, mask->dims, error));
     for (size_t i = 0; i < seen->count; i++)
         ((uint8_t *)seen->data)[i] = ulp_tensor_get_int(mask, i) == 0;
     return ULP_OK;

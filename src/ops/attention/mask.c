@@ -26,8 +26,7 @@ enum ulp_status ulp_attention_allowed(struct ulp_call *call, const struct ulp_at
 {
     const struct ulp_tensor *mask = a->mask;
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, keys->length};
-    ULP_TRY(ulp_tensor_describe(allowed, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 4, dims, error));
-    ULP_TRY(ulp_call_temporary(call, allowed, error));
+    ULP_TRY(ulp_call_make_here(call, allowed, ULP_TYPE_BOOL, 4, dims, error));
     if (mask && mask->rank > 4)
         return ulp_fail(error, ULP_ERROR_INPUT, "the mask has rank %d: expected at most 4",
                         mask->rank);

@@ -216,8 +216,7 @@ static enum ulp_status run_causal(struct ulp_call *call, struct ulp_error *error
     int64_t *w_batch, *x_batch, *o_batch;
     struct ulp_tensor padded, zero;
     struct ulp_sums sums;
-    ULP_TRY(ulp_call_describe_tensor(call, &padded, x->type, 2, (int64_t[]){lines, whole}, error));
-    ULP_TRY(ulp_call_temporary(call, &padded, error));
+    ULP_TRY(ulp_call_make_here(call, &padded, x->type, 2, (int64_t[]){lines, whole}, error));
     ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
     for (int64_t i = 0; i < lines; i++) {
         if (past && k > 1)

@@ -83,12 +83,19 @@ enum ulp_status ulp_call_temporary(struct ulp_call *call, struct ulp_tensor *ten
     return ULP_OK;
 }
 
+enum ulp_status ulp_call_make_here(struct ulp_call *call, struct ulp_tensor *tensor,
+                                   enum ulp_type type, int rank, const int64_t *dims,
+                                   struct ulp_error *error)
+{
+    ULP_TRY(ulp_call_describe_tensor(call, tensor, type, rank, dims, error));
+    return ulp_call_temporary(call, tensor, error);
+}
+
 enum ulp_status ulp_call_make(struct ulp_call *call, enum ulp_type type, int rank,
                               const int64_t *dims, struct ulp_tensor **out, struct ulp_error *error)
 {
     ULP_TRY(ulp_call_take(call, 1, sizeof **out, out, error));
-    ULP_TRY(ulp_call_describe_tensor(call, *out, type, rank, dims, error));
-    return ulp_call_temporary(call, *out, error);
+    return ulp_call_make_here(call, *out, type, rank, dims, error);
 }
 
 void ulp_call_free_temporaries(struct ulp_temporary *list)

@@ -37,8 +37,7 @@ static enum ulp_status run_cast_low_bits(struct ulp_call *call, struct ulp_error
     if (!ulp_type_is_float(in->type) || ulp_type_is_float(to) || ulp_type_rows[to].file_bits > 4)
         return run_cast(call, error);
     struct ulp_tensor whole;
-    ULP_TRY(ulp_call_describe_tensor(call, &whole, ULP_TYPE_INT8, in->rank, in->dims, error));
-    ULP_TRY(ulp_call_temporary(call, &whole, error));
+    ULP_TRY(ulp_call_make_here(call, &whole, ULP_TYPE_INT8, in->rank, in->dims, error));
     ULP_TRY(ulp_call_convert(call, &whole, in, error));
     return ulp_call_convert(call, &call->out[0], &whole, error);
 }

@@ -80,9 +80,8 @@ static enum ulp_status run_ngram(struct ulp_call *call, struct ulp_error *error)
     ULP_TRY(read_pool(call, &p, error));
     if (call->out[0].count == 0)
         return ULP_OK;
-    ULP_TRY(ulp_tensor_describe(&counts, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
-                                (int64_t[]){(int64_t)call->out[0].count}, error));
-    ULP_TRY(ulp_call_temporary(call, &counts, error));
+    ULP_TRY(ulp_call_make_here(call, &counts, ULP_TYPE_INT64, 1,
+                               (int64_t[]){(int64_t)call->out[0].count}, error));
     ULP_TRY(ulp_tensor_describe(&weights, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
                                 (int64_t[]){p.size}, error));
     ULP_TRY(ulp_call_temporary(call, &weights, error));

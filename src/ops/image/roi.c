@@ -73,9 +73,8 @@ static enum ulp_status sample_axis(struct ulp_call *call, size_t r, size_t first
     ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &place, error));
     ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->low, error));
     ULP_TRY(ulp_coordinates_make(call, &arithmetic, count, &axis->high, error));
-    ULP_TRY(ulp_tensor_describe(&axis->inside, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, 1,
-                                (int64_t[]){(int64_t)count}, error));
-    ULP_TRY(ulp_call_temporary(call, &axis->inside, error));
+    ULP_TRY(ulp_call_make_here(call, &axis->inside, ULP_TYPE_BOOL, 1, (int64_t[]){(int64_t)count},
+                               error));
     ULP_TRY(ulp_positions_make(call, count, &bin, error));
     ULP_TRY(ulp_positions_make(call, count, &point, error));
     ULP_TRY(ulp_call_take(call, count, sizeof *axis->at, &axis->at, error));

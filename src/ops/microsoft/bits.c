@@ -106,16 +106,13 @@ static enum ulp_status describe_block(struct ulp_call *call, struct dequantizing
         ULP_TRY(ulp_arithmetic_find("fp64", fp64, error));
         return ulp_call_temporary_in(call, &d->out, &fp64->storage, 2, dims, error);
     }
-    ULP_TRY(ulp_call_describe_tensor(call, &d->out, type, 2, dims, error));
-    return ulp_call_temporary(call, &d->out, error);
+    return ulp_call_make_here(call, &d->out, type, 2, dims, error);
 }
 
 static enum ulp_status take_bytes(struct ulp_call *call, struct ulp_tensor *out, int64_t rows,
                                   int64_t columns, struct ulp_error *error)
 {
-    ULP_TRY(
-        ulp_call_describe_tensor(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error));
-    return ulp_call_temporary(call, out, error);
+    return ulp_call_make_here(call, out, ULP_TYPE_UINT8, 2, (int64_t[]){rows, columns}, error);
 }
 
 static enum ulp_status begin_dequantizing(struct ulp_call *call, struct dequantizing *d,

@@ -254,8 +254,7 @@ static enum ulp_status rotate(struct ulp_call *call, struct ulp_attention *a, bo
     if (first < 0 || first > cosines->dims[0])
         return ulp_fail(error, ULP_ERROR_INPUT, "position %lld is outside the cache of %lld",
                         (long long)first, (long long)cosines->dims[0]);
-    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
-    ULP_TRY(ulp_call_temporary(call, &ids, error));
+    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
     for (int64_t i = 0; i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = first + a->starts[i / length] + i % length;
     ULP_TRY(ulp_rotate_heads(call, &rotation, &a->query, &a->q, error));

@@ -231,8 +231,7 @@ static enum ulp_status run_rotary(struct ulp_call *call, struct ulp_error *error
                         x->rank, cosines->rank);
     ULP_TRY(ulp_heads_read(x, heads ? heads : x->dims[2] / (2 * cosines->dims[1]), &h, error));
     const int64_t dims[] = {h.batch, h.length};
-    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
-    ULP_TRY(ulp_call_temporary(call, &ids, error));
+    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
     for (int64_t i = 0; given->count == 1 && i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = ulp_tensor_get_int(given, 0) + i % h.length;
     const struct ulp_rotation rotation = {.cosines = cosines,

@@ -107,8 +107,7 @@ static const struct ulp_formula angles = {
 static enum ulp_status count_from(struct ulp_call *call, int64_t first, int64_t count,
                                   struct ulp_tensor *out, struct ulp_error *error)
 {
-    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, &count, error));
-    ULP_TRY(ulp_call_temporary(call, out, error));
+    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, &count, error));
     for (int64_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = first + i;
     return ULP_OK;
@@ -156,8 +155,7 @@ static enum ulp_status rotate(struct ulp_call *call, const struct projected *p,
                         "%lld it has",
                         (long long)turned, (long long)a->q.size);
     ULP_TRY(make_angles(call, p, turned, caches, error));
-    ULP_TRY(ulp_tensor_describe(&ids, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 2, dims, error));
-    ULP_TRY(ulp_call_temporary(call, &ids, error));
+    ULP_TRY(ulp_call_make_here(call, &ids, ULP_TYPE_INT64, 2, dims, error));
     for (int64_t i = 0; i < (int64_t)ids.count; i++)
         ((int64_t *)ids.data)[i] = i % p->length;
     const struct ulp_rotation rotation = {.cosines = &caches[0],
@@ -174,8 +172,7 @@ static enum ulp_status run_projected(struct ulp_call *call, struct ulp_error *er
     struct ulp_tensor all, *halves[4] = {NULL};
     ULP_TRY(read_projected(call, &p, error));
     const int64_t width = 2 * p.query + p.value, dims[] = {p.batch, p.length, width};
-    ULP_TRY(ulp_call_describe_tensor(call, &all, call->out[0].type, 3, dims, error));
-    ULP_TRY(ulp_call_temporary(call, &all, error));
+    ULP_TRY(ulp_call_make_here(call, &all, call->out[0].type, 3, dims, error));
     ULP_TRY(project(call, &all, error));
     const int64_t size = p.query / p.heads, v_size = p.value / p.heads;
     struct ulp_attention a = {

@@ -165,9 +165,7 @@ static enum ulp_status set_positions(struct ulp_call *call, struct ulp_operand *
 {
     struct ulp_tensor *positions;
     ULP_TRY(ulp_call_take(call, 1, sizeof *positions, &positions, error));
-    ULP_TRY(ulp_tensor_describe(positions, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1, call->out[0].dims,
-                                error));
-    ULP_TRY(ulp_call_temporary(call, positions, error));
+    ULP_TRY(ulp_call_make_here(call, positions, ULP_TYPE_INT64, 1, call->out[0].dims, error));
     for (size_t i = 0; i < positions->count; i++)
         ulp_tensor_set_int(positions, i, (int64_t)i);
     operand->tensor = positions;

@@ -216,12 +216,9 @@ static enum ulp_status run_deform(struct ulp_call *call, struct ulp_error *error
     for (int axis = 0; axis < d.w.rank; axis++)
         ULP_TRY(axis_taps(call, &d, axis, &taps[axis], error));
     ULP_TRY(ulp_call_scalar(call, &zero, x->type, 0, error));
-    ULP_TRY(
-        ulp_call_describe_tensor(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error));
-    ULP_TRY(ulp_call_temporary(call, &source, error));
-    ULP_TRY(ulp_call_describe_tensor(call, &columns, x->type, 2,
-                                     (int64_t[]){planes, d.taps * d.pixels}, error));
-    ULP_TRY(ulp_call_temporary(call, &columns, error));
+    ULP_TRY(ulp_call_make_here(call, &source, x->type, 2, (int64_t[]){planes, plane + 1}, error));
+    ULP_TRY(ulp_call_make_here(call, &columns, x->type, 2, (int64_t[]){planes, d.taps * d.pixels},
+                               error));
     /* every channel with a zero behind it, which stands for the outside */
     for (int64_t i = 0; i < planes; i++) {
         memcpy(ulp_element_at(&source, (size_t)(i * (plane + 1))),

@@ -281,8 +281,7 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         out->strides[kept[d]] = stride;
         stride = ulp_dim_mul(stride, dims[d]);
     }
-    ULP_TRY(ulp_call_describe_tensor(call, tensor, call->in[0]->type, rank, dims, error));
-    return ulp_call_temporary(call, tensor, error);
+    return ulp_call_make_here(call, tensor, call->in[0]->type, rank, dims, error);
 }
 
 static enum ulp_status run_einsum(struct ulp_call *call, struct ulp_error *error)

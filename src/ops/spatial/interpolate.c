@@ -27,9 +27,7 @@ enum ulp_status ulp_coordinates_make(struct ulp_call *call, const struct ulp_ari
 enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct ulp_tensor *out,
                                    struct ulp_error *error)
 {
-    ULP_TRY(ulp_tensor_describe(out, ULP_TYPE_INT64, ULP_ELEMENT_I64, 0, 1,
-                                (int64_t[]){(int64_t)count}, error));
-    ULP_TRY(ulp_call_temporary(call, out, error));
+    ULP_TRY(ulp_call_make_here(call, out, ULP_TYPE_INT64, 1, (int64_t[]){(int64_t)count}, error));
     for (size_t i = 0; i < count; i++)
         ((int64_t *)out->data)[i] = (int64_t)i;
     return ULP_OK;
