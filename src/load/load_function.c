@@ -48,32 +48,27 @@ static enum ulp_status load_body(struct ulp_loader *loader, struct ulp_function 
                                  const Ulp__FunctionProto *proto, struct ulp_error *error)
 {
     size_t count = proto->n_input + proto->n_output;
-    Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
+    ULP_SCOPED(ulp_scoped_free) Ulp__ValueInfoProto *infos = calloc(count + 1, sizeof *infos);
+    ULP_SCOPED(ulp_scoped_free)
     Ulp__ValueInfoProto **pointers = calloc(count + 1, sizeof *pointers);
     struct ulp_graph *graph = NULL;
-    enum ulp_status status = ULP_OK;
-    if (!infos || !pointers)
-        status = ulp_out_of_memory(error);
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
+    ULP_TRY(ulp_taken(infos && pointers, error));
+    for (size_t i = 0; i < count; i++) {
         ulp__value_info_proto__init(&infos[i]);
         infos[i].name = i < proto->n_input ? proto->input[i] : proto->output[i - proto->n_input];
         pointers[i] = &infos[i];
     }
-    if (status == ULP_OK) {
-        Ulp__GraphProto body = ULP__GRAPH_PROTO__INIT;
-        body.name = proto->name;
-        body.n_node = proto->n_node;
-        body.node = proto->node;
-        body.n_input = proto->n_input;
-        body.input = pointers;
-        body.n_output = proto->n_output;
-        body.output = pointers + proto->n_input;
-        body.n_value_info = proto->n_value_info;
-        body.value_info = proto->value_info;
-        status = ulp_load_body(loader, &graph, &body, error);
-    }
-    free(infos);
-    free(pointers);
+    Ulp__GraphProto body = ULP__GRAPH_PROTO__INIT;
+    body.name = proto->name;
+    body.n_node = proto->n_node;
+    body.node = proto->node;
+    body.n_input = proto->n_input;
+    body.input = pointers;
+    body.n_output = proto->n_output;
+    body.output = pointers + proto->n_input;
+    body.n_value_info = proto->n_value_info;
+    body.value_info = proto->value_info;
+    const enum ulp_status status = ulp_load_body(loader, &graph, &body, error);
     out->body = graph;
     return status;
 }

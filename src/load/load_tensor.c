@@ -368,21 +368,18 @@ enum ulp_status ulp_load_sparse_tensor(struct ulp_loader *loader, const struct u
                                        Ulp__SparseTensorProto *proto, struct ulp_error *error)
 {
     struct ulp_budget *budget = &loader->model->budget;
-    struct ulp_tensor *dense = NULL, values = {0}, indices = {0};
+    struct ulp_tensor *dense = NULL;
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor values = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor indices = {0};
     enum ulp_status status = add_tensor(loader, &dense, error);
     *out = dense;
     if (status != ULP_OK)
         return status;
     if (!proto->values || !proto->indices)
         return ulp_fail(error, ULP_ERROR_INPUT, "is sparse without values or without indices");
-    status = decode(loader, &values, proto->values, false, budget, error);
-    if (status == ULP_OK)
-        status = decode(loader, &indices, proto->indices, false, budget, error);
-    if (status == ULP_OK)
-        status = densify(loader, dense, &values, &indices, proto, error);
-    ulp_tensor_free(&values);
-    ulp_tensor_free(&indices);
-    return status;
+    ULP_TRY(decode(loader, &values, proto->values, false, budget, error));
+    ULP_TRY(decode(loader, &indices, proto->indices, false, budget, error));
+    return densify(loader, dense, &values, &indices, proto, error);
 }
 
 enum ulp_status ulp_tensor_parse(struct ulp_tensor *out, char **name, const void *bytes,

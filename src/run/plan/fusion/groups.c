@@ -152,6 +152,11 @@ static enum ulp_status fill_grouping(struct ulp_grouping *grouping,
     return ULP_OK;
 }
 
+static void free_directory(struct directory *directory)
+{
+    ulp_names_free(&directory->names);
+}
+
 enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct ulp_groups *groups,
                                struct ulp_error *error)
 {
@@ -162,31 +167,22 @@ enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct 
     if (groups->count >= UINT32_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu groups: at most %u", groups->count,
                         UINT32_MAX - 1);
-    struct directory directory = {0};
-    struct ulp_arena *scratch;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *scratch = NULL;
+    ULP_SCOPED(free_directory) struct directory directory = {0};
     ULP_TRY(ulp_arena_create(&scratch, &plan->budget, error));
     const char *name = groups->name ? groups->name : "groups";
     struct ulp_grouping *grouping = ulp_arena_take(plan->arena, 1, sizeof *grouping);
-    if (grouping) {
-        grouping->count = groups->count;
-        grouping->name = ulp_arena_copy(plan->arena, name);
-        grouping->first =
-            ulp_arena_take(plan->arena, plan->node_count + 2, sizeof *grouping->first);
-        grouping->rounded =
-            ulp_arena_take(plan->arena, plan->node_count + 1, sizeof *grouping->rounded);
-    }
-    enum ulp_status status = ULP_OK;
-    if (!grouping || !grouping->name || !grouping->first || !grouping->rounded)
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = list_names(&directory, plan, scratch, error);
-    if (status == ULP_OK)
-        status = fill_grouping(grouping, &directory, groups, plan->arena, scratch, error);
-    if (status == ULP_OK)
-        plan->groupings[lane] = grouping;
-    ulp_names_free(&directory.names);
-    ulp_arena_free(scratch);
-    return status;
+    ULP_TRY(ulp_taken(grouping, error));
+    grouping->count = groups->count;
+    grouping->name = ulp_arena_copy(plan->arena, name);
+    grouping->first = ulp_arena_take(plan->arena, plan->node_count + 2, sizeof *grouping->first);
+    grouping->rounded =
+        ulp_arena_take(plan->arena, plan->node_count + 1, sizeof *grouping->rounded);
+    ULP_TRY(ulp_taken(grouping->name && grouping->first && grouping->rounded, error));
+    ULP_TRY(list_names(&directory, plan, scratch, error));
+    ULP_TRY(fill_grouping(grouping, &directory, groups, plan->arena, scratch, error));
+    plan->groupings[lane] = grouping;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_plan_groups(const struct ulp_plan *plan, size_t lane, struct ulp_arena *arena,
