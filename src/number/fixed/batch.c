@@ -136,28 +136,29 @@ OP void remain(lanes *r, int n, lanes q, const lanes *t, int count)
 #define WIDE_TEMPLATE "number/fixed/batch_template.h"
 #include "number/fixed/instances.h"
 
-#include "number/fixed/batch_exp.h"
+#include "number/fixed/batch_series.h"
+
+#include "number/fixed/batch_function.h"
 
 ulp_wide_fn *ulp_wide_batch(enum ulp_primitive primitive, int precision)
 {
     static ulp_wide_fn *const functions[4][ULP_PRIMITIVE_COUNT] = {
-#define ROW(LIMBS)                                                                  \
-    {[ULP_PRIMITIVE_ADD] = run_add_##LIMBS,  [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS, \
-     [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS,  [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, \
-     [ULP_PRIMITIVE_MIN] = run_min_##LIMBS,  [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, \
-     [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS}
-        ROW(1),
-        ROW(2),
-        ROW(3),
-        ROW(4),
+#define ROW(LIMBS)                                                                \
+    [ULP_PRIMITIVE_ADD] = run_add_##LIMBS, [ULP_PRIMITIVE_SUB] = run_sub_##LIMBS, \
+    [ULP_PRIMITIVE_MUL] = run_mul_##LIMBS, [ULP_PRIMITIVE_DIV] = run_div_##LIMBS, \
+    [ULP_PRIMITIVE_MIN] = run_min_##LIMBS, [ULP_PRIMITIVE_MAX] = run_max_##LIMBS, \
+    [ULP_PRIMITIVE_SQRT] = run_sqrt_##LIMBS
+        {ROW(1)},
+        {ROW(2), [ULP_PRIMITIVE_EXP] = run_exp_2, [ULP_PRIMITIVE_EXPM1] = run_expm1_2,
+         [ULP_PRIMITIVE_SIGMOID] = run_sigmoid_2, [ULP_PRIMITIVE_TANH] = run_tanh_2,
+         [ULP_PRIMITIVE_ERF] = run_erf_2, [ULP_PRIMITIVE_LOG] = run_log_2,
+         [ULP_PRIMITIVE_LOG1P] = run_log1p_2, [ULP_PRIMITIVE_SOFTPLUS] = run_softplus_2},
+        {ROW(3)},
+        {ROW(4)},
     };
     if (precision > 256 || !(ulp_cpu_features() & ULP_CPU_AVX512IFMA))
         return NULL;
     const int limbs = (precision + 63) / 64;
-    if (limbs == 2 && primitive == ULP_PRIMITIVE_EXP)
-        return run_exp_2;
-    if (limbs == 2 && primitive == ULP_PRIMITIVE_SIGMOID)
-        return run_sigmoid_2;
     return functions[limbs - 1][primitive];
 }
 

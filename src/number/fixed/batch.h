@@ -1,4 +1,4 @@
-/* + - * / sqrt, min and max, and at two limbs exp and sigmoid, on eight records at a time with
+/* + - * / sqrt, min and max, and at two limbs most functions, on eight records at a time with
  * AVX-512 (IFMA), to the same bits as one by one. */
 #ifndef ULP_NUMBER_FIXED_BATCH_H
 #define ULP_NUMBER_FIXED_BATCH_H
