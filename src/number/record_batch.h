@@ -30,6 +30,27 @@ static inline __attribute__((always_inline, target("avx512f"))) void ulp_records
     fields[3] = _mm512_shuffle_i64x2(limbs[0], limbs[1], 0xEE);
 }
 
+/* The other way. */
+static inline __attribute__((always_inline, target("avx512f"))) void ulp_records_store(
+    void *records, const __m512i fields[4])
+{
+    const __m512i front = _mm512_setr_epi64(0, 1, 8, 9, 4, 5, 12, 13),
+                  back = _mm512_setr_epi64(2, 3, 10, 11, 6, 7, 14, 15);
+    for (int odd = 0; odd < 2; odd++) {
+        const __m512i a = odd ? _mm512_unpackhi_epi64(fields[0], fields[1])
+                              : _mm512_unpacklo_epi64(fields[0], fields[1]),
+                      b = odd ? _mm512_unpackhi_epi64(fields[2], fields[3])
+                              : _mm512_unpacklo_epi64(fields[2], fields[3]),
+                      near = _mm512_permutex2var_epi64(a, front, b),
+                      far = _mm512_permutex2var_epi64(a, back, b);
+        char *to = (char *)records + 32 * odd;
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm512_castsi512_si256(near));
+        _mm256_storeu_si256((__m256i *)(void *)(to + 64), _mm512_castsi512_si256(far));
+        _mm256_storeu_si256((__m256i *)(void *)(to + 128), _mm512_extracti64x4_epi64(near, 1));
+        _mm256_storeu_si256((__m256i *)(void *)(to + 192), _mm512_extracti64x4_epi64(far, 1));
+    }
+}
+
 typedef int64_t ulp_four __attribute__((vector_size(32)));
 #define ULP_FOUR static inline __attribute__((always_inline, target("avx2")))
 

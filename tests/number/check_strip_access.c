@@ -109,6 +109,8 @@ static void fill_tensor(struct ulp_tensor *tensor, uint64_t *state)
         random_wide(x, state);
         if (i < sizeof specials / sizeof specials[0])
             mpfr_set_d(x, specials[i], MPFR_RNDN);
+        else if (i % 5 == 0) /* beside ordinary numbers */
+            mpfr_set_zero(x, i % 2 ? -1 : 1);
         if (tensor->element == ULP_ELEMENT_F32)
             ((float *)tensor->data)[i] = mpfr_get_flt(x, MPFR_RNDN);
         else if (tensor->element == ULP_ELEMENT_F64)
