@@ -86,9 +86,10 @@ typedef uint64_t u64x8 __attribute__((vector_size(64), may_alias));
 
 #define DRAWN_ROWS 4 /* of a stochastic tile */
 
-/* The keys of Philox's rounds. */
+/* The keys of Philox's rounds, and the complements of the last's above the half where it has them.
+ */
 struct draw_keys {
-    uint64_t low[ULP_PHILOX_ROUNDS], high[ULP_PHILOX_ROUNDS];
+    uint64_t low[ULP_PHILOX_ROUNDS], high[ULP_PHILOX_ROUNDS], last_low, last_high;
 };
 
 static struct draw_keys make_draw_keys(uint64_t seed)
@@ -101,16 +102,37 @@ static struct draw_keys make_draw_keys(uint64_t seed)
         low += ULP_PHILOX_STEP0;
         high += ULP_PHILOX_STEP1;
     }
+    keys.last_low = ~(keys.low[ULP_PHILOX_ROUNDS - 1] << 32);
+    keys.last_high = ~(keys.high[ULP_PHILOX_ROUNDS - 1] << 32);
     return keys;
+}
+
+static int lowest_bit(const struct ulp_format *format)
+{
+    return format->emin - format->precision + 1;
 }
 
 /* Is every sum of two values of the formats a double, or an infinity or NaN anyhow? */
 static bool adds_exactly(const struct ulp_format *x, const struct ulp_format *y)
 {
-    const int x_last = x->emin - x->precision + 1, y_last = y->emin - y->precision + 1;
     const int most = (x->emax > y->emax ? x->emax : y->emax) + 1,
-              last = x_last < y_last ? x_last : y_last;
+              last = lowest_bit(x) < lowest_bit(y) ? lowest_bit(x) : lowest_bit(y);
     return most - last < 53;
+}
+
+/* What becomes of magnitudes below the normal numbers? */
+enum drawn_below {
+    DRAWN_KEPT,   /* they are the format's */
+    DRAWN_LIFTED, /* the smallest normal number is added, exactly, and taken off again */
+    DRAWN_RARE,   /* they are rounded as ROUND does */
+};
+
+/* lowest: no value has bits below 2^lowest. */
+static enum drawn_below find_below(const struct ulp_format *format, int lowest)
+{
+    if (!format->subnormals || lowest < format->emin - 52)
+        return DRAWN_RARE;
+    return lowest < lowest_bit(format) ? DRAWN_LIFTED : DRAWN_KEPT;
 }
 
 /* Each half below the point of 2^52, exact; and so is their sum of 53 bits. */
@@ -122,20 +144,28 @@ AVX2 static inline __attribute__((always_inline)) __m256d uniform_avx2(u64x4 wor
     return x * 0x1p-32 + y * 0x1p-53;
 }
 
-AVX2 static inline __attribute__((always_inline)) bool is_outside_avx2(__m256i x, u64x4 least,
-                                                                       u64x4 most)
+AVX2 static inline __attribute__((always_inline)) bool is_above_avx2(__m256i x, __m256i y,
+                                                                     __m256i most)
 {
-    const __m256i below = _mm256_andnot_si256(_mm256_cmpeq_epi64(x, _mm256_setzero_si256()),
-                                              _mm256_cmpgt_epi64((__m256i)least, x)),
-                  out = _mm256_or_si256(below, _mm256_cmpgt_epi64(x, (__m256i)most));
+    const __m256i out = _mm256_or_si256(_mm256_cmpgt_epi64(x, most), _mm256_cmpgt_epi64(y, most));
     return !_mm256_testz_si256(out, out);
 }
 
-AVX512 static inline __attribute__((always_inline)) bool is_outside_avx512(__m512i x, u64x8 least,
-                                                                           u64x8 most)
+AVX2 static inline __attribute__((always_inline)) bool is_below_avx2(__m256i x, __m256i least)
 {
-    return (_mm512_mask_cmplt_epu64_mask(_mm512_test_epi64_mask(x, x), x, (__m512i)least) |
-            _mm512_cmpgt_epu64_mask(x, (__m512i)most)) != 0;
+    return !_mm256_testc_si256(_mm256_cmpeq_epi64(x, _mm256_setzero_si256()),
+                               _mm256_cmpgt_epi64(least, x));
+}
+
+AVX512 static inline __attribute__((always_inline)) bool is_above_avx512(__m512i x, __m512i y,
+                                                                         __m512i most)
+{
+    return (_mm512_cmpgt_epi64_mask(x, most) | _mm512_cmpgt_epi64_mask(y, most)) != 0;
+}
+
+AVX512 static inline __attribute__((always_inline)) bool is_below_avx512(__m512i x, __m512i least)
+{
+    return _mm512_mask_cmplt_epi64_mask(_mm512_test_epi64_mask(x, x), x, least) != 0;
 }
 
 #define SUFFIX avx2
@@ -163,10 +193,8 @@ AVX512 static inline __attribute__((always_inline)) bool is_outside_avx512(__m51
         0, 2, 1, 3 \
     }
 #define MULTIPLY(x, y) (u64x4) _mm256_mul_epu32((__m256i)(x), (__m256i)(y))
-#define SHIFT_LEFT(x, n) (u64x4) _mm256_sllv_epi64((__m256i)(x), (__m256i)(n))
-#define SHIFT_RIGHT(x, n) (u64x4) _mm256_srlv_epi64((__m256i)(x), (__m256i)(n))
-#define MAX_SHIFT(x, y) (u64x4) _mm256_max_epi32((__m256i)(x), (__m256i)(y))
-#define OUTSIDE(x, least, most) is_outside_avx2((__m256i)(x), least, most)
+#define ABOVE(x, y, most) is_above_avx2((__m256i)(x), (__m256i)(y), (__m256i)(most))
+#define BELOW(x, least) is_below_avx2((__m256i)(x), (__m256i)(least))
 #define UNIFORM(words) uniform_avx2(words)
 #define UNPACK_LOW(x, y) _mm256_unpacklo_pd(x, y)
 #define UNPACK_HIGH(x, y) _mm256_unpackhi_pd(x, y)
@@ -198,10 +226,8 @@ AVX512 static inline __attribute__((always_inline)) bool is_outside_avx512(__m51
         0, 4, 1, 5, 2, 6, 3, 7 \
     }
 #define MULTIPLY(x, y) (u64x8) _mm512_mul_epu32((__m512i)(x), (__m512i)(y))
-#define SHIFT_LEFT(x, n) (u64x8) _mm512_sllv_epi64((__m512i)(x), (__m512i)(n))
-#define SHIFT_RIGHT(x, n) (u64x8) _mm512_srlv_epi64((__m512i)(x), (__m512i)(n))
-#define MAX_SHIFT(x, y) (u64x8) _mm512_max_epi64((__m512i)(x), (__m512i)(y))
-#define OUTSIDE(x, least, most) is_outside_avx512((__m512i)(x), least, most)
+#define ABOVE(x, y, most) is_above_avx512((__m512i)(x), (__m512i)(y), (__m512i)(most))
+#define BELOW(x, least) is_below_avx512((__m512i)(x), (__m512i)(least))
 #define UNIFORM(words) (_mm512_cvtepu64_pd((__m512i)((words) >> 11)) * 0x1p-53)
 #define UNPACK_LOW(x, y) _mm512_unpacklo_pd(x, y)
 #define UNPACK_HIGH(x, y) _mm512_unpackhi_pd(x, y)
