@@ -305,6 +305,8 @@ START_TEST(fp32_equals_fmaf_across_blocks)
         {.batch_count = 40, .m = 33, .n = 17, .k = 19, .layout = COLUMNS},
         {.batch_count = 2, .m = 100, .n = 400, .k = 600, .layout = IMAGE},
         {.batch_count = 1, .m = 80, .n = 1200, .k = 300, .layout = STRIDED_IMAGE},
+        {.batch_count = 2, .m = 45, .n = 208, .k = 70, .layout = COLUMNS, .values = PATTERNS},
+        {.batch_count = 1, .m = 113, .n = 48, .k = 290, .layout = COLUMNS},
     };
     unsigned sets[FEATURE_SETS_MAX];
     const size_t set_count = feature_sets(sets);
@@ -325,6 +327,7 @@ START_TEST(fp32_equals_fmaf_on_threads)
         {.batch_count = 1, .m = 3001, .n = 20, .k = 190, .layout = ROWS},
         {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW},
         {.batch_count = 2, .m = 48, .n = 1500, .k = 90, .layout = IMAGE},
+        {.batch_count = 2, .m = 100, .n = 304, .k = 90, .layout = COLUMNS},
     };
     static const int thread_counts[] = {2, 3, 7};
     unsigned sets[FEATURE_SETS_MAX];

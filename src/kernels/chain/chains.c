@@ -184,9 +184,10 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.element_bytes = ulp_element_bytes(job.element, 0);
     job.tile_columns = job.tile->columns;
     ULP_TRY(ulp_output_make(&job.output, arithmetic, problem, &chains->result, job.element, error));
-    const bool direct = ulp_direct_serves(&job, arithmetic, problem);
+    const enum ulp_direct direct = ulp_direct_find(&job, arithmetic, problem);
     ulp_chains_set_sides(&job, arithmetic, problem,
-                         direct || ulp_chains_prefers_swap(&job, problem));
+                         direct ? direct == ULP_DIRECT_ROWS
+                                : ulp_chains_prefers_swap(&job, problem));
     job.tile_rows = ulp_tile_rows_even(job.tile, job.row_count);
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
@@ -217,7 +218,7 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
         /* beside padding a sum that is NaN needs a second look, which blocks have; and where there
          * is no memory for the whole of the columns' panels, blocks need less */
         bool nan;
-        status = ulp_direct_run(&job, &nan, error);
+        status = ulp_direct_run(&job, direct, &nan, error);
         if (status == ULP_OK ? !nan : status != ULP_ERROR_MEMORY)
             return status;
     }

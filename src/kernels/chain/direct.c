@@ -1,7 +1,8 @@
-/* Chains whose rows are read where they lie: a convolution's places. They are neighbours in the
- * input (or every second one) and in the output, so a tile's factors need no packing; the channels'
- * weights are its columns, packed once, and its sums stay in registers from the first k to the
- * last. */
+/* Chains of which one side is read where it lies: a convolution's places. They are neighbours in
+ * the input (or every second one) and in the output, so a tile's factors need no packing; the
+ * channels' weights are its other side, packed once, and its sums stay in registers from the first
+ * k to the last. Places whose vectors are whole cache lines, as those of a 1x1 kernel, are the
+ * tile's columns: lines of the output are then written once. Others are its rows. */
 #include "kernels/chain/direct.h"
 
 #include <stdatomic.h>
@@ -10,19 +11,19 @@
 #include "kernels/chain/form.h"
 #include "kernels/operand/packed.h"
 
-/* Rows [row, row + count), of which the first `skip` are another piece's, too. */
+/* Places [place, place + count), of which the first `skip` are another piece's, too. step: between
+ * those that are rows; 0: they are columns. */
 struct piece {
-    size_t row;
+    size_t place;
     uint8_t count, skip, step;
 };
 
 struct direct {
     const struct ulp_chains_job *job;
     const struct piece *pieces;
-    const char *panels; /* of batch job->batch; NULL: the form has them */
-    size_t piece_count, panel_count;
+    size_t piece_count, panel_count, width; /* lines of a panel */
     size_t block, blocks; /* panels of a block, which stays in the cache; number of blocks */
-    int64_t pitch;
+    int64_t pitch;        /* between outputs of neighbouring lines */
     _Atomic bool nan;
 };
 
@@ -56,9 +57,9 @@ static size_t find_tile_rows(const struct ulp_tile *tile, size_t count, size_t *
     return best;
 }
 
-/* Cuts the rows; pieces NULL: only counts. *cost: of all pieces, in rows. */
-static size_t find_pieces(const struct ulp_tile *tile, const int64_t *offset, size_t row_count,
-                          struct piece *pieces, size_t *cost)
+/* Cuts the places into rows; pieces NULL: only counts. *cost: of all pieces, in rows. */
+static size_t find_rows(const struct ulp_tile *tile, const int64_t *offset, size_t row_count,
+                        struct piece *pieces, size_t *cost)
 {
     size_t count = 0, rows = 0, length = 0, each = 0;
     *cost = 0;
@@ -71,7 +72,7 @@ static size_t find_pieces(const struct ulp_tile *tile, const int64_t *offset, si
         for (size_t at = 0; at < run; at += rows, count++) {
             const size_t skip = at + rows > run ? at + rows - run : 0;
             if (pieces)
-                pieces[count] = (struct piece){.row = row + at - skip,
+                pieces[count] = (struct piece){.place = row + at - skip,
                                                .count = (uint8_t)rows,
                                                .skip = (uint8_t)skip,
                                                .step = every_second ? 2 : 1};
@@ -80,13 +81,51 @@ static size_t find_pieces(const struct ulp_tile *tile, const int64_t *offset, si
     return count;
 }
 
+/* Cuts the places into columns: two vectors, or one at a run's end. 0: there are runs that are not
+ * whole cache lines. *vectors: of all pieces. */
+static size_t find_columns(const struct ulp_tile *tile, const struct ulp_factor *factor,
+                           size_t column_count, size_t k_count, struct piece *pieces,
+                           size_t *vectors)
+{
+    const int64_t *offset = factor->line_offset;
+    size_t count = 0, apart = 0;
+    for (size_t k = 0; k < k_count; k++)
+        apart |= (size_t)factor->k_offset[k];
+    for (size_t column = 0, run; column < column_count; column += run) {
+        run = find_run(offset + column, column_count - column, 1);
+        if (((apart | (size_t)offset[column] | run) & (tile->lanes - 1)) != 0)
+            return 0;
+        for (size_t at = 0, width; at < run; at += width, count++) {
+            width = ulp_size_min(run - at, 2 * tile->lanes);
+            if (pieces)
+                pieces[count] = (struct piece){.place = column + at, .count = (uint8_t)width};
+        }
+    }
+    *vectors = column_count / tile->lanes;
+    return count;
+}
+
+/* What rows of panels cost with columns where they lie, in the unit of estimate_packed. They take a
+ * quarter less time than the same tiles of rows in place (1x1 kernels, 160 x 160 to 28 x 28
+ * places). */
+static double estimate_columns(const struct ulp_tile *tile, size_t rows, size_t pieces,
+                               size_t vectors)
+{
+    const size_t even = ulp_tile_rows_even(tile, rows), tiles = ulp_size_divide_up(rows, even);
+    return 0.75 *
+           ((double)(rows < 4 ? 4 : rows) * (double)vectors / 2 + 2.0 * (double)(tiles * pieces));
+}
+
 /* The same for packed panels of both sides: rows with what fills their tiles, and packing a panel
- * of columns, which takes about five. */
+ * of columns, which takes about five, and rows, as many lines of which take about eight. */
 static double estimate_packed(const struct ulp_tile *tile, size_t rows, size_t columns)
 {
     const size_t even = ulp_tile_rows_even(tile, rows), tiles = ulp_size_divide_up(rows, even);
     return (double)ulp_size_divide_up(columns, tile->columns) *
-           ((double)(tiles * (even + 2)) + 5.0 * (double)ulp_size_divide_up(rows, ULP_TUNE_MC));
+               ((double)(tiles * (even + 2)) +
+                5.0 * (double)ulp_size_divide_up(rows, ULP_TUNE_MC)) +
+           8.0 * (double)rows / (double)tile->columns *
+               (double)ulp_size_divide_up(columns, ULP_TUNE_NC);
 }
 
 /* Do rows of many k meet in a few sets of the second cache, as where they lie powers of two apart?
@@ -104,59 +143,80 @@ static bool crowds_sets(const int64_t *k_offset, size_t k_count, size_t element_
     return false;
 }
 
-bool ulp_direct_serves(const struct ulp_chains_job *job, const struct ulp_arithmetic *arithmetic,
-                       const struct ulp_contraction *problem)
+enum ulp_direct ulp_direct_find(const struct ulp_chains_job *job,
+                                const struct ulp_arithmetic *arithmetic,
+                                const struct ulp_contraction *problem)
 {
     const struct ulp_tile *tile = job->tile;
     const size_t m = problem->m, n = problem->n, tail = (m - 1) % tile->columns + 1;
-    size_t rows;
+    size_t rows, vectors;
     if (!tile->read || job->chains->pairwise || job->chains->cuts.level_count || problem->k == 0 ||
         problem->b.tensor->element != job->element || problem->out->element != job->element ||
         job->output.round || ulp_pack_make(arithmetic, problem, 1).round ||
         !ulp_offset_step(problem->out_row_offset, m) ||
         !ulp_output_is_run(problem->out_column_offset, n) ||
         crowds_sets(problem->b.k_offset, problem->k, job->element_bytes))
-        return false;
+        return ULP_DIRECT_NONE;
     /* weights are packed once, too, and then lie closer than in their tensor */
     if (ulp_packed_is_kept(problem->packed,
                            &(struct ulp_packed_view){&problem->b, problem->batch_count, n,
                                                      problem->k}))
-        return false;
-    find_pieces(tile, problem->b.line_offset, n, NULL, &rows);
-    const double panels = (double)((m - tail) / tile->columns) + (tail <= tile->lanes ? 0.6 : 1);
-    const double packed = estimate_packed(tile, m, n), turned = estimate_packed(tile, n, m);
-    return (double)rows * panels < (packed < turned ? packed : turned);
+        return ULP_DIRECT_NONE;
+    find_rows(tile, problem->b.line_offset, n, NULL, &rows);
+    const size_t pieces = find_columns(tile, &problem->b, n, problem->k, NULL, &vectors);
+    const double panels = (double)((m - tail) / tile->columns) + (tail <= tile->lanes ? 0.6 : 1),
+                 as_rows = (double)rows * panels,
+                 as_columns = pieces ? estimate_columns(tile, m, pieces, vectors) : as_rows,
+                 packed = estimate_packed(tile, m, n), turned = estimate_packed(tile, n, m),
+                 least = packed < turned ? packed : turned;
+    if (as_columns < as_rows && as_columns < least)
+        return ULP_DIRECT_COLUMNS;
+    return as_rows < least ? ULP_DIRECT_ROWS : ULP_DIRECT_NONE;
+}
+
+/* The sums of a piece and so many lines go to their places, the first at `out`. */
+static void store(const struct direct *direct, float *sums, int64_t out, const struct piece *piece,
+                  size_t lines)
+{
+    const struct ulp_output *output = &direct->job->output;
+    const size_t width = direct->job->tile_columns;
+    if (piece->step)
+        ulp_output_turned(output, out, sums,
+                          &(struct ulp_output_block){.skip = piece->skip,
+                                                     .rows = piece->count,
+                                                     .columns = lines,
+                                                     .width = width,
+                                                     .pitch = direct->pitch});
+    for (size_t i = 0; i < lines && !piece->step; i++)
+        ulp_output_run(output, out + (int64_t)i * direct->pitch, sums + i * width, piece->count);
 }
 
 static void run_piece(struct direct *direct, float *sums, size_t batch, const struct piece *piece,
                       const char *panels, size_t first, size_t last)
 {
     const struct ulp_chains_job *job = direct->job;
-    const struct ulp_factor *rows = job->rows.factor;
-    const size_t width = job->tile_columns;
-    const int64_t out =
-        (job->problem->out_batch_offset ? job->problem->out_batch_offset[batch] : 0) +
-        job->out_row[piece->row];
-    const float *data = (const float *)rows->tensor->data +
-                        (rows->batch_offset ? rows->batch_offset[batch] : 0) +
-                        rows->line_offset[piece->row];
+    const struct ulp_contraction *problem = job->problem;
+    const struct ulp_tile *tile = job->tile;
+    const struct ulp_factor *places = &problem->b;
+    const int64_t out = (problem->out_batch_offset ? problem->out_batch_offset[batch] : 0) +
+                        problem->out_column_offset[piece->place];
+    const float *data = (const float *)places->tensor->data +
+                        (places->batch_offset ? places->batch_offset[batch] : 0) +
+                        places->line_offset[piece->place];
     for (size_t panel = first; panel < last; panel++) {
-        const size_t column = panel * width,
-                     columns = ulp_size_min(width, job->column_count - column);
-        const int64_t place = out + job->out_column[column];
-        for (size_t i = 0; i < columns; i++)
-            ulp_output_fetch(&job->output, place + (int64_t)i * direct->pitch, 1);
-        job->tile->read[piece->step - 1][columns > job->tile->lanes][piece->count](
-            &job->chains->rule, sums, data, rows->k_offset,
-            panels + panel * width * job->k_count * job->element_bytes, job->k_count);
-        if (job->meets_padding && ulp_output_has_nan(sums, piece->count * width))
+        const size_t line = panel * direct->width,
+                     lines = ulp_size_min(direct->width, problem->m - line),
+                     rows = piece->step ? piece->count : ulp_tile_rows(tile, lines);
+        const int64_t place = out + problem->out_row_offset[line];
+        for (size_t i = 0; i < lines; i++)
+            ulp_output_fetch(&job->output, place + (int64_t)i * direct->pitch,
+                             piece->step ? 1 : piece->count);
+        tile->read[piece->step][(piece->step ? lines : piece->count) > tile->lanes][rows](
+            &job->chains->rule, sums, data, places->k_offset,
+            panels + line * problem->k * job->element_bytes, problem->k);
+        if (job->meets_padding && ulp_output_has_nan(sums, rows * job->tile_columns))
             direct->nan = true;
-        ulp_output_turned(&job->output, place, sums,
-                          &(struct ulp_output_block){.skip = piece->skip,
-                                                     .rows = piece->count,
-                                                     .columns = columns,
-                                                     .width = width,
-                                                     .pitch = direct->pitch});
+        store(direct, sums, place, piece, lines);
     }
 }
 
@@ -173,11 +233,10 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
         const size_t number = item / direct->piece_count,
                      panel = number % direct->blocks * direct->block,
                      batch = job->batch + number / direct->blocks;
+        const struct ulp_chains_form *form = job->forms[!job->share_rows];
         const char *panels =
-            job->forms[1]
-                ? ulp_chains_form_panels(job->forms[1],
-                                         ulp_packed_batch_offset(job->columns.factor, batch))
-                : job->shared;
+            form ? ulp_chains_form_panels(form, ulp_packed_batch_offset(&job->problem->a, batch))
+                 : job->shared;
         run_piece(direct, sums, batch, piece, panels, panel,
                   ulp_size_min(panel + direct->block, direct->panel_count));
     }
@@ -188,15 +247,15 @@ static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, 
 static enum ulp_status run_batches(struct direct *direct, struct ulp_chains_job *job,
                                    struct ulp_error *error)
 {
-    const size_t batch_count = job->problem->batch_count,
-                 together = job->forms[1] ? batch_count : 1,
+    const struct ulp_contraction *problem = job->problem;
+    const bool packs = !job->forms[!job->share_rows];
+    const size_t together = packs ? 1 : problem->batch_count,
                  items = direct->piece_count * direct->blocks,
-                 grain =
-                     ulp_grain(ulp_chains_estimate(job, job->row_count / direct->piece_count + 1,
-                                                   ulp_size_min(direct->block * job->tile_columns,
-                                                                job->column_count)));
-    for (job->batch = 0; job->batch < batch_count; job->batch += together) {
-        if (!job->forms[1])
+                 grain = ulp_grain(
+                     ulp_chains_estimate(job, problem->n / direct->piece_count + 1,
+                                         ulp_size_min(direct->block * direct->width, problem->m)));
+    for (job->batch = 0; job->batch < problem->batch_count; job->batch += together) {
+        if (packs)
             ULP_TRY(ulp_chains_pack_shared(job, error));
         ULP_TRY(
             ulp_parallel_for(job->pool, items * together, grain, work_on_pieces, direct, error));
@@ -204,23 +263,34 @@ static enum ulp_status run_batches(struct direct *direct, struct ulp_chains_job 
     return ULP_OK;
 }
 
-enum ulp_status ulp_direct_run(const struct ulp_chains_job *whole, bool *nan,
-                               struct ulp_error *error)
+/* NULL: only counts. */
+static size_t find_pieces(const struct ulp_chains_job *job, struct piece *pieces)
 {
     size_t cost;
+    const struct ulp_contraction *problem = job->problem;
+    return job->direct == ULP_DIRECT_ROWS
+               ? find_rows(job->tile, problem->b.line_offset, problem->n, pieces, &cost)
+               : find_columns(job->tile, &problem->b, problem->n, problem->k, pieces, &cost);
+}
+
+enum ulp_status ulp_direct_run(const struct ulp_chains_job *whole, enum ulp_direct way, bool *nan,
+                               struct ulp_error *error)
+{
     struct ulp_chains_job own = *whole, *job = &own;
-    const int64_t *offset = job->rows.factor->line_offset;
+    const struct ulp_contraction *problem = job->problem;
     struct ulp_budget *budget = ulp_pool_scratch(job->pool);
     void *pieces = NULL, *shared = NULL;
-    struct direct direct = {.job = job,
-                            .piece_count =
-                                find_pieces(job->tile, offset, job->row_count, NULL, &cost),
-                            .panel_count = ulp_size_divide_up(job->column_count, job->tile_columns),
-                            .pitch = job->column_count > 1 ? job->out_column[1] - job->out_column[0]
-                                                           : 0};
     job->k_block = job->k_count;
-    job->is_direct = true;
-    const size_t panel_bytes = job->k_count * job->tile_columns * job->element_bytes;
+    job->direct = way;
+    job->share_rows = way == ULP_DIRECT_COLUMNS;
+    struct direct direct = {.job = job,
+                            .piece_count = find_pieces(job, NULL),
+                            .width = ulp_chains_shared_tile(job),
+                            .pitch = problem->m > 1
+                                         ? problem->out_row_offset[1] - problem->out_row_offset[0]
+                                         : 0};
+    direct.panel_count = ulp_size_divide_up(problem->m, direct.width);
+    const size_t panel_bytes = problem->k * direct.width * job->element_bytes;
     direct.block =
         ulp_size_min(panel_bytes < ULP_TUNE_DIRECT_BYTES ? ULP_TUNE_DIRECT_BYTES / panel_bytes : 1,
                      direct.panel_count);
@@ -228,15 +298,14 @@ enum ulp_status ulp_direct_run(const struct ulp_chains_job *whole, bool *nan,
     ulp_chains_forms_open(job);
     enum ulp_status status = ulp_allocate(&pieces, direct.piece_count, sizeof *direct.pieces,
                                           budget, "contraction pieces", error);
-    if (status == ULP_OK && !job->forms[1])
+    if (status == ULP_OK && !job->forms[!job->share_rows])
         status =
             ulp_allocate(&shared, direct.panel_count, panel_bytes, budget, "packed lines", error);
     if (status == ULP_OK) {
-        find_pieces(job->tile, offset, job->row_count, pieces, &cost);
+        find_pieces(job, pieces);
         direct.pieces = pieces;
         job->shared = shared;
-        job->shared_lines = direct.panel_count * job->tile_columns;
-        job->share_rows = false;
+        job->shared_lines = direct.panel_count * direct.width;
         status = run_batches(&direct, job, error);
     }
     ulp_chains_forms_close(job);

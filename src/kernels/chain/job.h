@@ -10,6 +10,9 @@
 
 struct ulp_chains_form;
 
+/* Which side is read where it lies (direct.h). */
+enum ulp_direct { ULP_DIRECT_NONE, ULP_DIRECT_ROWS, ULP_DIRECT_COLUMNS };
+
 /* Everything the workers share. */
 struct ulp_chains_job {
     const struct ulp_chains *chains;
@@ -30,7 +33,7 @@ struct ulp_chains_job {
     bool column_run; /* out_column counts up by one everywhere */
     struct ulp_output output;
     struct ulp_pool *pool;
-    bool is_direct; /* rows are read where they lie (direct.h): they have no panels */
+    enum ulp_direct direct; /* of the run: that side has no panels */
     /* panels of rows [0] and columns [1] from earlier calls (form.h); NULL: none */
     struct ulp_chains_form *forms[2];
     /* the side all blocks need whole, packed once; NULL: a form has it, or shared_lines is 0 and

@@ -26,11 +26,12 @@ typedef void ulp_row_fn(const struct ulp_step_rule *rule, void *sums, const void
                         const void *data, const int64_t *k_offset, size_t k_count);
 
 /* Rows read where they lie: sum (i, j) is that of data[k_offset[k] + step * i] times column j of
- * the panel, from +0; rows of sums are as far apart as the tile is wide. For rows that are
- * neighbours in the tensor, as a convolution's places are: they need no packing, and the sums stay
- * in registers from the first k to the last. */
+ * the panel, from +0; rows of sums are as far apart as the tile is wide. Or columns (step 0): of
+ * row i of the panel times data[k_offset[k] + j]. For lines that are neighbours in the tensor, as a
+ * convolution's places are: they need no packing, and the sums stay in registers from the first k
+ * to the last. */
 typedef void ulp_read_fn(const struct ulp_step_rule *rule, void *sums, const void *data,
-                         const int64_t *k_offset, const void *columns, size_t k_count);
+                         const int64_t *k_offset, const void *panel, size_t k_count);
 
 struct ulp_tile {
     unsigned needs; /* ulp_cpu_feature */
@@ -40,7 +41,7 @@ struct ulp_tile {
     ulp_tile_fn *run[ULP_TILE_ROWS_MAX + 1]; /* [number of rows]; NULL: use the next that is not */
     size_t lanes;                            /* of a vector of row1 and row4; 0: there are none */
     ulp_row_fn *row1, *row4, *row1_even, *row4_even;
-    /* [step - 1][vectors of columns - 1][number of rows, as of run]; NULL: there are none */
+    /* [step][vectors of columns - 1][number of rows, as of run]; NULL: there are none */
     ulp_read_fn *const (*read)[2][ULP_TILE_ROWS_MAX + 1];
 };
 

@@ -10,18 +10,21 @@
  *   SETUP          declarations from `rule` that STEP uses, or empty
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
- *   READS          defined, with ROWS_MAX 14: also functions that read their rows where they lie
- * Instantiated by tile_x86.c and tile_neon.c. */
+ *   READS          defined, with ROWS_MAX 14: also functions that read their rows, or their
+ * columns, where they lie Instantiated by tile_x86.c and tile_neon.c. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
 
-/* Rows of a panel, whose sums go on, or (k_offset) rows that lie `step` apart, from +0. */
+/* Rows and columns of panels, whose sums go on, or (k_offset) from +0: rows that lie `step` apart
+ * where they lie, or (step 0) columns where they lie. */
 ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
     const struct ulp_step_rule *rule, ELEMENT *sums, const ELEMENT *rows, const int64_t *k_offset,
     const ELEMENT *columns, size_t k_count, const int step, const int vector_count,
     const int row_count)
 {
+    const bool reads_rows = k_offset && step, reads_columns = k_offset && !step;
+    const int row_step = step ? step : 1;
     (void)rule;
     SETUP
     VECTOR s[ROWS_MAX][VECTORS] = {{{0}}};
@@ -30,21 +33,25 @@ ATTRIBUTE static inline __attribute__((always_inline)) void JOIN(TILE, run)(
 #pragma GCC unroll 4
         for (int v = 0; v < vector_count; v++)
             s[i][v] = *(const VECTOR *)(sums + (i * VECTORS + v) * LANES);
-    for (size_t k = 0; k < k_count; k++, columns += VECTORS * LANES) {
-        const ELEMENT *row = k_offset ? rows + k_offset[k] : rows + k * (size_t)row_count;
+    for (size_t k = 0; k < k_count; k++) {
+        const ELEMENT *row = reads_rows ? rows + k_offset[k] : rows + k * (size_t)row_count,
+                      *column =
+                          columns + (reads_columns ? (size_t)k_offset[k] : k * VECTORS * LANES);
         /* The next panel comes from memory that no processor guesses in time: weights that are
-         * used once. */
+         * used once; or the next places. */
         for (int v = 0; v < VECTORS; v++)
-            __builtin_prefetch(columns + (k_count * VECTORS + v) * LANES, 0, 2);
-        if (k_offset) /* the places of the tile after the next */
+            __builtin_prefetch(column +
+                                   ((reads_columns ? 1 : k_count) * VECTORS + (size_t)v) * LANES,
+                               0, 2);
+        if (reads_rows) /* the places of the tile after the next */
             __builtin_prefetch(row + 2 * step * row_count, 0, 2);
         VECTOR b[VECTORS];
 #pragma GCC unroll 4
         for (int v = 0; v < vector_count; v++)
-            b[v] = *(const VECTOR *)(columns + v * LANES);
+            __builtin_memcpy(&b[v], column + v * LANES, sizeof b[v]);
 #pragma GCC unroll 16
         for (int i = 0; i < row_count; i++) {
-            VECTOR a = row[i * step] - (VECTOR){0};
+            VECTOR a = row[i * row_step] - (VECTOR){0};
 #pragma GCC unroll 4
             for (int v = 0; v < vector_count; v++)
                 s[i][v] = STEP(s[i][v], a, b[v]);
@@ -125,17 +132,21 @@ ROW_OF(row4_even, 4, 2)
 
 #ifdef READS
 
-#define READ_OF(step, vectors, rows)                                                               \
-    ATTRIBUTE static void JOIN(TILE,                                                               \
-                               read_##step##vectors##_##rows)(const struct ulp_step_rule *rule,    \
-                                                              void *sums, const void *data,        \
-                                                              const int64_t *k_offset,             \
-                                                              const void *columns, size_t k_count) \
-    {                                                                                              \
-        JOIN(TILE, run)(rule, sums, data, k_offset, columns, k_count, step, vectors, rows);        \
+#define READ_OF(step, vectors, count)                                                             \
+    ATTRIBUTE static void JOIN(TILE,                                                              \
+                               read_##step##vectors##_##count)(const struct ulp_step_rule *rule,  \
+                                                               void *sums, const void *data,      \
+                                                               const int64_t *k_offset,           \
+                                                               const void *panel, size_t k_count) \
+    {                                                                                             \
+        JOIN(TILE, run)                                                                           \
+        (rule, sums, step ? data : panel, k_offset, step ? panel : data, k_count, step, vectors,  \
+         count);                                                                                  \
     }
-#define READS_OF(rows) \
-    READ_OF(1, 1, rows) READ_OF(1, 2, rows) READ_OF(2, 1, rows) READ_OF(2, 2, rows)
+#define READS_OF(rows)                                                              \
+    READ_OF(0, 1, rows)                                                             \
+    READ_OF(0, 2, rows) READ_OF(1, 1, rows) READ_OF(1, 2, rows) READ_OF(2, 1, rows) \
+        READ_OF(2, 2, rows)
 READS_OF(1)
 READS_OF(2)
 READS_OF(4)

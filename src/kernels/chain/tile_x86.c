@@ -277,7 +277,8 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
         [10] = tile##_read_##step##vectors##_10, [12] = tile##_read_##step##vectors##_12, \
         [14] = tile##_read_##step##vectors##_14                                           \
     }
-static ulp_read_fn *const fma_f32_avx512_reads[2][2][ULP_TILE_ROWS_MAX + 1] = {
+static ulp_read_fn *const fma_f32_avx512_reads[3][2][ULP_TILE_ROWS_MAX + 1] = {
+    {READS_14(fma_f32_avx512, 0, 1), READS_14(fma_f32_avx512, 0, 2)},
     {READS_14(fma_f32_avx512, 1, 1), READS_14(fma_f32_avx512, 1, 2)},
     {READS_14(fma_f32_avx512, 2, 1), READS_14(fma_f32_avx512, 2, 2)}};
 
