@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/tuning.h"
+#include "kernels/contract.h"
 
 void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
                   size_t count)
@@ -59,6 +60,9 @@ struct axes_job {
     /* a row is one block, at [first, last), with places that do not exist before and behind it */
     bool contiguous;
     size_t first, last;
+    /* words whose neighbours among rows are neighbours in `in`, a row's being `turned` apart; 0:
+     * they are not */
+    int64_t turned;
 };
 
 /* out[i] = in[base + table[i]], i < count, specialised for the sizes that matter. */
@@ -81,6 +85,22 @@ static void move_row(char *out, const char *in, int64_t base, const int64_t *tab
                    bytes);
     }
 #undef MOVE
+}
+
+/* Rows [0, count) of words of a job that is turned: some together, so that a cache line of `in` is
+ * read once; those of the next are asked for. */
+static void turn_rows(const struct axes_job *job, word32 *out, const word32 *in, size_t count)
+{
+    enum { TOGETHER = 16 };
+    for (size_t r = 0; r < count; r += TOGETHER, out += TOGETHER * job->row) {
+        const size_t rows = count - r < TOGETHER ? count - r : TOGETHER;
+        for (size_t i = 0; i < job->row; i++) {
+            const word32 *from = in + r + (int64_t)i * job->turned;
+            __builtin_prefetch(from + TOGETHER, 0, 2);
+            for (size_t j = 0; j < rows; j++)
+                out[j * job->row + i] = from[j];
+        }
+    }
 }
 
 /* As memcpy, which is slow to begin for the rows of a small image. */
@@ -141,6 +161,11 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
         }
         const size_t here = rows < 0 ? 1 : (size_t)(out->dims[rows] - index[rows]),
                      end = here < last - r ? r + here : last;
+        if (job->turned && exists) {
+            turn_rows(job, ulp_element_at(out, r * job->row),
+                      (const word32 *)job->in->data + outer + row_table[index[rows]], end - r);
+            r = end;
+        }
         for (size_t i = rows < 0 ? 0 : (size_t)index[rows]; r < end; r++, i++) {
             const int64_t offset = row_table ? row_table[i] : 0, base = outer + offset;
             char *to = ulp_element_at(out, r * job->row);
@@ -182,6 +207,18 @@ static bool find_block(struct axes_job *job, const int64_t *table)
     return job->first < job->last;
 }
 
+/* How far apart a row's elements lie, if it is turned. Without `fill` all places exist. */
+static int64_t find_turned(const struct axes_job *job)
+{
+    const int last = job->out->rank - 1;
+    const int64_t *const *tables = job->tables;
+    if (job->contiguous || job->fill || last < 1 || job->out->element_bytes != sizeof(word32) ||
+        !tables[last] || !tables[last - 1] ||
+        ulp_offset_step(tables[last - 1], (size_t)job->out->dims[last - 1]) != 1)
+        return 0;
+    return ulp_offset_step(tables[last], job->row);
+}
+
 enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *in,
                               const int64_t *const *tables, const void *fill, struct ulp_pool *pool,
                               struct ulp_error *error)
@@ -191,6 +228,7 @@ enum ulp_status ulp_move_axes(struct ulp_tensor *out, const struct ulp_tensor *i
     size_t row = out->rank ? (size_t)out->dims[out->rank - 1] : 1;
     struct axes_job job = {.out = out, .in = in, .tables = tables, .fill = fill, .row = row};
     job.contiguous = find_block(&job, out->rank ? tables[out->rank - 1] : NULL);
+    job.turned = find_turned(&job);
     return ulp_parallel_for(pool, out->count / row, ULP_TUNE_MOVE_GRAIN / row + 1, move_rows, &job,
                             error);
 }

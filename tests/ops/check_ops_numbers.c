@@ -452,6 +452,32 @@ START_TEST(wrong_nodes_are_refused)
 }
 END_TEST
 
+/* More rows than are turned together, and fewer. */
+START_TEST(transpose_is_its_definition)
+{
+    static const int64_t perms[][3] = {{0, 2, 1}, {2, 0, 1}, {1, 2, 0}, {2, 1, 0}, {1, 0, 2}};
+    struct ulp_arithmetic lane = test_arithmetic("fp32");
+    for (int round = 0; round < ROUNDS; round++) {
+        const int64_t *perm = perms[round % 5], dims[] = {pick(1, 3), pick(1, 40), pick(1, 40)};
+        struct node node = {.op = "Transpose", .opset = 13};
+        struct ulp_error error;
+        struct ulp_tensor out;
+        struct ulp_tensor *in = give_input(&node, &lane, 3, dims);
+        give_ints(&node, "perm", perm, 3);
+        ck_ulp_ok(run_node(&node, &lane, &out, &error), error);
+        int64_t to[3] = {0};
+        do {
+            int64_t from[3];
+            for (int d = 0; d < 3; d++)
+                from[perm[d]] = to[d];
+            ck_expect(element(&out, to) == element(in, from), "round %d", round);
+        } while (next_index(&out, to));
+        ulp_tensor_free(&out);
+        free_node(&node);
+    }
+}
+END_TEST
+
 /* ONNX's perm counts from the front alone. */
 START_TEST(transpose_refuses_negative_perm)
 {
@@ -498,6 +524,7 @@ TEST_MAIN("ops_numbers", 60)
     tcase_add_loop_test(tests, matmul_broadcasts_batches, 0, count);
     tcase_add_loop_test(tests, top_k_is_its_definition, 0, count);
     tcase_add_test(tests, wrong_nodes_are_refused);
+    tcase_add_test(tests, transpose_is_its_definition);
     tcase_add_test(tests, transpose_refuses_negative_perm);
     tcase_add_test(tests, range_refuses_nan);
 }
