@@ -5,6 +5,11 @@
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#define BOUNDS_X86
+#include <immintrin.h>
+#endif
+
 /* The ends of a table, in lanes of which compilers make vectors: a pool's table has an entry for
  * each output. */
 static inline __attribute__((always_inline)) void find_ends(const int64_t *table, size_t count,
@@ -31,13 +36,29 @@ static inline __attribute__((always_inline)) void find_ends(const int64_t *table
     }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef BOUNDS_X86
+/* Most tables are of some tens of entries. */
+__attribute__((target("avx512f"))) static void find_ends_avx512(const int64_t *table, size_t count,
+                                                                int64_t *low, int64_t *high)
+{
+    __m512i least = _mm512_set1_epi64(table[0]), most = least;
+    for (size_t i = 0; i < count; i += 8) {
+        const __mmask8 there = count - i < 8 ? (__mmask8)((1U << (count - i)) - 1) : 0xff;
+        const __m512i x = _mm512_mask_loadu_epi64(least, there, table + i);
+        least = _mm512_min_epi64(least, x);
+        most = _mm512_max_epi64(most, x);
+    }
+    *low = _mm512_reduce_min_epi64(least);
+    *high = _mm512_reduce_max_epi64(most);
+}
+
 __attribute__((target("avx2"))) static void find_ends_avx2(const int64_t *table, size_t count,
                                                            int64_t *low, int64_t *high)
 {
     find_ends(table, count, low, high);
 }
 #else
+#define find_ends_avx512 find_ends
 #define find_ends_avx2 find_ends
 #endif
 
@@ -48,7 +69,10 @@ void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64
     if (count == 0)
         return;
     if (table) {
-        if (ulp_cpu_features() & ULP_CPU_AVX2)
+        const unsigned features = ulp_cpu_features();
+        if (features & ULP_CPU_AVX512)
+            find_ends_avx512(table, count, &low, &high);
+        else if (features & ULP_CPU_AVX2)
             find_ends_avx2(table, count, &low, &high);
         else
             find_ends(table, count, &low, &high);

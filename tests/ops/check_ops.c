@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/bounds.h"
 #include "ops/call.h"
 #include "tests/support/test.h"
 
@@ -101,8 +102,34 @@ START_TEST(every_row_binds)
 }
 END_TEST
 
+/* Wherever in a table of any length the least and the greatest entry are, and behind its end. */
+START_TEST(ends_of_tables)
+{
+    static const char *const disabled[] = {"", "avx512", "avx512,avx2"};
+    int64_t table[40];
+    setenv("ULPSCOPE_DISABLE_CPU", disabled[_i], 1);
+    for (size_t count = 1; count <= 36; count++)
+        for (size_t low = 0; low < count; low++)
+            for (size_t high = 0; high < count; high++) {
+                struct ulp_offset_range range = {.fits = true};
+                for (size_t i = 0; i < 40; i++)
+                    table[i] = i < count ? (int64_t)i : i % 2 ? INT64_MIN : INT64_MAX;
+                table[low] = -((int64_t)1 << 40);
+                table[high] = (int64_t)1 << 41;
+                ulp_offsets_add(&range, table, 0, count);
+                ck_expect(range.fits && range.high == (int64_t)1 << 41 &&
+                              range.low == (low != high ? -((int64_t)1 << 40)
+                                            : high != 0 ? 0
+                                            : count > 1 ? 1
+                                                        : range.high),
+                          "%zu entries, the least at %zu, the greatest at %zu", count, low, high);
+            }
+}
+END_TEST
+
 TEST_MAIN("ops", 60)
 {
     tcase_add_checked_fixture(tests, make_arena, drop_arena);
     tcase_add_test(tests, every_row_binds);
+    tcase_add_loop_test(tests, ends_of_tables, 0, 3);
 }
