@@ -74,7 +74,9 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;
     if (value && value->element == ULP_ELEMENT_F32)
-        course->condition[node] += ulp_weigh_squares(pool, cotangents, value->data, count);
+        course->condition[node] +=
+            ulp_weigh_squares(pool, cotangents, value->data,
+                              course->lane->differences[where->step->outputs[position]], count);
     if (!item || item->count != count)
         return ULP_OK;
     ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
@@ -89,7 +91,8 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
             ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
     const enum ulp_status status =
         ulp_causes_keep(course, node, item, cotangents, share, gain, error);
-    ulp_attribution_release(&item->kept);
+    if (where->block != course->attributor->plan->main) /* else close_step does */
+        ulp_attribution_release(&item->kept);
     return status;
 }
 
@@ -329,6 +332,7 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   .pool = attributor->pool,
                                   .node = add_node,
                                   .introduced = show_introduced,
+                                  .told = ulp_causes_visit,
                                   .open = open_step,
                                   .close = close_step,
                                   .context = course};

@@ -41,9 +41,12 @@ struct ulp_owed {
     struct ulp_owed *next;
     size_t execution, count, group;
     int position;
-    struct ulp_attributed_bytes kept; /* what the outputs' error owes to each element */
-    double share, gain;               /* of this output in this execution */
-    double bound;                     /* of how far each of the causes may be off */
+    /* what the outputs' error owes to each element; borrowed: until the sweep goes on, which does
+     * not wait */
+    struct ulp_attributed_bytes kept;
+    bool borrowed, visited;
+    double share, gain; /* of this output in this execution */
+    double bound;       /* of how far each of the causes may be off */
     double causes[ULP_SHARE_CAUSES];
     /* while the node runs again: what the stage before gave, and how the stage differs from it; of
      * the first of its execution and position (`first`), which the others share */
@@ -53,11 +56,12 @@ struct ulp_owed {
 
 /* One lane in the current sample. */
 struct ulp_attributed {
-    /* by slot of the main graph: (P + R) / 2, integers but amounts R's; the data is that of kept[],
-     * where P - R follows, as floats */
+    /* by slot of the main graph: P, integers but amounts R's; the data is that of kept[], where
+     * P - R follows, as floats */
     struct ulp_tensor *values;
     struct ulp_attributed_bytes *kept;
-    const float **differences;          /* by slot: P - R, while it is in memory */
+    const float **differences; /* by slot: P - R, while it is in memory */
+    bool *as_held; /* by slot: values[] is P, bit for bit, unless the lane is `nonfinite` */
     struct ulp_introduced **introduced; /* by node */
     struct ulp_attributed_settled *settled;
     struct ulp_owed **owed; /* by node */
@@ -199,8 +203,11 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                 const struct ulp_introduced *introduced, const double *cotangents,
                                 double share, double gain, struct ulp_error *error);
 void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
-/* Afterwards: causes[node] of each course of lane l, which add up to its share[node]. The lane runs
- * once more. */
+/* Of a step that has been told what it is owed: its causes, where the lane keeps what they need. */
+enum ulp_status ulp_causes_visit(void *course, const struct ulp_step *step,
+                                 struct ulp_error *error);
+/* Afterwards: causes[node] of each course of lane l, which add up to its share[node]. For nodes
+ * that are left, the lane runs once more. */
 enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t l,
                                        const struct ulp_course *courses, struct ulp_error *error);
 

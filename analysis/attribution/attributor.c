@@ -18,6 +18,7 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
     lane->differences = ulp_arena_take(memory, slots, sizeof *lane->differences);
+    lane->as_held = ulp_arena_take(memory, slots, sizeof *lane->as_held);
     lane->errors = ulp_arena_take(memory, slots, sizeof *lane->errors);
     lane->norms = ulp_arena_take(memory, slots, sizeof *lane->norms);
     lane->borders = ulp_arena_take(memory, slots, sizeof *lane->borders);
@@ -28,8 +29,9 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
     for (size_t g = 0; g < groups && lane->sums; g++)
         if (!(lane->sums[g].nodes = ulp_arena_take(memory, nodes, sizeof *lane->sums->nodes)))
             return false;
-    return lane->values && lane->kept && lane->differences && lane->errors && lane->norms &&
-           lane->borders && lane->introduced && lane->owed && lane->decided && lane->sums;
+    return lane->values && lane->kept && lane->differences && lane->as_held && lane->errors &&
+           lane->norms && lane->borders && lane->introduced && lane->owed && lane->decided &&
+           lane->sums;
 }
 
 enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,

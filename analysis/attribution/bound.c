@@ -108,23 +108,23 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     struct ulp_arena *arena;
     double *seeds;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    struct ulp_reverse sweep = {
-        .plan = plan,
-        .values = lane->values,
-        /* NULL: derivatives are those of the middle */
-        .errors = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof(float *)),
-        .remainders = ulp_arena_take(arena, plan->node_count + 1, sizeof(double)),
-        .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1, sizeof(double *)),
-        .stopped = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
-        .passed = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
-        .budget = attributor->budget,
-        .pool = attributor->pool,
-        .node = add_node,
-        .open = open_step,
-        .close = close_step,
-        .context = &course};
+    struct ulp_reverse sweep = {.plan = plan,
+                                .values = lane->values,
+                                .errors = lane->differences,
+                                .plain = true,
+                                .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
+                                                             sizeof(double *)),
+                                .stopped =
+                                    ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
+                                .passed = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
+                                .budget = attributor->budget,
+                                .pool = attributor->pool,
+                                .node = add_node,
+                                .open = open_step,
+                                .close = close_step,
+                                .context = &course};
     enum ulp_status status =
-        sweep.cotangents && sweep.stopped && sweep.passed && sweep.errors && sweep.remainders
+        sweep.cotangents && sweep.stopped && sweep.passed
             ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
             : ulp_out_of_memory(error);
     if (status == ULP_OK) {

@@ -1,6 +1,6 @@
 /* The causes of one node's share apart: the nodes that matter run once more in steps between the
- * reference and their own arithmetic (run/pass/stages.h), on the values that they had in the lane.
- */
+ * reference and their own arithmetic (run/pass/stages.h), on the values that they had in the lane:
+ * while the sweep is at them, or, where those are not kept, in another run of the lane. */
 #include <math.h>
 #include <string.h>
 
@@ -22,6 +22,32 @@
  * added. */
 #define UNIT 0x1p-24
 
+/* Is all that the node reads and gives kept as the lane holds it? Its causes are found as soon as
+ * it is told what it is owed, then. */
+static bool is_shown(const struct ulp_course *course, const struct ulp_plan_node *node)
+{
+    const struct ulp_attributed *lane = course->lane;
+    const struct ulp_plan *plan = course->attributor->plan;
+    const struct ulp_mix *mix = &plan->mixes[1 + (lane - course->attributor->lanes)];
+    const struct ulp_step *step = node->step;
+    bool shown = node->block == plan->main && !mix->of_node && !mix->fusion &&
+                 !mix->items->batchnorm_folded && !lane->nonfinite;
+    for (size_t i = 0; i < step->own_input_count && shown; i++)
+        shown = step->inputs[i] < 0 || plan->main->slots[step->inputs[i]].constant ||
+                lane->as_held[step->inputs[i]];
+    for (size_t o = 0; o < step->output_count && shown; o++)
+        shown = step->outputs[o] < 0 || lane->as_held[step->outputs[o]];
+    return shown;
+}
+
+/* What is not taken apart: the rounding of the result, and the rest. */
+static void begin_causes(const struct ulp_course *course, size_t node)
+{
+    double *causes = course->causes[node];
+    causes[ULP_SHARE_RESULT] = course->share[node] - course->gain[node] - causes[ULP_SHARE_GRAPH];
+    causes[ULP_SHARE_INSIDE] = course->gain[node];
+}
+
 enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                 const struct ulp_introduced *introduced, const double *cotangents,
                                 double share, double gain, struct ulp_error *error)
@@ -31,10 +57,12 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     const size_t bytes = introduced->count * sizeof *cotangents;
     void *memory;
     const struct ulp_plan_node *where = &attributor->plan->nodes[node];
+    const bool shown = is_shown(course, where);
+    begin_causes(course, node);
     if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
         (where->block == attributor->plan->main &&
          attributor->amounts[where->step->outputs[introduced->position]]) ||
-        (!attributor->folder && bytes > lane->room))
+        (!shown && !attributor->folder && bytes > lane->room))
         return ULP_OK;
     ULP_TRY(ulp_allocate_zero(&memory, 1, sizeof(struct ulp_owed), attributor->budget,
                               "causes of errors", error));
@@ -50,6 +78,11 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                                                    introduced->kept.data,
                                                                    introduced->count)};
     lane->owed[node] = owed;
+    if (shown) {
+        owed->borrowed = true;
+        owed->kept.data = (double *)(uintptr_t)cotangents; /* which are read */
+        return ULP_OK;
+    }
     lane->owed_any = true;
     ULP_TRY(ulp_allocate(&owed->kept.data, owed->count, sizeof *cotangents, attributor->budget,
                          "causes of errors", error));
@@ -61,35 +94,24 @@ void ulp_causes_drop(struct ulp_attributed *lane, size_t node)
 {
     for (struct ulp_owed *owed = lane->owed[node], *next; owed; owed = next) {
         next = owed->next;
-        ulp_attribution_forget(&owed->kept);
+        if (!owed->borrowed)
+            ulp_attribution_forget(&owed->kept);
         ulp_free(owed);
     }
     lane->owed[node] = NULL;
 }
 
-/* ---- the second run ---- */
+/* ---- one execution of a node ---- */
 
-struct second {
+struct visit {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
-    const struct ulp_plan *plan; /* of the lane alone */
-    const struct ulp_course *courses;
+    const struct ulp_course *courses; /* by group */
+    size_t node, execution;
+    const struct ulp_tensor **values;  /* by own input, as the lane holds them; NULL: constants */
+    const struct ulp_tensor **results; /* by output; NULL: not shown */
+    struct ulp_owed *owed;             /* the list of the node */
 };
-
-/* One execution of a node. */
-struct visit {
-    const struct second *second;
-    const struct ulp_event *event;
-    struct ulp_owed *owed; /* the list of its node */
-};
-
-static const struct ulp_tensor *find_result(const struct ulp_event *event, int position)
-{
-    for (size_t o = 0; o < event->output_count; o++)
-        if (event->output_positions[o] == position)
-            return event->values[o].held;
-    return NULL;
-}
 
 /* The value less what was there before, which it then is. */
 struct change {
@@ -97,24 +119,16 @@ struct change {
     const struct ulp_tensor *value;
 };
 
-static enum ulp_status change_range(void *context, size_t begin, size_t end, int worker,
-                                    struct ulp_error *error)
+static void form_change(const struct change *job, size_t first, size_t count)
 {
-    const struct change *job = context;
-    double x[ULP_METRICS_STRIP];
-    (void)worker;
-    (void)error;
-    for (size_t first = begin, count; first < end; first += count) {
-        double *before = job->owed->before + first, *change = job->owed->change + first;
-        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_side_read(x, job->value, first, count);
-        for (size_t i = 0; i < count; i++) {
-            const bool same = x[i] == before[i] || (isnan(x[i]) && isnan(before[i]));
-            change[i] = same ? 0 : x[i] - before[i];
-            before[i] = x[i];
-        }
+    double x[ULP_METRICS_STRIP], *before = job->owed->before + first,
+                                 *change = job->owed->change + first;
+    ulp_side_read(x, job->value, first, count);
+    for (size_t i = 0; i < count; i++) {
+        const bool same = x[i] == before[i] || (isnan(x[i]) && isnan(before[i]));
+        change[i] = same ? 0 : x[i] - before[i];
+        before[i] = x[i];
     }
-    return ULP_OK;
 }
 
 /* What the node introduces off its result: the exact result that stages begin with. */
@@ -139,30 +153,33 @@ static enum ulp_status find_exact_range(void *context, size_t begin, size_t end,
     return ULP_OK;
 }
 
+/* The first of several is told the change before the others. */
 static double weigh_part(const void *context, size_t begin, size_t end)
 {
-    const struct ulp_owed *owed = context;
-    const double *cotangents = owed->kept.data, *change = owed->first->change;
+    const struct change *job = context;
+    const struct ulp_owed *owed = job->owed;
     double sums[8] = {0};
-    size_t i = begin;
-    for (; i + 8 <= end; i += 8)
-        for (size_t j = 0; j < 8; j++)
-            sums[j] += cotangents[i + j] * change[i + j];
-    for (size_t j = 0; i < end; i++, j++)
-        sums[j] += cotangents[i] * change[i];
+    for (size_t first = begin, count; first < end; first += count) {
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        if (owed->first == owed)
+            form_change(job, first, count);
+        const double *cotangents = (const double *)owed->kept.data + first,
+                     *change = owed->first->change + first;
+        size_t i = 0;
+        for (; i + 8 <= count; i += 8)
+            for (size_t j = 0; j < 8; j++)
+                sums[j] += cotangents[i + j] * change[i + j];
+        for (size_t j = 0; i < count; i++, j++)
+            sums[j] += cotangents[i] * change[i];
+    }
     return ulp_weigh_eight(sums);
 }
 
-/* The first of several is told the change before the others. */
 static double weigh_change(const struct visit *visit, struct ulp_owed *owed,
                            const struct ulp_tensor *value)
 {
-    struct ulp_pool *pool = visit->second->attributor->pool;
-    struct change change = {owed, value};
-    struct ulp_error error; /* none fails */
-    if (owed->first == owed)
-        ulp_parallel_for(pool, owed->count, ulp_grain(4), change_range, &change, &error);
-    return ulp_weigh(pool, owed->count, weigh_part, owed);
+    const struct change change = {owed, value};
+    return ulp_weigh(visit->attributor->pool, owed->count, weigh_part, &change);
 }
 
 static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
@@ -179,31 +196,13 @@ static enum ulp_status look_at_stage(void *context, enum ulp_stage stage,
     return ULP_OK;
 }
 
-/* What the node's inputs are in the lane; false: the event does not show all. */
-static bool take_values(const struct ulp_event *event, const struct ulp_plan_node *node,
-                        const struct ulp_tensor **values)
-{
-    const struct ulp_step *step = node->step;
-    size_t next = 0;
-    for (size_t i = 0; i < step->own_input_count; i++) {
-        const int slot = step->inputs[i];
-        values[i] = NULL;
-        if (slot < 0 || node->block->slots[slot].constant)
-            continue;
-        if (next == event->input_count)
-            return false;
-        values[i] = event->inputs[next++].entire;
-    }
-    return next == event->input_count;
-}
-
 /* Room for what is looked at of an output, and its exact result. */
 static enum ulp_status open_output(struct visit *visit, struct ulp_owed *owed,
                                    const struct ulp_tensor *result, struct ulp_tensor *exact,
                                    struct ulp_arena *arena, struct ulp_error *error)
 {
-    const struct ulp_attributor *attributor = visit->second->attributor;
-    struct ulp_introduced *item = visit->second->lane->introduced[visit->event->index];
+    const struct ulp_attributor *attributor = visit->attributor;
+    struct ulp_introduced *item = visit->lane->introduced[visit->node];
     owed->before = ulp_arena_room(arena, owed->count + 1, sizeof *owed->before);
     owed->change = ulp_arena_room(arena, owed->count + 1, sizeof *owed->change);
     ULP_TRY(ulp_taken(owed->before && owed->change, error));
@@ -225,11 +224,13 @@ static enum ulp_status open_visit(struct visit *visit, struct ulp_tensor *exact,
 {
     enum ulp_status status = ULP_OK;
     for (struct ulp_owed *owed = visit->owed; owed && status == ULP_OK; owed = owed->next) {
-        const struct ulp_tensor *result = find_result(visit->event, owed->position);
+        const struct ulp_tensor *result = visit->results[owed->position];
         owed->first = NULL;
-        if (owed->execution != visit->event->execution || !result || result->count != owed->count)
+        if (owed->visited || owed->execution != visit->execution || !result ||
+            result->count != owed->count)
             continue;
-        status = ulp_attribution_fetch(visit->second->attributor, &owed->kept, error);
+        if (!owed->borrowed)
+            status = ulp_attribution_fetch(visit->attributor, &owed->kept, error);
         struct ulp_owed *first = visit->owed;
         while (first != owed && (!first->first || first->position != owed->position))
             first = first->next;
@@ -246,15 +247,16 @@ static void close_visit(const struct visit *visit, bool results_first)
     for (struct ulp_owed *owed = visit->owed; owed; owed = owed->next) {
         if (!owed->first)
             continue;
-        double *total = visit->second->courses[owed->group].causes[visit->event->index];
-        const double last = weigh_change(visit, owed, find_result(visit->event, owed->position)),
+        double *total = visit->courses[owed->group].causes[visit->node];
+        const double last = weigh_change(visit, owed, visit->results[owed->position]),
                      steps = owed->causes[ULP_SHARE_STEPS];
         owed->causes[ULP_SHARE_STEPS] = results_first ? last : steps;
         owed->causes[ULP_SHARE_RESULT] = results_first ? steps : last;
         double sum = 0;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
             sum += owed->causes[c];
-        ulp_attribution_release(&owed->kept);
+        if (!owed->borrowed)
+            ulp_attribution_release(&owed->kept);
         if (!(fabs(sum - owed->share) <= AGREES * (1 + fabs(owed->share))))
             continue;
         for (size_t c = 0; c < ULP_SHARE_CAUSES; c++)
@@ -264,44 +266,119 @@ static void close_visit(const struct visit *visit, bool results_first)
     }
 }
 
+/* fill: what is shown of the inputs and results; false: not all that is needed. */
+static enum ulp_status make_visit(struct visit *visit, const struct ulp_mix *mix,
+                                  const struct ulp_plan_node *node,
+                                  bool (*fill)(const struct visit *visit, const void *context),
+                                  const void *context, struct ulp_error *error)
+{
+    const struct ulp_step *step = node->step;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    struct ulp_stages stages = {.mix = mix,
+                                .block = node->block,
+                                .step = step,
+                                .budget = visit->attributor->budget,
+                                .pool = visit->attributor->pool,
+                                .stage = look_at_stage,
+                                .context = visit};
+    bool results_first = false;
+    visit->owed = visit->lane->owed[visit->node];
+    if (!visit->owed || !ulp_stages_apply(&stages))
+        return ULP_OK;
+    ULP_TRY(ulp_arena_create(&arena, visit->attributor->budget, error));
+    struct ulp_tensor *exact = ulp_arena_take(arena, step->output_count + 1, sizeof *exact);
+    visit->values = ulp_arena_take(arena, step->own_input_count + 1, sizeof *visit->values);
+    visit->results = ulp_arena_take(arena, step->output_count + 1, sizeof *visit->results);
+    ULP_TRY(ulp_taken(exact && visit->values && visit->results, error));
+    stages.values = visit->values;
+    stages.exact = exact;
+    if (!fill(visit, context))
+        return ULP_OK;
+    ULP_TRY(open_visit(visit, exact, arena, error));
+    ULP_TRY(ulp_stages_run(&stages, &results_first, error));
+    close_visit(visit, results_first);
+    return ULP_OK;
+}
+
+/* ---- while going back ---- */
+
+static bool fill_from_kept(const struct visit *visit, const void *context)
+{
+    const struct ulp_step *step = context;
+    const struct ulp_block *block = visit->attributor->plan->main;
+    for (size_t i = 0; i < step->own_input_count; i++)
+        if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant)
+            visit->values[i] = &visit->lane->values[step->inputs[i]];
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0)
+            visit->results[o] = &visit->lane->values[step->outputs[o]];
+    return true;
+}
+
+enum ulp_status ulp_causes_visit(void *context, const struct ulp_step *step,
+                                 struct ulp_error *error)
+{
+    const struct ulp_course *course = context;
+    struct ulp_attributed *lane = course->lane;
+    const struct ulp_plan *plan = course->attributor->plan;
+    struct visit visit = {.attributor = course->attributor,
+                          .lane = lane,
+                          .courses = course - course->group,
+                          .node = step->number};
+    struct ulp_owed *owed = lane->owed[step->number];
+    if (!owed || !owed->borrowed)
+        return ULP_OK;
+    ULP_TRY(make_visit(&visit, &plan->mixes[1 + (lane - course->attributor->lanes)],
+                       &plan->nodes[step->number], fill_from_kept, step, error));
+    for (; owed; owed = owed->next)
+        owed->visited = true;
+    return ULP_OK;
+}
+
+/* ---- the second run ---- */
+
+struct second {
+    struct ulp_attributor *attributor;
+    struct ulp_attributed *lane;
+    const struct ulp_plan *plan; /* of the lane alone */
+    const struct ulp_course *courses;
+};
+
+struct shown {
+    const struct ulp_event *event;
+    const struct ulp_plan_node *node;
+};
+
+static bool fill_from_event(const struct visit *visit, const void *context)
+{
+    const struct shown *shown = context;
+    const struct ulp_event *event = shown->event;
+    const struct ulp_step *step = shown->node->step;
+    size_t next = 0;
+    for (size_t o = 0; o < event->output_count; o++)
+        visit->results[event->output_positions[o]] = event->values[o].held;
+    for (size_t i = 0; i < step->own_input_count; i++) {
+        if (step->inputs[i] < 0 || shown->node->block->slots[step->inputs[i]].constant)
+            continue;
+        if (next == event->input_count)
+            return false;
+        visit->values[i] = event->inputs[next++].entire;
+    }
+    return next == event->input_count;
+}
+
 static enum ulp_status visit_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     const struct second *second = context;
-    const struct ulp_plan_node *node = &second->plan->nodes[event->index];
-    struct visit visit = {.second = second,
-                          .event = event,
-                          .owed = second->lane->owed[event->index]};
-    struct ulp_stages stages = {.mix = second->plan->mixes,
-                                .block = node->block,
-                                .step = node->step,
-                                .budget = second->attributor->budget,
-                                .pool = second->attributor->pool,
-                                .stage = look_at_stage,
-                                .context = &visit};
-    bool results_first = false;
-    struct ulp_arena *arena;
-    if (!visit.owed || !ulp_stages_apply(&stages))
-        return ULP_OK;
-    ULP_TRY(ulp_arena_create(&arena, second->attributor->budget, error));
-    const struct ulp_tensor **values =
-        ulp_arena_take(arena, node->step->own_input_count + 1, sizeof *values);
-    struct ulp_tensor *exact = ulp_arena_take(arena, node->step->output_count + 1, sizeof *exact);
-    enum ulp_status status = ULP_OK;
-    if (!values || !exact)
-        status = ulp_out_of_memory(error);
-    stages.values = values;
-    stages.exact = exact;
-    if (status == ULP_OK && take_values(event, node, values)) {
-        status = open_visit(&visit, exact, arena, error);
-        if (status == ULP_OK)
-            status = ulp_stages_run(&stages, &results_first, error);
-        if (status == ULP_OK)
-            close_visit(&visit, results_first);
-    }
-    ulp_arena_free(arena);
-    return status;
+    struct visit visit = {.attributor = second->attributor,
+                          .lane = second->lane,
+                          .courses = second->courses,
+                          .node = event->index,
+                          .execution = event->execution};
+    const struct shown shown = {event, &second->plan->nodes[event->index]};
+    return make_visit(&visit, second->plan->mixes, shown.node, fill_from_event, &shown, error);
 }
 
 /* Causes that cannot be told from none are none; what they have goes to the largest, so that the
@@ -333,22 +410,16 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
                                                 ulp_pool_thread_count(attributor->pool)};
     const struct ulp_observer observer = {.context = &second, .node_done = visit_node};
     struct ulp_alone alone;
-    for (size_t g = 0; g < ulp_attribution_groups(attributor); g++)
-        for (size_t n = 0; n < attributor->plan->node_count; n++) {
-            const struct ulp_course *course = &courses[g];
-            course->causes[n][ULP_SHARE_RESULT] =
-                course->share[n] - course->gain[n] - course->causes[n][ULP_SHARE_GRAPH];
-            course->causes[n][ULP_SHARE_INSIDE] = course->gain[n];
-        }
-    if (!lane->owed_any)
-        return ULP_OK;
-    enum ulp_status status =
-        ulp_alone_create(attributor->plan, l + 1, false, attributor->inputs, &alone, error);
-    second.plan = alone.plan;
-    if (status == ULP_OK)
+    enum ulp_status status = ULP_OK;
+    if (lane->owed_any) {
         status =
-            ulp_plan_run(alone.plan, attributor->inputs, &options, &observer, 1, NULL, NULL, error);
-    ulp_alone_free(&alone);
+            ulp_alone_create(attributor->plan, l + 1, false, attributor->inputs, &alone, error);
+        second.plan = alone.plan;
+        if (status == ULP_OK)
+            status = ulp_plan_run(alone.plan, attributor->inputs, &options, &observer, 1, NULL,
+                                  NULL, error);
+        ulp_alone_free(&alone);
+    }
     for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)
         for (size_t n = 0; n < attributor->plan->node_count; n++)
             if (lane->owed[n])

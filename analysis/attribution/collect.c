@@ -17,7 +17,7 @@ struct difference {
     const struct ulp_tensor *a, *b;
     float *out;           /* a - b, NULL: not wanted */
     double *exact;        /* the same in FP64; NULL: not wanted */
-    float *middle;        /* (a + b) / 2; NULL: not wanted */
+    float *value;         /* a, b where only that is finite; NULL: not wanted */
     _Atomic bool unequal; /* only one of them is finite */
 };
 
@@ -30,7 +30,7 @@ static void subtract_strip(struct difference *job, double *difference, double *a
         if (!finite && !(a[i] == b[i] || (isnan(a[i]) && isnan(b[i]))))
             job->unequal = true;
         difference[i] = finite ? difference[i] : 0;
-        a[i] = finite ? a[i] / 2 + b[i] / 2 : isfinite(a[i]) ? a[i] : b[i];
+        a[i] = isfinite(a[i]) ? a[i] : b[i];
     }
 }
 
@@ -53,8 +53,8 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
             job->out[first + i] = (float)difference[i];
         if (job->exact)
             memcpy(job->exact + first, difference, count * sizeof *difference);
-        for (size_t i = 0; job->middle && i < count; i++)
-            job->middle[first + i] = (float)(others ? a[i] : a[i] / 2 + b[i] / 2);
+        for (size_t i = 0; job->value && i < count; i++)
+            job->value[first + i] = (float)a[i];
     }
     return ULP_OK;
 }
@@ -69,10 +69,10 @@ static enum ulp_status form_difference(struct ulp_attributor *attributor, struct
 void ulp_attribution_show(const struct ulp_attributed *lane, int slot)
 {
     const struct ulp_tensor *value = &lane->values[slot];
-    const float *middle = lane->kept[slot].data;
+    const float *floats = lane->kept[slot].data;
     lane->values[slot].data = lane->kept[slot].data;
     lane->differences[slot] =
-        middle && ulp_element_is_float(value->element) ? middle + value->count : NULL;
+        floats && ulp_element_is_float(value->element) ? floats + value->count : NULL;
 }
 
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
@@ -86,6 +86,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         lane->values[s] = (struct ulp_tensor){0};
         lane->differences[s] = NULL;
         lane->errors[s] = lane->borders[s] = NULL;
+        lane->as_held[s] = false;
     }
     for (struct ulp_attributed_settled *item = lane->settled, *next; item; item = next) {
         next = item->next;
@@ -107,16 +108,18 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 
 /* ---- one value ---- */
 
-/* Where derivatives are taken, and (wanted) the error there. */
+static bool same_integers(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    return a->element == b->element && memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
+}
+
+/* The value, its error, and (wanted) that in FP64. */
 static enum ulp_status keep_floats(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                    int slot, const struct ulp_tensor *own,
-                                   const struct ulp_tensor *reference, bool wanted, float *middle,
+                                   const struct ulp_tensor *reference, bool wanted, float *value,
                                    struct ulp_error *error)
 {
-    struct difference job = {.a = own,
-                             .b = reference,
-                             .middle = middle,
-                             .out = middle + own->count};
+    struct difference job = {.a = own, .b = reference, .value = value, .out = value + own->count};
     double norm = 0;
     enum ulp_status status = ULP_OK;
     if (wanted)
@@ -153,6 +156,8 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     else
         *value = ulp_tensor_view(reference);
     value->data = NULL;
+    lane->as_held[slot] =
+        integers ? !floats && same_integers(own, reference) : own->element == ULP_ELEMENT_F32;
     const size_t bytes = floats ? 2 * sizeof(float) : value->element_bytes;
     const bool known = settled && kept->bytes;
     if (status == ULP_OK && !known)
@@ -299,11 +304,6 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (settled)
         ulp_attribution_share(&item->kept, kept);
     return status;
-}
-
-static bool same_integers(const struct ulp_tensor *a, const struct ulp_tensor *b)
-{
-    return a->element == b->element && memcmp(a->data, b->data, a->count * a->element_bytes) == 0;
 }
 
 /* What is explained is kept for each node. */

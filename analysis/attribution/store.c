@@ -65,11 +65,29 @@ static uint64_t find_mask(const uint32_t *words, size_t count)
     return mask;
 }
 
+static size_t count_full(const uint32_t *words, size_t count)
+{
+    uint32_t full = 0;
+    for (size_t i = 0; i < count; i++)
+        full += words[i] != 0;
+    return full;
+}
+
+/* Whether packed words seem to take much less: of every so many groups one is looked at. */
+#define LOOKED 16
+static bool seems_sparse(const uint32_t *words, size_t count)
+{
+    size_t full = 0, seen = 0;
+    for (size_t first = 0; first + GROUP <= count; first += LOOKED * GROUP, seen += GROUP)
+        full += count_full(words + first, GROUP);
+    return full <= seen / 4 * 3;
+}
+
 static size_t find_packed_bytes(const uint32_t *words, size_t count)
 {
     size_t full = 0;
-    for (size_t i = 0; i < count; i++)
-        full += words[i] != 0;
+    for (size_t first = 0; first < count; first += PACKED_BYTES_MIN)
+        full += count_full(words + first, ulp_size_min(count - first, PACKED_BYTES_MIN));
     return count_groups(count) * sizeof(uint64_t) + full * sizeof *words;
 }
 
@@ -103,7 +121,8 @@ static enum ulp_status pack_kept(const struct ulp_attributor *attributor,
     void *packed;
     if (kept->bytes % sizeof(uint32_t) || kept->bytes < PACKED_BYTES_MIN)
         return ULP_OK;
-    const size_t bytes = find_packed_bytes(kept->data, count);
+    const size_t bytes =
+        seems_sparse(kept->data, count) ? find_packed_bytes(kept->data, count) : kept->bytes;
     if (bytes > kept->bytes / 4 * 3)
         return ULP_OK;
     ULP_TRY(ulp_allocate(&packed, bytes, 1, attributor->budget, "values of an attribution", error));

@@ -126,7 +126,7 @@ static void put_error(void *context, size_t node, int position, int slot, struct
         trial->values[slot][i] += border[i];
 }
 
-/* The lane's own inputs: the middle and half its error. */
+/* The lane's own inputs. */
 static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
 {
     const struct ulp_block *block = trial->attributor->plan->main;
@@ -143,8 +143,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
         double *values = ulp_arena_take(trial->alone.memory, kept->count + 1, sizeof *values);
         ULP_TRY(ulp_taken(values, error));
         for (size_t k = 0; k < kept->count; k++)
-            values[k] = (double)((const float *)kept->data)[k] +
-                        (trial->lane->errors[slot] ? trial->lane->errors[slot][k] / 2 : 0);
+            values[k] = (double)((const float *)kept->data)[k];
         input->element = ULP_ELEMENT_F64;
         input->element_bytes = sizeof *values;
         input->data = values;

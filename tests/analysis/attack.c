@@ -328,7 +328,8 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
             for (size_t i = 0; i < inputs->count; i++)
                 if (strcmp(inputs->items[i].name, block->slots[s].name) == 0)
                     climb->values[s] = ulp_tensor_view(&inputs->items[i].tensor);
-    const struct ulp_reverse sweep = {.plan = climb->plan,
+    const struct ulp_reverse sweep = {.plain = true,
+                                      .plan = climb->plan,
                                       .values = climb->values,
                                       .cotangents = cotangents,
                                       .stopped = stopped,

@@ -159,10 +159,17 @@ enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error
         numbers.type = source->tensor.type;
         numbers.rank = source->tensor.rank;
         memcpy(numbers.dims, source->tensor.dims, sizeof numbers.dims);
+        const float *floats = source->tensor.data, *of = source->of;
+        const double part = source->part;
+        if (source->tensor.element == ULP_ELEMENT_F32 && part != 0) {
+            for (size_t i = 0; i < numbers.count; i++)
+                values[i] = (double)floats[i] + part * (double)of[i];
+            continue;
+        }
         ULP_TRY(ulp_tensor_convert(&numbers, &source->tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0,
                                    trace->pool, error));
-        for (size_t i = 0; source->part != 0 && i < numbers.count; i++)
-            values[i] += source->part * (double)source->of[i];
+        for (size_t i = 0; part != 0 && i < numbers.count; i++)
+            values[i] += part * (double)of[i];
     }
     return ULP_OK;
 }

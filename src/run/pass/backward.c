@@ -61,13 +61,13 @@ static enum ulp_status notify_outputs(const struct ulp_reverse *sweep, const str
     return ULP_OK;
 }
 
-/* A value as names. */
+/* A value as names, its error times so much from the middle. */
 static enum ulp_status name_value(struct course *course, int slot, double at,
                                   struct ulp_tensor *named, struct ulp_error *error)
 {
     const struct ulp_reverse *sweep = course->sweep;
-    const float *errors = at != 0 ? sweep->errors[slot] : NULL;
-    return ulp_trace_name(course->trace, named, &sweep->values[slot], errors ? at : 0, errors,
+    const float *errors = sweep->errors ? sweep->errors[slot] : NULL;
+    return ulp_trace_name(course->trace, named, &sweep->values[slot], errors ? at - 0.5 : 0, errors,
                           error);
 }
 
@@ -248,7 +248,7 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
 
 static bool is_curved(const struct ulp_step *step, const struct ulp_handed *handed)
 {
-    return handed->sweep->errors && handed->derived && !step->bound.blocks &&
+    return !handed->sweep->plain && handed->derived && !step->bound.blocks &&
            !ulp_is_quantizer(step->bound.op) && fabs(handed->wanted - handed->carried) > CURVED;
 }
 
@@ -357,6 +357,8 @@ static enum ulp_status visit_step(struct course *course, const struct ulp_step *
         status = sweep->open(sweep->context, step, error);
         for (size_t h = 0; h < owing && status == ULP_OK; h++)
             status = notify_outputs(handed[h].sweep, step, &handed[h].introduced, error);
+        if (status == ULP_OK && sweep->told)
+            status = sweep->told(sweep->context, step, error);
         if (status == ULP_OK && has_variable(sweep, step))
             status = reverse_step(course, step, handed, owing, error);
         sweep->close(sweep->context, step);

@@ -14,12 +14,13 @@ typedef enum ulp_status ulp_reverse_fn(void *context, size_t node, size_t execut
 
 struct ulp_reverse {
     const struct ulp_plan *plan;
-    /* by slot of the main graph: where derivatives are taken. Floats of any element, also in place
-     * of quantised amounts (amounts.h); data NULL: constants, and what no node needs */
+    /* by slot of the main graph. Floats of any element, also in place of quantised amounts
+     * (amounts.h); data NULL: constants, and what no node needs */
     const struct ulp_tensor *values;
-    /* by slot: the values' errors, `values` being the middle between both ends. NULL: derivatives
-     * are taken at `values` alone, and there are no remainders */
+    /* by slot: the values' errors; derivatives are taken at the values less half of them. NULL: of
+     * none, and `plain` */
     const float **errors;
+    bool plain; /* derivatives are taken nowhere else, and there are no remainders */
     /* by slot: seeded by the caller (ulp_reverse_cotangents), who frees what is left, those of the
      * model's inputs: the others are freed on the way */
     double **cotangents;
@@ -36,6 +37,9 @@ struct ulp_reverse {
      * are errors */
     enum ulp_status (*introduced)(void *context, const struct ulp_step *step, const float **out,
                                   struct ulp_error *error);
+    /* `node` has been told all of the step's outputs, whose cotangents stay until this returns; of
+     * bodies' nodes it is told later. NULL: no one asks */
+    enum ulp_status (*told)(void *context, const struct ulp_step *step, struct ulp_error *error);
     /* Before a step is gone back over, and after: its values are brought into memory, and may leave
      * it. Their shapes are always there. */
     enum ulp_status (*open)(void *context, const struct ulp_step *step, struct ulp_error *error);
@@ -46,7 +50,7 @@ struct ulp_reverse {
 enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
                                        double **out, struct ulp_error *error);
 /* Sweeps of one plan side by side, which differ in what they are seeded with: `values`, `errors`,
- * memory, `open` and `close` are the first one's. */
+ * memory, `told`, `open` and `close` are the first one's. */
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                                 struct ulp_error *error);
 

@@ -24,8 +24,9 @@ enum ulp_status ulp_cross_steps(const struct ulp_reverse *sweep, const struct ul
                                 double *owed, struct ulp_error *error)
 {
     const int in = step->inputs[0], out = step->outputs[0];
-    const float *way = sweep->errors ? sweep->errors[in] : NULL,
-                *crossed = sweep->errors ? sweep->errors[out] : NULL, *introduced = NULL,
+    const float *way = sweep->plain ? NULL : sweep->errors[in],
+                *half = sweep->errors ? sweep->errors[out] : NULL,
+                *crossed = sweep->plain ? NULL : half, *introduced = NULL,
                 *amounts = sweep->values[out].data;
     const double *cotangents = sweep->cotangents[out];
     const size_t count = sweep->values[in].count;
@@ -47,7 +48,8 @@ enum ulp_status ulp_cross_steps(const struct ulp_reverse *sweep, const struct ul
                 owed[i] *=
                     way && passes != 0 ? ulp_math_max(0, ulp_math_min(1, passed / passes)) : 1;
             } else {
-                if ((double)amounts[i] <= low || (double)amounts[i] >= high)
+                const double middle = (double)amounts[i] - (half ? (double)half[i] / 2 : 0);
+                if (middle <= low || middle >= high)
                     owed[i] = 0;
                 passes += owed[i] * steps;
                 passed += cotangents[i] * carried;

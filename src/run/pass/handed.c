@@ -57,7 +57,7 @@ void ulp_handed_measure(const struct ulp_step *step, struct ulp_handed *handed)
         if (!owed)
             continue;
         const size_t count = sweep->values[step->inputs[i]].count;
-        const float *errors = sweep->errors ? sweep->errors[step->inputs[i]] : NULL;
+        const float *errors = sweep->plain ? NULL : sweep->errors[step->inputs[i]];
         double carried = ulp_weigh_errors(sweep->pool, owed, errors, count);
         if (!errors || !(fabs(carried) <= DBL_MAX)) {
             drop_infinite(owed, count);
@@ -98,7 +98,7 @@ enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed 
         status = ulp_cross_steps(handed->sweep, step, handed->owed[0], error);
         ulp_handed_measure(step, handed);
     }
-    if (status != ULP_OK || !sweep->errors)
+    if (status != ULP_OK || sweep->plain)
         return status;
     handed->wanted = -handed->introduced;
     for (size_t o = 0; o < step->output_count; o++)
@@ -136,7 +136,7 @@ void ulp_handed_finish(const struct ulp_step *step, struct ulp_handed *handed)
     const struct ulp_reverse *sweep = handed->sweep;
     for (size_t i = 0; i < step->input_count; i++)
         sweep->stopped[step->number] |= !handed->derived && handed->owed[i];
-    if (sweep->errors)
+    if (!sweep->plain)
         sweep->remainders[step->number] = handed->wanted - handed->carried;
     hand_on(step, handed);
 }

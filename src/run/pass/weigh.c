@@ -43,7 +43,7 @@ double ulp_weigh(struct ulp_pool *pool, size_t count, ulp_weigh_fn *part, const 
 
 struct factors {
     const double *a;
-    const float *b;
+    const float *b, *less; /* less: twice what b is too large by */
 };
 
 static double square_finite(double product)
@@ -51,8 +51,11 @@ static double square_finite(double product)
     return fabs(product) <= DBL_MAX ? product * product : 0;
 }
 
+#define WHOLE(f, i) (double)(f)->b[i]
+#define MIDDLE(f, i) ((double)(f)->b[i] - (double)(f)->less[i] / 2)
+
 /* The sum of the terms that products make. */
-#define ADDS(name, term)                                               \
+#define ADDS(name, term, factor)                                       \
     static double name(const void *context, size_t first, size_t last) \
     {                                                                  \
         const struct factors *f = context;                             \
@@ -60,32 +63,32 @@ static double square_finite(double product)
         size_t i = first;                                              \
         for (; i + 8 <= last; i += 8)                                  \
             for (size_t j = 0; j < 8; j++)                             \
-                sums[j] += term(f->a[i + j] * (double)f->b[i + j]);    \
+                sums[j] += term(f->a[i + j] * factor(f, i + j));       \
         for (size_t j = 0; i < last; i++, j++)                         \
-            sums[j] += term(f->a[i] * (double)f->b[i]);                \
+            sums[j] += term(f->a[i] * factor(f, i));                   \
         return ulp_weigh_eight(sums);                                  \
     }
-ADDS(add_products, )
-ADDS(add_magnitudes, fabs)
-ADDS(add_squares, square_finite)
+ADDS(add_products, , WHOLE)
+ADDS(add_magnitudes, fabs, WHOLE)
+ADDS(add_squares, square_finite, MIDDLE)
 
 double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const float *errors,
                         size_t count)
 {
-    const struct factors factors = {cotangents, errors};
+    const struct factors factors = {cotangents, errors, NULL};
     return cotangents && errors ? ulp_weigh(pool, count, add_products, &factors) : 0;
 }
 
 double ulp_weigh_magnitudes(struct ulp_pool *pool, const double *cotangents, const float *errors,
                             size_t count)
 {
-    const struct factors factors = {cotangents, errors};
+    const struct factors factors = {cotangents, errors, NULL};
     return ulp_weigh(pool, count, add_magnitudes, &factors);
 }
 
 double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,
-                         size_t count)
+                         const float *errors, size_t count)
 {
-    const struct factors factors = {cotangents, values};
+    const struct factors factors = {cotangents, values, errors};
     return cotangents && values ? ulp_weigh(pool, count, add_squares, &factors) : 0;
 }

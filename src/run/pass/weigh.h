@@ -17,9 +17,9 @@ double ulp_weigh_errors(struct ulp_pool *pool, const double *cotangents, const f
 /* The sum of the products' magnitudes. */
 double ulp_weigh_magnitudes(struct ulp_pool *pool, const double *cotangents, const float *errors,
                             size_t count);
-/* The sum of the squares of products that are finite. */
+/* The sum of the squares of products with the values less half of their errors that are finite. */
 double ulp_weigh_squares(struct ulp_pool *pool, const double *cotangents, const float *values,
-                         size_t count);
+                         const float *errors, size_t count);
 
 /* Eight sums that were formed side by side. */
 static inline double ulp_weigh_eight(const double *s)
