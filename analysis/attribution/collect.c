@@ -7,6 +7,7 @@
 #include "analysis/measure/difference.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/round/round.h"
 #include "run/lane.h"
 
 static const char diverged[] = "a value has another shape than the reference's";
@@ -15,9 +16,13 @@ static const char diverged[] = "a value has another shape than the reference's";
 
 struct difference {
     const struct ulp_tensor *a, *b;
-    float *out;           /* a - b, NULL: not wanted */
-    double *exact;        /* the same in FP64; NULL: not wanted */
-    float *value;         /* a, b where only that is finite; NULL: not wanted */
+    float *out;    /* a - b, NULL: not wanted */
+    double *exact; /* the same in FP64; NULL: not wanted */
+    float *value;  /* a, b where only that is finite; NULL: not wanted */
+    /* a less b rounded to a format; NULL: not wanted. a's elements are FP32 */
+    float *beyond;
+    const struct ulp_format *storage;
+    enum ulp_rounding rounding;
     _Atomic bool unequal; /* only one of them is finite */
 };
 
@@ -34,17 +39,34 @@ static void subtract_strip(struct difference *job, double *difference, double *a
     }
 }
 
+static void subtract_rounded(const struct difference *job, const struct ulp_metrics_side *sides)
+{
+    double b[ULP_METRICS_STRIP];
+    const size_t first = sides->first, count = sides->count;
+    ulp_side_odd(b, &sides[1]);
+    ulp_round_doubles(job->storage, job->rounding, b, count, 0, 0, first);
+    for (size_t i = 0; i < count; i++) {
+        const double difference = sides->nearest[i] - b[i];
+        job->beyond[first + i] = fabs(difference) <= DBL_MAX ? (float)difference : 0;
+    }
+}
+
 static enum ulp_status subtract_range(void *context, size_t begin, size_t end, int worker,
                                       struct ulp_error *error)
 {
     struct difference *job = context;
-    double difference[ULP_METRICS_STRIP], a[ULP_METRICS_STRIP], b[ULP_METRICS_STRIP];
+    struct ulp_metrics_side sides[2];
+    double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[1].nearest;
     (void)worker;
     (void)error;
     for (size_t first = begin, count; first < end; first += count) {
         size_t others = 0;
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_difference_read(difference, a, b, job->a, job->b, first, count);
+        ulp_side_open(&sides[0], job->a, first, count);
+        ulp_side_open(&sides[1], job->b, first, count);
+        ulp_sides_subtract(difference, &sides[0], &sides[1]);
+        if (job->beyond)
+            subtract_rounded(job, sides);
         for (size_t i = 0; i < count; i++)
             others += !(fabs(a[i]) <= DBL_MAX) | !(fabs(b[i]) <= DBL_MAX);
         if (others)
@@ -207,14 +229,20 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
     struct difference job = {.a = own, .b = here, .out = out};
     struct ulp_format format;
     struct ulp_tensor stored;
+    const bool floats = ulp_element_is_float(own->element);
+    if (floats)
+        ULP_TRY(ulp_lane_format(arithmetic, own->type, &format, error));
+    if (own->element == ULP_ELEMENT_F32) {
+        job.beyond = out + own->count;
+        job.storage = &format;
+        job.rounding = arithmetic->rounding;
+    }
     enum ulp_status status = form_difference(attributor, &job, error);
     lane->nonfinite |= job.unequal;
-    if (!ulp_element_is_float(own->element)) { /* amounts are not rounded again */
+    if (!floats) /* amounts are not rounded again */
         memcpy(out + own->count, out, own->count * sizeof *out);
+    if (!floats || job.beyond)
         return status;
-    }
-    if (status == ULP_OK)
-        status = ulp_lane_format(arithmetic, own->type, &format, error);
     if (status == ULP_OK)
         status = ulp_tensor_describe(&stored, own->type, own->element, own->precision, own->rank,
                                      own->dims, error);
