@@ -1,5 +1,4 @@
 /* Audits of one sample each, added up (part.h). */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "analysis/audit/audit_json.h"
 
-#include <ulpscope.h>
 
 #include "analysis/writing/json_value.h"
 

@@ -11,7 +11,6 @@
 #include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
-#include "tensor/tensor.h"
 
 /* ---- of one sample ---- */
 

@@ -17,7 +17,6 @@
 #include "base/machine/environment.h"
 #include "ops/operator.h"
 #include "run/lane.h"
-#include "tensor/tensor.h"
 #include "number/function/math.h"
 
 /* The truth of one output; NULL: the reference model has none. */

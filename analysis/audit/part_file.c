@@ -1,10 +1,8 @@
 /* Parts in files, and the numbers that say of which model and which inputs they are. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "analysis/audit/part.h"
 

@@ -8,7 +8,6 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/text/names.h"
-#include "tensor/tensor.h"
 
 /* One value of one execution of its node; those of a name are a list, the latest first. */
 struct kept {

@@ -4,8 +4,6 @@
 
 #include "analysis/measure/difference.h"
 #include "analysis/measure/figure.h"
-#include "base/memory/alloc.h"
-#include "tensor/tensor.h"
 
 #define LANES_MAX (ULP_METRICS_PAIRS / ULP_VIEW_COUNT)
 

@@ -3,7 +3,6 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 /* What turns one layout into the other: `count` matrices, [rows][columns] in the graph. */
 struct turn {

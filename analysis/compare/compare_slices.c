@@ -10,7 +10,6 @@
 #include "base/text/text.h"
 #include "kernels/cublas.h"
 #include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 #define KEEPS_NAME "slices found"
 

@@ -3,7 +3,6 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
 
 char *ulp_comparing_text(const struct ulp_comparing *comparing, const char *text)
 {

@@ -1,7 +1,6 @@
 /* compare.json, schema in doc/compare.md. */
 #include <math.h>
 
-#include <ulpscope.h>
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
@@ -9,7 +8,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
 
 static const struct ulp_json_hook metrics_hooks[] = {
     {&ulp_struct_metrics, NULL, ulp_json_put_metrics}};

@@ -7,7 +7,6 @@
 #include <ulpscope/compare.h>
 
 #include "base/machine/environment.h"
-#include "base/error.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
-#include "base/error.h"
 #include "run/plan/plan.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"

@@ -4,8 +4,6 @@
 #include "analysis/compare/comparing.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 enum ulp_status ulp_comparing_prepare(struct ulp_comparing *comparing, struct ulp_error *error)
 {

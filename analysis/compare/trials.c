@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 ULP_FREES(ulp_plan_free, struct ulp_plan)
 

@@ -7,7 +7,6 @@
 #include "analysis/doctor/doctoring.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
-#include "base/error.h"
 #include "number/function/math.h"
 
 /* From this part of the outputs' error on a node's share makes it a cause, and so many are named.

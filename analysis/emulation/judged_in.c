@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/emulation/emulation.h"
-#include "base/error.h"
 
 static bool declares_half(const struct ulp_model *model)
 {

@@ -5,7 +5,6 @@
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
-#include "base/error.h"
 #include "run/plan/plan.h"
 
 static void add_more(const struct ulp_page *page, size_t listed, size_t shown)

@@ -1,5 +1,4 @@
 /* engine.json: doc/engine.md has its schema. */
-#include <ulpscope.h>
 
 #include "analysis/audit/place.h"
 #include "analysis/engine/words.h"

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "analysis/fit/fit.h"
-#include "base/error.h"
 
 /* Numbers that swamp: M = big_a big_b against small^2, for sums in FP32 (24 bits) or, in all but
  * FP16 and FP8, FP64. FP8 has no small number for rest: the M's places are then zero elsewhere. */

@@ -7,7 +7,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/columns.h"
-#include "base/error.h"
 #include "base/machine/environment.h"
 
 /* Never 100 % unless it is all. */

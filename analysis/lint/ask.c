@@ -5,7 +5,6 @@
 #include "analysis/lint/lint.h"
 #include "ops/operator.h"
 #include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_graph *graph,
                                const char *name)

@@ -1,7 +1,6 @@
 /* Proposals, and new nodes of an edit, one after another. */
 #include "analysis/lint/proposal.h"
 #include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
 {

@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "analysis/lint/proposal.h"
-#include "tensor/tensor.h"
 
 static bool is_whole(const struct ulp_tensor *constant)
 {

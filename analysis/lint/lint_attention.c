@@ -2,7 +2,6 @@
  * kernels hold the scores in FP32. */
 #include "analysis/lint/proposal.h"
 #include "run/idiom/idiom.h"
-#include "tensor/tensor.h"
 
 /* ONNX Runtime has it on CPU from 1.23 (microsoft/onnxruntime#25156), in CUDA with PR #27542;
  * TensorRT's parser from 10.14 (its changelog, 2025-11-7), which not every TensorRT 10 is; QNN has

@@ -9,7 +9,6 @@
 #include "base/machine/environment.h"
 #include "number/function/math.h"
 #include "run/idiom/idiom.h"
-#include "tensor/tensor.h"
 
 /* What stands for a mask from now on, and (of lint --fix) for an epsilon: FP16's least normal
  * number. */

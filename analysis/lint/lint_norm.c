@@ -3,7 +3,6 @@
 #include <math.h>
 
 #include "analysis/lint/proposal.h"
-#include "tensor/tensor.h"
 
 /* Targets whose arithmetics fold it by themselves (batchnorm=folded). */
 #define FOLDING (ULP_TARGET_TRT8 | ULP_TARGET_TRT10 | ULP_TARGET_TRT11 | ULP_TARGET_OPENVINO_CPU)

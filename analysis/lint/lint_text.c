@@ -4,7 +4,6 @@
 
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
 
 /* Findings come by rule: the end of those of the first one's rule. */
 static size_t find_end(const struct ulp_lint_result *result, size_t first)

@@ -6,8 +6,6 @@
 
 #include "analysis/lint/proposal.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 enum { TERMS_MAX = 40, NAMES_MAX = 12, WORD_BYTES = 20, AXES_MAX = ULP_RANK_MAX };
 

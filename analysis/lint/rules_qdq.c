@@ -2,7 +2,6 @@
 #include "analysis/lint/lint.h"
 
 #include "ops/product/quantize_rows.h"
-#include "tensor/tensor.h"
 
 static bool is_quantizing(struct ulp_lint_place place)
 {

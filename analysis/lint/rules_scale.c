@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "analysis/scales/scales_stored.h"
-#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 /* TensorRT's operators have the names and inputs of the standard's, behind TRT_. */

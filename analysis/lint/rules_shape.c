@@ -6,7 +6,6 @@
 #include <ulpscope/run.h>
 
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 ULP_FREES(ulp_plan_free, struct ulp_plan)
 

@@ -5,7 +5,6 @@
 
 #include "base/error.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 #include "tensor/stored.h"
 
 static size_t count_graphs(const struct ulp_graph *graph)

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "tensor/tensor.h"
 
 const char *ulp_grade_name(enum ulp_grade grade)
 {

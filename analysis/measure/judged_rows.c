@@ -8,7 +8,6 @@
 #include "analysis/measure/difference.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 /* A part of the reference whose elements differ by less than this of the largest is as good as
  * constant itself. */

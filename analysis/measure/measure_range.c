@@ -7,7 +7,6 @@
 #include "analysis/measure/difference.h"
 #include "base/bits.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 double ulp_range_headroom(double ref_max, const struct ulp_format *format)
 {

@@ -8,7 +8,6 @@
 #include "base/machine/file.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "base/text/text.h"
 #include "number/format/request.h"
 
 static const char *const ends[] = {".data", ""};

@@ -2,7 +2,6 @@
 
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
 #include "base/text/text.h"
 #include <ulpscope/mixed.h>
 

@@ -1,7 +1,6 @@
 /* overflow.json: its schema is in doc/overflow.md. */
 #include <math.h>
 
-#include <ulpscope.h>
 
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"

@@ -7,8 +7,6 @@
 
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
-#include "base/memory/alloc.h"
-#include "base/error.h"
 #include "number/function/math.h"
 
 enum { LISTED = 16, NEAREST = 5 };

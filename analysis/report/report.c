@@ -1,9 +1,4 @@
 /* Writing all files of a report into a folder, together or not at all. */
-#include <errno.h>
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/machine/environment.h"
 #include "base/error.h"

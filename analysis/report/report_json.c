@@ -14,7 +14,6 @@
 #include "analysis/report/report.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
-#include "base/error.h"
 #include "data/json_file.h"
 
 json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)

@@ -7,7 +7,6 @@
 #include "analysis/audit/auditor.h"
 #include "analysis/writing/columns.h"
 #include "analysis/report/report.h"
-#include "tensor/tensor.h"
 
 #define SAMPLES_SHOWN 4
 

@@ -1,5 +1,4 @@
 /* The verdict: what happened to an arithmetic, and where. */
-#include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/audit/auditor.h"

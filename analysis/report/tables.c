@@ -9,7 +9,6 @@
 
 #include "analysis/measure/metrics.h"
 #include "analysis/audit/audit_overflow.h"
-#include "base/error.h"
 
 /* ---- the graph's outputs ---- */
 

@@ -5,7 +5,6 @@
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "analysis/saved/saved_compare.h"
-#include "base/error.h"
 #include "base/machine/environment.h"
 
 #define NODES_SHOWN 5

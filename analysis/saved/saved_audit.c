@@ -4,7 +4,6 @@
 #include "analysis/measure/figure.h"
 #include "analysis/saved/saved.h"
 #include "analysis/writing/structs.h"
-#include "base/error.h"
 #include "base/machine/environment.h"
 
 /* Infinite figures are null in JSON, as those that are not defined: the sqnr of what is equal, and

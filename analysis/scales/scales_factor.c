@@ -6,7 +6,6 @@
 #include "analysis/scales/scales.h"
 #include "base/error.h"
 #include "base/memory/alloc.h"
-#include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
 

@@ -6,7 +6,6 @@
 #include "analysis/scales/scales_stored.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 struct quantised {

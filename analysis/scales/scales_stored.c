@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "number/function/math.h"
-#include "number/round/round.h"
 
 static bool is_mxfp8(const struct ulp_node *node)
 {

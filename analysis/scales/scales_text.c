@@ -4,7 +4,6 @@
 
 #include <ulpscope/scales.h>
 
-#include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"

@@ -12,7 +12,6 @@
 #include "graph/graph.h"
 #include "load/mixed/quantise_file.h"
 #include "number/function/math.h"
-#include "number/round/round.h"
 #include "tensor/lower.h"
 
 #define FILE_NAME ULP_SEARCH_QUANTISED

@@ -7,7 +7,6 @@
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 
 static const char *plural(size_t count)

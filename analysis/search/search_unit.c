@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "analysis/search/searcher.h"
-#include "base/error.h"
 #include "number/function/math.h"
 
 enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,

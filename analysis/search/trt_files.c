@@ -1,7 +1,6 @@
 #include "analysis/search/trt_files.h"
 
 #include <ctype.h>
-#include <jansson.h>
 #include <string.h>
 
 #include "analysis/writing/columns.h"

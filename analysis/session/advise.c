@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
-#include "analysis/audit/audit_shares.h"
 #include "analysis/measure/metrics.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "analysis/writing/columns.h"
-#include "analysis/timings/timings.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 

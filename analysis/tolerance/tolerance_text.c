@@ -1,5 +1,4 @@
 /* The tolerance as text and as JSON. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ulpscope/tolerance.h>
@@ -9,9 +8,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
-#include "base/error.h"
-#include "base/machine/file.h"
-#include "number/function/math.h"
 
 /* An argument of a shell's command line, in single quotes. */
 static void add_quoted(struct ulp_text *out, const char *name, double atol)

@@ -10,7 +10,6 @@
 #include "data/data.h"
 #include "graph/graph.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 enum ulp_status ulp_fail_input_name(const struct ulp_model *model, const char *name,
                                     struct ulp_error *error)

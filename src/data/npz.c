@@ -1,12 +1,10 @@
 /* numpy's npz read: a zip archive of npy files, stored or deflated. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zip.h>
 
 #include "base/memory/alloc.h"
-#include "base/machine/environment.h"
 #include "base/error.h"
 #include "data/data.h"
 

@@ -6,7 +6,6 @@
 
 #include "base/error.h"
 #include "base/machine/environment.h"
-#include "base/text/text.h"
 #include "data/range_list.h"
 
 enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out, size_t *pattern_length,

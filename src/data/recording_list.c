@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "base/memory/alloc.h"
-#include "base/error.h"
 #include "base/text/text.h"
 #include "data/data.h"
 

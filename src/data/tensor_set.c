@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory/alloc.h"
-#include "base/error.h"
 #include "base/text/names.h"
 #include "data/data.h"
 

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "tensor/tensor.h"
 
 void ulp_model_free(struct ulp_model *model)
 {

@@ -6,7 +6,6 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "run/kept.h"
-#include "run/lane.h"
 #include "tensor/lower.h"
 
 /* One reading of a constant. */

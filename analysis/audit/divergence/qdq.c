@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analysis/audit/audit_mixed.h"
-#include "number/format/request.h"
 #include "tensor/tensor.h"
 
 /* What the lane keeps, as its name says it. */

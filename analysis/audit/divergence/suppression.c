@@ -8,7 +8,6 @@
 #include "analysis/audit/audit_pair.h"
 #include "ops/image/detect.h"
 #include "run/plan/plan.h"
-#include "tensor/tensor.h"
 
 struct lists {
     struct ulp_pair boxes, scores, iou, score;

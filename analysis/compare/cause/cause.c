@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/function/math.h"
-#include "tensor/tensor.h"
 
 /* Below this share of the reference's rms no wrong preprocessing is looked for: the mildest usual
  * mistakes, a pixel's shift or a missing deviation, move outputs by several percent. */

@@ -4,7 +4,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/error.h"
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 

@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/text/text.h"
 #include "number/format/scaling.h"
-#include "tensor/tensor.h"
 
 /* Ratios of the file's tensors before the first unexplained one (`before`), or of it and what comes
  * after it, in that arithmetic; *count of them, in the arena. NULL: out of memory. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/tuning.h"
 

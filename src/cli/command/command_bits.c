@@ -1,7 +1,5 @@
 /* ulpscope bits: the fewest bits for each layer. */
-#include <stdlib.h>
 
-#include "base/error.h"
 #include "cli/command.h"
 
 struct bits_options {

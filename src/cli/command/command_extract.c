@@ -1,6 +1,4 @@
 /* ulpscope extract: a part of a model for a bug report. */
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/error.h"
 #include "cli/command.h"

@@ -1,5 +1,4 @@
 /* ulpscope fix: from a model that fails to one that holds. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * operator table what is covered. */
 #include <stdlib.h>
 #include <string.h>
-#include <ulpscope.h>
 
 #include "cli/conformance/conformance.h"
 #include "cli/command.h"

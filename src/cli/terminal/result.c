@@ -1,5 +1,4 @@
 /* A result as text, JSON, a folder and a page. */
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/error.h"

@@ -1,7 +1,6 @@
 /* TensorRT's layer information as JSON: {"Layers": [...], "Bindings": [...]}, a list, or what
  * getLayerInformation gives for one layer after the other. A layer is an object (profiling
  * verbosity "detailed"), or its name. The fields by version: doc/engine.md. */
-#include <errno.h>
 #include <jansson.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 #include "kernels/chain/form.h"
 #include "kernels/chain/unpacked.h"
 #include "kernels/operand/packed.h"
-#include "base/tuning.h"
 
 static enum ulp_status create_scratch(struct ulp_chains_scratch *out,
                                       const struct ulp_chains_job *job, struct ulp_error *error)

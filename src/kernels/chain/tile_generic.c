@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "base/machine/cpu.h"
 #include "kernels/operand/pack_panel.h"
 
 #define ROWS 4

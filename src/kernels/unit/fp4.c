@@ -13,7 +13,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bits.h"
 #include "base/error.h"
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "kernels/operand/scaled.h"
 #include "number/round/round.h"
 

@@ -4,7 +4,6 @@
  * bits faster. */
 #include "number/fixed/fixed_function.h"
 #include "number/round/round.h"
-#include "number/strip/access.h"
 
 #include <stdalign.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "ops/contraction.h"
 #include "ops/product/recurrent.h"
 
 static bool has_shape(const struct ulp_tensor *tensor, int64_t first, int64_t second, int64_t third)

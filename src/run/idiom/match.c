@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "run/idiom/idiom.h"
 #include "run/idiom/idiom_read.h"
 

@@ -2,7 +2,6 @@
 
 #include <math.h>
 
-#include "base/error.h"
 #include "number/function/math.h"
 
 /* The least and the largest amount of a type. */

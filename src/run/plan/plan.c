@@ -8,7 +8,6 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "base/text/text.h"
 #include "run/kept.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
