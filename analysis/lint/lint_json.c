@@ -46,12 +46,21 @@ json_t *ulp_lint_document(const struct ulp_lint_result *result)
 
 /* ---- SARIF ---- */
 
+#define SCHEMA \
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
 /* {"text": ...} */
 static json_t *make_message(const char *text)
 {
-    json_t *message = json_object();
-    ulp_json_set(&message, "text", ulp_json_text(text));
-    return message;
+    return ulp_json_object("text", ulp_json_text(text), NULL);
+}
+
+/* A list of one. */
+static json_t *make_list(json_t *element)
+{
+    json_t *list = json_array();
+    ulp_json_append(&list, element);
+    return list;
 }
 
 /* A path as a URI reference: RFC 3986 allows these characters in a path. */
@@ -68,74 +77,55 @@ static json_t *make_uri(const char *path)
 
 static json_t *make_rule(const struct ulp_lint_rule *rule)
 {
-    json_t *object = json_object(), *level = json_object(), *properties = json_object();
-    ulp_json_set(&object, "id", json_string(rule->id));
-    ulp_json_set(&object, "shortDescription", make_message(rule->what));
-    ulp_json_set(&object, "fullDescription", make_message(rule->why));
-    ulp_json_set(&object, "help", make_message(rule->fix));
-    ulp_json_set(&level, "level", json_string(ulp_severity_name(rule->severity)));
-    ulp_json_set(&object, "defaultConfiguration", level);
-    ulp_json_set(&properties, "source", json_string(rule->source));
-    ulp_json_set(&properties, "runtimes", make_targets(rule->targets));
-    ulp_json_set(&object, "properties", properties);
-    return object;
+    json_t *level = json_string(ulp_severity_name(rule->severity)),
+           *properties = ulp_json_object("source", json_string(rule->source), "runtimes",
+                                         make_targets(rule->targets), NULL);
+    return ulp_json_object("id", json_string(rule->id), "shortDescription",
+                           make_message(rule->what), "fullDescription", make_message(rule->why),
+                           "help", make_message(rule->fix), "defaultConfiguration",
+                           ulp_json_object("level", level, NULL), "properties", properties, NULL);
 }
 
 static json_t *make_location(const struct ulp_lint_result *result,
                              const struct ulp_finding *finding)
 {
-    json_t *location = json_object(), *physical = json_object(), *artifact = json_object();
-    ulp_json_set(&artifact, "uri", make_uri(result->model_path));
-    ulp_json_set(&physical, "artifactLocation", artifact);
-    ulp_json_set(&location, "physicalLocation", physical);
-    if (finding->node) {
-        json_t *logical = json_object(), *list = json_array();
-        ulp_json_set(&logical, "name", ulp_json_text(finding->node));
-        ulp_json_set(&logical, "kind", json_string("element"));
-        ulp_json_append(&list, logical);
-        ulp_json_set(&location, "logicalLocations", list);
-    }
+    json_t *artifact = ulp_json_object("uri", make_uri(result->model_path), NULL),
+           *physical = ulp_json_object("artifactLocation", artifact, NULL),
+           *location = ulp_json_object("physicalLocation", physical, NULL);
+    if (finding->node)
+        ulp_json_set(&location, "logicalLocations",
+                     make_list(ulp_json_object("name", ulp_json_text(finding->node), "kind",
+                                               json_string("element"), NULL)));
     return location;
 }
 
 static json_t *make_result(const struct ulp_lint_result *result, const struct ulp_finding *finding)
 {
     const struct ulp_lint_rule *rule = &ulp_lint_rows[finding->row].rule;
-    json_t *object = json_object(), *locations = json_array();
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (finding->node)
         ulp_text_show(&text, "%s (%s): ", finding->node, finding->op);
     ulp_text_add(&text, "%s", finding->text);
-    ulp_json_set(&object, "ruleId", json_string(rule->id));
-    ulp_json_set(&object, "ruleIndex", json_integer((json_int_t)finding->row));
-    ulp_json_set(&object, "level", json_string(ulp_severity_name(rule->severity)));
-    ulp_json_set(&object, "message", text.failed ? NULL : make_message(text.data));
-    ulp_json_append(&locations, make_location(result, finding));
-    ulp_json_set(&object, "locations", locations);
-    return object;
+    return ulp_json_object("ruleId", json_string(rule->id), "ruleIndex",
+                           json_integer((json_int_t)finding->row), "level",
+                           json_string(ulp_severity_name(rule->severity)), "message",
+                           text.failed ? NULL : make_message(text.data), "locations",
+                           make_list(make_location(result, finding)), NULL);
 }
 
 static json_t *make_sarif(const struct ulp_lint_result *result)
 {
-    json_t *root = json_object(), *runs = json_array(), *run = json_object(), *tool = json_object(),
-           *driver = json_object(), *rules = json_array(), *results = json_array();
+    json_t *rules = json_array(), *results = json_array();
     for (size_t r = 0; r < ulp_lint_row_count; r++)
         ulp_json_append(&rules, make_rule(&ulp_lint_rows[r].rule));
     for (size_t f = 0; f < result->finding_count; f++)
         ulp_json_append(&results, make_result(result, &result->findings[f]));
-    ulp_json_set(&driver, "name", json_string("ulpscope"));
-    ulp_json_set(&driver, "version", json_string(ulp_version()));
-    ulp_json_set(&driver, "rules", rules);
-    ulp_json_set(&tool, "driver", driver);
-    ulp_json_set(&run, "tool", tool);
-    ulp_json_set(&run, "results", results);
-    ulp_json_append(&runs, run);
-    ulp_json_set(&root, "$schema",
-                 json_string("https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/"
-                             "sarif-schema-2.1.0.json"));
-    ulp_json_set(&root, "version", json_string("2.1.0"));
-    ulp_json_set(&root, "runs", runs);
-    return root;
+    json_t *driver = ulp_json_object("name", json_string("ulpscope"), "version",
+                                     json_string(ulp_version()), "rules", rules, NULL),
+           *tool = ulp_json_object("driver", driver, NULL),
+           *run = ulp_json_object("tool", tool, "results", results, NULL);
+    return ulp_json_object("$schema", json_string(SCHEMA), "version", json_string("2.1.0"), "runs",
+                           make_list(run), NULL);
 }
 
 enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_as as,

@@ -13,16 +13,12 @@
 /* What is said where scripts are not run. */
 static json_t *make_head(const struct ulp_audit *audit)
 {
-    json_t *head = json_object(), *lanes = json_array();
-    for (size_t l = 0; l < audit->lane_count; l++) {
-        json_t *lane = json_object();
-        ulp_json_set(&lane, "name", ulp_json_text(audit->lanes[l].name));
-        ulp_json_set(&lane, "verdict", ulp_json_verdict(audit, &audit->lanes[l]));
-        ulp_json_append(&lanes, lane);
-    }
-    ulp_json_set(&head, "model_path", ulp_json_text(audit->model_path));
-    ulp_json_set(&head, "lanes", lanes);
-    return head;
+    json_t *lanes = json_array();
+    for (size_t l = 0; l < audit->lane_count; l++)
+        ulp_json_append(&lanes,
+                        ulp_json_object("name", ulp_json_text(audit->lanes[l].name), "verdict",
+                                        ulp_json_verdict(audit, &audit->lanes[l]), NULL));
+    return ulp_json_object("model_path", ulp_json_text(audit->model_path), "lanes", lanes, NULL);
 }
 
 struct ulp_html_report ulp_report_page(const struct ulp_audit *audit)

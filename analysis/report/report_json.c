@@ -80,11 +80,10 @@ static void add_node_shares(struct ulp_json_writer *writer, const void *object, 
     for (size_t n = 0; n < shares->node_count; n++) {
         if (shares->nodes[n].share == 0 && shares->nodes[n].decision == 0)
             continue;
-        json_t *entry = json_object();
-        ulp_json_set(&entry, "index", json_integer((json_int_t)n));
-        ulp_json_set(&entry, "share", ulp_json_number(shares->nodes[n].share));
-        ulp_json_set(&entry, "decision", ulp_json_number(shares->nodes[n].decision));
-        ulp_json_put(writer, NULL, entry);
+        ulp_json_put(writer, NULL,
+                     ulp_json_object("index", json_integer((json_int_t)n), "share",
+                                     ulp_json_number(shares->nodes[n].share), "decision",
+                                     ulp_json_number(shares->nodes[n].decision), NULL));
     }
     ulp_json_close(writer, ']');
 }

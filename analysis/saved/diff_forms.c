@@ -34,14 +34,12 @@ static json_t *make_figures(const struct ulp_audit_output *output)
     if (!output)
         return json_null();
     const struct ulp_metrics *entire = &output->entire;
-    json_t *object = json_object();
-    ulp_json_set(&object, "rms", ulp_json_number(entire->rms));
-    ulp_json_set(&object, "max_abs", ulp_json_number(entire->max_abs));
-    ulp_json_set(&object, "sqnr_db", ulp_json_number(entire->sqnr_db));
-    ulp_json_set(&object, "nonfinite", make_count(entire->nonfinite));
-    ulp_json_set(&object, "exact", json_boolean(ulp_metrics_exact(entire)));
-    ulp_json_set(&object, "diverged", json_boolean(entire->diverged));
-    return object;
+    return ulp_json_object("rms", ulp_json_number(entire->rms), "max_abs",
+                           ulp_json_number(entire->max_abs), "sqnr_db",
+                           ulp_json_number(entire->sqnr_db), "nonfinite",
+                           make_count(entire->nonfinite), "exact",
+                           json_boolean(ulp_metrics_exact(entire)), "diverged",
+                           json_boolean(entire->diverged), NULL);
 }
 
 static json_t *make_outputs(const struct ulp_changed_lane *lane)
@@ -49,9 +47,8 @@ static json_t *make_outputs(const struct ulp_changed_lane *lane)
     json_t *list = json_array();
     for (size_t o = 0; o < lane->output_count; o++) {
         const struct ulp_changed_output *output = &lane->outputs[o];
-        json_t *object = json_object();
-        ulp_json_set(&object, "output", ulp_json_text(output->name));
-        ulp_json_set(&object, "change", json_string(ulp_change_names[output->change]));
+        json_t *object = ulp_json_object("output", ulp_json_text(output->name), "change",
+                                         json_string(ulp_change_names[output->change]), NULL);
         if (output->reason)
             ulp_json_set(&object, "reason", ulp_json_text(output->reason));
         ulp_json_set(&object, "error_ratio", ulp_json_number(output->ratio));
@@ -65,15 +62,12 @@ static json_t *make_outputs(const struct ulp_changed_lane *lane)
 static json_t *make_nodes(const struct ulp_changed_node *nodes, size_t count)
 {
     json_t *list = json_array();
-    for (size_t n = 0; n < count; n++) {
-        json_t *object = json_object();
-        ulp_json_set(&object, "index", make_count(nodes[n].node->index));
-        ulp_json_set(&object, "node", ulp_json_text(nodes[n].node->name));
-        ulp_json_set(&object, "op", ulp_json_text(nodes[n].node->op));
-        ulp_json_set(&object, "before", ulp_json_number(nodes[n].before));
-        ulp_json_set(&object, "after", ulp_json_number(nodes[n].after));
-        ulp_json_append(&list, object);
-    }
+    for (size_t n = 0; n < count; n++)
+        ulp_json_append(&list, ulp_json_object("index", make_count(nodes[n].node->index), "node",
+                                               ulp_json_text(nodes[n].node->name), "op",
+                                               ulp_json_text(nodes[n].node->op), "before",
+                                               ulp_json_number(nodes[n].before), "after",
+                                               ulp_json_number(nodes[n].after), NULL));
     return list;
 }
 
@@ -138,12 +132,10 @@ static json_t *make_tiles(const struct ulp_changed_lane *lane)
 static json_t *make_lane(const struct ulp_changed_lane *lane)
 {
     struct ulp_text verdict = {0};
-    json_t *object = json_object();
-    ulp_json_set(&object, "before", make_name(lane->before));
-    ulp_json_set(&object, "after", make_name(lane->after));
     ulp_changed_verdict(&lane->changes, "", "", &verdict);
-    ulp_json_set(&object, "verdict", ulp_json_lines(&verdict));
-    ulp_json_set(&object, "tiles", make_tiles(lane));
+    json_t *object =
+        ulp_json_object("before", make_name(lane->before), "after", make_name(lane->after),
+                        "verdict", ulp_json_lines(&verdict), "tiles", make_tiles(lane), NULL);
     set_counts(&object, &lane->changes);
     ulp_json_set(&object, "outputs", make_outputs(lane));
     ulp_json_set(&object, "introduce_more", make_nodes(lane->grown, lane->grown_count));
@@ -154,14 +146,14 @@ static json_t *make_lane(const struct ulp_changed_lane *lane)
 
 static json_t *make_document(const struct ulp_changed *changed)
 {
-    json_t *root = json_object(), *lanes = json_array();
+    json_t *lanes = json_array();
     for (size_t l = 0; l < changed->lane_count; l++)
         ulp_json_append(&lanes, make_lane(&changed->lanes[l]));
-    ulp_json_set(&root, "schema", json_integer(ULP_JSON_SCHEMA));
-    ulp_json_set(&root, "ulpscope", ulp_json_text(ulp_version()));
-    ulp_json_set(&root, "before", ulp_json_text(changed->paths[0]));
-    ulp_json_set(&root, "after", ulp_json_text(changed->paths[1]));
-    ulp_json_set(&root, "factor", ulp_json_number(changed->factor));
+    json_t *root =
+        ulp_json_object("schema", json_integer(ULP_JSON_SCHEMA), "ulpscope",
+                        ulp_json_text(ulp_version()), "before", ulp_json_text(changed->paths[0]),
+                        "after", ulp_json_text(changed->paths[1]), "factor",
+                        ulp_json_number(changed->factor), NULL);
     set_counts(&root, &changed->changes);
     ulp_json_set(&root, "arithmetics", lanes);
     return root;

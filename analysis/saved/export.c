@@ -58,13 +58,13 @@ void ulp_export_csv(const struct ulp_exporting *e)
 static void add_line(const struct ulp_exporting *e, const json_t *lane, const json_t *node,
                      const json_t *output)
 {
-    json_t *line = json_object();
+    json_t *line =
+        ulp_json_object("model", ulp_json_text(ulp_saved_text(e->saved->root, "model_path")),
+                        "arithmetic", ulp_json_text(ulp_saved_text(lane, "name")), "node",
+                        node ? ulp_json_text(ulp_saved_text(node, "name")) : json_null(), "op",
+                        node ? ulp_json_text(ulp_saved_text(node, "op")) : json_null(), "output",
+                        ulp_json_text(ulp_saved_text(output, "name")), NULL);
     char key[64];
-    ulp_json_set(&line, "model", ulp_json_text(ulp_saved_text(e->saved->root, "model_path")));
-    ulp_json_set(&line, "arithmetic", ulp_json_text(ulp_saved_text(lane, "name")));
-    ulp_json_set(&line, "node", node ? ulp_json_text(ulp_saved_text(node, "name")) : json_null());
-    ulp_json_set(&line, "op", node ? ulp_json_text(ulp_saved_text(node, "op")) : json_null());
-    ulp_json_set(&line, "output", ulp_json_text(ulp_saved_text(output, "name")));
     if (node)
         ulp_json_set(&line, "share", ulp_json_number(ulp_saved_number(node, "share")));
     const json_t *range = json_object_get(output, "range");
@@ -186,7 +186,7 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
     const struct ulp_saved_figure *figure = NULL;
     const json_t *nodes = json_object_get(e->lane, "nodes"), *node;
     const char *wanted = choose_figure(e);
-    json_t *root = json_object(), *results = json_object(), *gradient = json_array();
+    json_t *results = json_object(), *gradient = json_array();
     ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
     size_t n;
     for (int f = 0; f < ULP_SAVED_FIGURES; f++)
@@ -197,24 +197,20 @@ void ulp_export_model_explorer(const struct ulp_exporting *e)
         const double value = figure->get(node);
         if (!isfinite(value))
             continue;
-        json_t *result = json_object();
-        ulp_json_set(&result, "value", ulp_json_number(value));
-        json_incref(result);
+        json_t *result = json_incref(ulp_json_object("value", ulp_json_number(value), NULL));
         ulp_json_set(&results, ulp_saved_text(node, "name"), result);
         add_unnamed(&results, node, result);
         json_decref(result);
     }
     for (int end = 0; end < 2; end++) {
         const bool red = end == (!figure->least); /* little headroom is what is bad */
-        json_t *stop = json_object();
-        ulp_json_set(&stop, "stop", json_integer(end));
-        ulp_json_set(&stop, "bgColor", json_string(red ? "#d32f2f" : "#ffffff"));
-        ulp_json_append(&gradient, stop);
+        ulp_json_append(&gradient, ulp_json_object("stop", json_integer(end), "bgColor",
+                                                   json_string(red ? "#d32f2f" : "#ffffff"), NULL));
     }
     ulp_text_show(&name, "%s %s", ulp_saved_text(e->lane, "name"), wanted);
-    ulp_json_set(&root, "results", results);
-    ulp_json_set(&root, "name", name.failed ? NULL : ulp_json_text(name.data));
-    ulp_json_set(&root, "gradient", gradient);
+    json_t *root =
+        ulp_json_object("results", results, "name", name.failed ? NULL : ulp_json_text(name.data),
+                        "gradient", gradient, NULL);
     char *text = root ? ulp_json_dump(root, JSON_INDENT(1) | JSON_PRESERVE_ORDER) : NULL;
     if (text)
         ulp_json_put_escaped(e->out, text, strlen(text), false);

@@ -287,11 +287,9 @@ static enum ulp_status add_range(const struct calibrating *c, const struct seen 
         range = find_percentile(c, seen);
     if (c->options->calibrator == ULP_CALIBRATOR_MSE)
         status = find_least_error(c, seen, &range, error);
-    json_t *object = json_object();
-    ulp_json_set(&object, "node", ulp_json_text(seen->node));
-    ulp_json_set(&object, "factor", ulp_json_text(seen->factor));
-    ulp_json_set(&object, "largest", ulp_json_number((double)range));
-    ulp_json_append(list, object);
+    ulp_json_append(list, ulp_json_object("node", ulp_json_text(seen->node), "factor",
+                                          ulp_json_text(seen->factor), "largest",
+                                          ulp_json_number((double)range), NULL));
     return status;
 }
 
@@ -305,26 +303,22 @@ static void add_lost(const struct calibrating *c, json_t **root)
     ulp_json_set(root, "margin", json_integer(options->margin));
     for (size_t i = 0; i < c->lost_count; i++) {
         const struct lost *lost = &c->lost[i];
-        json_t *object = json_object();
-        ulp_json_set(&object, "sample", ulp_json_text(lost->sample));
-        ulp_json_set(&object, "node", ulp_json_text(lost->of->node));
-        ulp_json_set(&object, "factor", ulp_json_text(lost->of->factor));
-        ulp_json_set(&object, "range", ulp_json_number((double)lost->range));
-        ulp_json_set(&object, "largest", ulp_json_number((double)lost->largest));
-        ulp_json_set(&object, "elements", json_integer((json_int_t)lost->elements));
-        ulp_json_set(&object, "clipped", json_integer((json_int_t)lost->clipped));
-        ulp_json_set(&object, "zeros", json_integer((json_int_t)lost->zeros));
-        ulp_json_append(&list, object);
+        ulp_json_append(&list, ulp_json_object("sample", ulp_json_text(lost->sample), "node",
+                                               ulp_json_text(lost->of->node), "factor",
+                                               ulp_json_text(lost->of->factor), "range",
+                                               ulp_json_number((double)lost->range), "largest",
+                                               ulp_json_number((double)lost->largest), "elements",
+                                               json_integer((json_int_t)lost->elements), "clipped",
+                                               json_integer((json_int_t)lost->clipped), "zeros",
+                                               json_integer((json_int_t)lost->zeros), NULL));
     }
     ulp_json_set(root, "lost", list);
     list = json_array();
-    for (size_t r = 0; r < c->run_count; r++) {
-        json_t *object = json_object();
-        ulp_json_set(&object, "sample", ulp_json_text(c->runs[r].sample));
-        ulp_json_set(&object, "sqnr_db", ulp_json_number(c->runs[r].sqnr_db));
-        ulp_json_set(&object, "dynamic_db", ulp_json_number(c->runs[r].dynamic_db));
-        ulp_json_append(&list, object);
-    }
+    for (size_t r = 0; r < c->run_count; r++)
+        ulp_json_append(&list,
+                        ulp_json_object("sample", ulp_json_text(c->runs[r].sample), "sqnr_db",
+                                        ulp_json_number(c->runs[r].sqnr_db), "dynamic_db",
+                                        ulp_json_number(c->runs[r].dynamic_db), NULL));
     ulp_json_set(root, "runs", list);
 }
 

@@ -26,15 +26,12 @@ void ulp_tile_add(json_t **tiles, enum ulp_tile_level level, const char *title, 
                   ...)
 {
     static const char *const levels[] = {"plain", "good", "warn", "bad"};
-    json_t *tile = json_object();
     va_list arguments;
     va_start(arguments, value);
-    ulp_json_set(&tile, "title", json_string(title));
-    ulp_json_set(&tile, "value", make_text(value, arguments));
-    ulp_json_set(&tile, "note", json_string(""));
-    ulp_json_set(&tile, "level", json_string(levels[level]));
+    ulp_json_append(tiles, ulp_json_object("title", json_string(title), "value",
+                                           make_text(value, arguments), "note", json_string(""),
+                                           "level", json_string(levels[level]), NULL));
     va_end(arguments);
-    ulp_json_append(tiles, tile);
 }
 
 void ulp_tile_note(json_t **tiles, ptrdiff_t node, const char *note, ...)

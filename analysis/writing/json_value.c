@@ -2,6 +2,7 @@
 #include "analysis/writing/json_value.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,17 @@ void ulp_json_set(json_t **object, const char *key, json_t *value)
     *object = NULL;
 }
 
+json_t *ulp_json_object(const char *key, ...)
+{
+    json_t *object = json_object();
+    va_list pairs;
+    va_start(pairs, key);
+    for (; key; key = va_arg(pairs, const char *))
+        ulp_json_set(&object, key, va_arg(pairs, json_t *));
+    va_end(pairs);
+    return object;
+}
+
 void ulp_json_append(json_t **array, json_t *value)
 {
     if (json_array_append_new(*array, value) == 0)
@@ -129,10 +141,8 @@ void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic)
     json_t *last = count ? json_array_get(*keep, count - 1) : NULL;
     const char *same = last ? json_string_value(json_object_get(last, "arithmetic")) : NULL;
     if (!same || strcmp(same, arithmetic) != 0) {
-        json_t *entry = json_object();
-        ulp_json_set(&entry, "nodes", json_array());
-        ulp_json_set(&entry, "arithmetic", ulp_json_text(arithmetic));
-        ulp_json_append(keep, entry);
+        ulp_json_append(keep, ulp_json_object("nodes", json_array(), "arithmetic",
+                                              ulp_json_text(arithmetic), NULL));
         last = *keep ? json_array_get(*keep, count) : NULL;
     }
     if (last && json_array_append_new(json_object_get(last, "nodes"), ulp_json_text(pattern)) == 0)

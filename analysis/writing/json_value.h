@@ -17,6 +17,9 @@ json_t *ulp_json_text(const char *text);
 void ulp_json_put_escaped(struct ulp_text *out, const char *text, size_t count, bool python);
 /* The text as a string of JSON, which is one of Python's (python) and YAML's, too. */
 void ulp_json_put_text(struct ulp_text *out, const char *text, bool python);
+/* An object of pairs, a key and a value that is freed, NULL at the end; of a value that is NULL it
+ * is NULL, too. */
+json_t *ulp_json_object(const char *key, ...) __attribute__((sentinel));
 /* Set a member, or append an element, which is freed. When there is no memory the whole becomes
  * NULL, and what it is put into with it. */
 void ulp_json_set(json_t **object, const char *key, json_t *value);
