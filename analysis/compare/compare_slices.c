@@ -93,23 +93,20 @@ static enum ulp_status list_given(const struct ulp_comparing *comparing, size_t 
                                   struct ulp_tensor_set *out, struct ulp_error *error)
 {
     const struct ulp_block *block = comparing->plan->main;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->slot_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->slot_count; s++) {
         const ptrdiff_t number = ulp_compared_find(comparing, block->slots[s].name, 0);
         const struct ulp_tensor *recorded =
             number >= 0 ? comparing->work[number].recorded[file] : NULL;
-        struct ulp_tensor copy;
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
         if (!recorded || ulp_tensor_set_find(out, block->slots[s].name))
             continue;
-        status = ulp_layout_turn(&copy, recorded, &block->slots[s].shape,
-                                 ulp_comparing_budget(comparing), error);
-        if (status == ULP_OK && !copy.data)
-            status = ulp_tensor_copy(&copy, recorded, ulp_comparing_budget(comparing), error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, block->slots[s].name, &copy, error);
-        ulp_tensor_free(&copy);
+        ULP_TRY(ulp_layout_turn(&copy, recorded, &block->slots[s].shape,
+                                ulp_comparing_budget(comparing), error));
+        if (!copy.data)
+            ULP_TRY(ulp_tensor_copy(&copy, recorded, ulp_comparing_budget(comparing), error));
+        ULP_TRY(ulp_tensor_set_add(out, block->slots[s].name, &copy, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_file(struct searching *searching, struct ulp_error *error)

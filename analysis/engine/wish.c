@@ -260,31 +260,27 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
 static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_precision_plan *plan,
                                  const char *layer_precisions, struct ulp_error *error)
 {
-    struct ulp_layer_options options = {0};
+    ULP_SCOPED(ulp_layer_options_free) struct ulp_layer_options options = {0};
     const size_t kept = plan ? plan->keeps.count : 0;
     const bool logged = !plan && !layer_precisions;
     const size_t settings = logged ? wishing->built->engine->setting_count : 0;
-    enum ulp_status status = ULP_OK;
     if (layer_precisions)
-        status = ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
-                                         &options, error);
-    if (status == ULP_OK) {
-        wishing->out->items = ulp_arena_take(wishing->arena, kept + options.count + settings + 1,
-                                             sizeof *wishing->out->items);
-        status = wishing->out->items ? index_layers(wishing, error) : ulp_out_of_memory(error);
-    }
-    if (status == ULP_OK)
-        status = index_settings(wishing, error);
-    for (size_t k = 0; k < kept && status == ULP_OK; k++)
-        status = judge_keep(wishing, &plan->keeps.items[k], error);
-    for (size_t o = 0; o < options.count && status == ULP_OK; o++)
-        status = judge_option(wishing, &options.items[o], error);
-    if (settings && status == ULP_OK)
-        status = judge_settings(wishing, error);
-    ulp_layer_options_free(&options);
+        ULP_TRY(ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
+                                        &options, error));
+    wishing->out->items = ulp_arena_take(wishing->arena, kept + options.count + settings + 1,
+                                         sizeof *wishing->out->items);
+    ULP_TRY(ulp_taken(wishing->out->items, error));
+    ULP_TRY(index_layers(wishing, error));
+    ULP_TRY(index_settings(wishing, error));
+    for (size_t k = 0; k < kept; k++)
+        ULP_TRY(judge_keep(wishing, &plan->keeps.items[k], error));
+    for (size_t o = 0; o < options.count; o++)
+        ULP_TRY(judge_option(wishing, &options.items[o], error));
+    if (settings)
+        ULP_TRY(judge_settings(wishing, error));
     for (size_t w = 0; w < wishing->out->count; w++)
         wishing->out->counts[wishing->out->items[w].verdict]++;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_engine_map_wishes(const struct ulp_engine_map *built,

@@ -90,18 +90,15 @@ static enum ulp_status score_one(const struct scoring *scoring, struct ulp_fit_s
     const size_t base = scoring->ways->ways[score->way].base;
     const size_t at = scoring->ways->bases[base].case_index;
     const struct ulp_arithmetic arithmetic = ulp_fit_arithmetic(scoring->ways, score->way);
-    enum ulp_status status = ULP_OK;
     score->equal = 0;
-    for (size_t p = 0; p < problem->product_count && status == ULP_OK; p++) {
+    for (size_t p = 0; p < problem->product_count; p++) {
         const struct ulp_fit_values *values =
             &scoring->samples->values[p * problem->case_count + at];
-        struct ulp_tensor out = {0};
-        status = ulp_array_matmul(&out, &arithmetic, &values->a, &values->b, 1, error);
-        if (status == ULP_OK)
-            score->equal += ulp_equal_elements(&out, &values->c);
-        ulp_tensor_free(&out);
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor out = {0};
+        ULP_TRY(ulp_array_matmul(&out, &arithmetic, &values->a, &values->b, 1, error));
+        score->equal += ulp_equal_elements(&out, &values->c);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status score_some(void *context, size_t first, size_t last, int worker,

@@ -65,7 +65,7 @@ static enum ulp_status share_values(struct ulp_fixing *x, struct ulp_error *erro
     for (size_t v = 0; v < x->model->graph->value_count && added; v++)
         added = ulp_names_find(&kept, x->model->graph->values[v].name) < 0 ||
                 ulp_names_add(&x->shared, x->model->graph->values[v].name, 0);
-    return !added ? ulp_out_of_memory(error) : ULP_OK;
+    return ulp_taken(added, error);
 }
 
 static bool any(const struct ulp_fixing *x, const bool *taken)

@@ -151,21 +151,17 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
                               .lanes = &x->arithmetic,
                               .lane_count = 1,
                               .options = {.keeps = keeps}};
-    enum ulp_status status = ULP_OK;
     begin(x, out);
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
-        struct ulp_tensor_set outputs = {0};
+    for (size_t s = 0; s < x->sample_count; s++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
-        status = run(x, &plans, s, &out->nonfinite, &outputs, error);
-        if (status == ULP_OK)
-            status = ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s],
-                                         &judgement, error);
-        if (status == ULP_OK)
-            add(&out->worst, &judgement);
+        ULP_TRY(run(x, &plans, s, &out->nonfinite, &outputs, error));
+        ULP_TRY(ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s], &judgement,
+                                    error));
+        add(&out->worst, &judgement);
         x->fix->runs++;
-        ulp_tensor_set_free(&outputs);
     }
-    return status == ULP_OK ? finish(x, out, error) : status;
+    return finish(x, out, error);
 }
 
 /* The output that the grade is of: the worst by its error, unless another is for something worse;
@@ -254,30 +250,26 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
 {
     ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = model, .lanes = &x->options->reference, .lane_count = 1};
-    enum ulp_status status = ULP_OK;
     *out = 0;
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
-        struct ulp_tensor_set outputs = {0};
-        status = run(x, &plans, s, NULL, &outputs, error);
+    for (size_t s = 0; s < x->sample_count; s++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+        ULP_TRY(run(x, &plans, s, NULL, &outputs, error));
         const struct ulp_tensor_set *truths = &x->emulation.truths[s];
-        for (size_t o = 0; o < truths->count && status == ULP_OK; o++) {
+        for (size_t o = 0; o < truths->count; o++) {
             struct ulp_metrics metrics;
             struct ulp_range range;
             const struct ulp_tensor *truth = &truths->items[o].tensor,
                                     *value = ulp_tensor_set_find(&outputs, truths->items[o].name);
-            status = value ? ulp_metrics_measure_on(value, truth, &x->arithmetic.storage,
-                                                    x->emulation.pool, &metrics, error)
-                           : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                      "the edited model has no output '%s'", truths->items[o].name);
-            if (status != ULP_OK)
-                continue;
+            ULP_TRY(value ? ulp_metrics_measure_on(value, truth, &x->arithmetic.storage,
+                                                   x->emulation.pool, &metrics, error)
+                          : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                     "the edited model has no output '%s'", truths->items[o].name));
             ulp_range_measure(truth, &x->arithmetic.storage, x->emulation.pool, &range);
             const double change = metrics.diverged || metrics.nonfinite
                                       ? INFINITY
                                       : ulp_relative_rms(&metrics, &range);
             *out = ulp_math_max(*out, change);
         }
-        ulp_tensor_set_free(&outputs);
     }
-    return status;
+    return ULP_OK;
 }

@@ -150,20 +150,15 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
                                        struct ulp_mixed *out, struct ulp_error *error)
 {
     struct ulp_mixed_written written;
-    struct ulp_tensor_set first;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set first = {0};
     const enum ulp_type io = job->options->lower_io ? job->types.low : ULP_TYPE_UNDEFINED;
     struct ulp_arithmetic declared;
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
-    enum ulp_status status = ulp_mixed_expect(job, 0, &job->types, &first, error);
-    if (status == ULP_OK && ulp_mixed_types_lack(job->plan, &job->types))
-        status = complete_types(job, out, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error);
-    if (status == ULP_OK)
-        status = ulp_mixed_check(job, path, &declared, NULL, &first, error);
-    ulp_tensor_set_free(&first);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_mixed_expect(job, 0, &job->types, &first, error));
+    if (ulp_mixed_types_lack(job->plan, &job->types))
+        ULP_TRY(complete_types(job, out, error));
+    ULP_TRY(ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error));
+    ULP_TRY(ulp_mixed_check(job, path, &declared, NULL, &first, error));
     out->cast_count = written.casts;
     out->constant_count = written.converted;
     out->duplicate_count = written.duplicated;

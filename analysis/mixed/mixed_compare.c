@@ -38,20 +38,18 @@ static enum ulp_status round_inputs(const struct ulp_mixed_job *job,
                                     struct ulp_error *error)
 {
     struct ulp_format format;
-    enum ulp_status status = ulp_format_find(ulp_type_rows[job->types.low].format, &format, error);
+    ULP_TRY(ulp_format_find(ulp_type_rows[job->types.low].format, &format, error));
     *out = (struct ulp_tensor_set){0};
-    for (size_t i = 0; i < given->count && status == ULP_OK; i++) {
-        struct ulp_tensor copy = {0};
-        status =
-            ulp_tensor_copy(&copy, &given->items[i].tensor, ulp_model_budget(job->model), error);
-        if (status == ULP_OK && ulp_element_is_float(copy.element))
-            status = ulp_tensor_convert(&copy, &given->items[i].tensor, &format,
-                                        ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, given->items[i].name, &copy, error);
-        ulp_tensor_free(&copy);
+    for (size_t i = 0; i < given->count; i++) {
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+        ULP_TRY(
+            ulp_tensor_copy(&copy, &given->items[i].tensor, ulp_model_budget(job->model), error));
+        if (ulp_element_is_float(copy.element))
+            ULP_TRY(ulp_tensor_convert(&copy, &given->items[i].tensor, &format,
+                                       ULP_ROUND_NEAREST_EVEN, 0, NULL, error));
+        ULP_TRY(ulp_tensor_set_add(out, given->items[i].name, &copy, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
@@ -125,15 +123,13 @@ static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_
 static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_plans *plans,
                                      const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    enum ulp_status status = check_sample(job, plans, 0, first, error);
-    for (size_t s = 1; s < job->sample_count && status == ULP_OK; s++) {
-        struct ulp_tensor_set expected;
-        status = ulp_mixed_expect(job, s, NULL, &expected, error);
-        if (status == ULP_OK)
-            status = check_sample(job, plans, s, &expected, error);
-        ulp_tensor_set_free(&expected);
+    ULP_TRY(check_sample(job, plans, 0, first, error));
+    for (size_t s = 1; s < job->sample_count; s++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set expected = {0};
+        ULP_TRY(ulp_mixed_expect(job, s, NULL, &expected, error));
+        ULP_TRY(check_sample(job, plans, s, &expected, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,

@@ -304,25 +304,21 @@ static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct u
                                 struct ulp_error *error)
 {
     const struct ulp_plan *plan = meter->forward.plan;
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, meter->forward.budget, error));
     struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
     double before = ulp_seconds_now();
-    enum ulp_status status =
-        seconds ? ulp_forward_step(&meter->forward, step, arena, error) : ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status = ulp_overflow_look_at_reference(meter, step, error);
-    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
+    ULP_TRY(seconds ? ulp_forward_step(&meter->forward, step, arena, error)
+                    : ulp_out_of_memory(error));
+    ULP_TRY(ulp_overflow_look_at_reference(meter, step, error));
+    for (size_t l = 0; l < plan->lane_count; l++) {
         if (l > 0)
-            status = look_at_step(meter, l, step, arena, error);
+            ULP_TRY(look_at_step(meter, l, step, arena, error));
         const double now = ulp_seconds_now();
         seconds[l].own = now - before;
         before = now;
     }
-    if (status == ULP_OK)
-        status = tell(observer, plan, step, seconds, done, error);
-    ulp_arena_free(arena);
-    return status;
+    return tell(observer, plan, step, seconds, done, error);
 }
 
 static enum ulp_status run_sample(struct ulp_overflow_meter *meter,

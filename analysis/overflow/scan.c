@@ -71,26 +71,22 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
     struct scan scan = {.meter = meter, .keep = keep};
     const struct ulp_observer observer = {.context = &scan, .node_done = look_at};
     const struct ulp_plan_options plan_options = {.inputs = inputs};
-    enum ulp_status status = ULP_OK;
     if (!meter->fast) {
         struct ulp_arithmetic fp32;
-        status = ulp_arithmetic_find("fp32", &fp32, error);
-        if (status == ULP_OK)
-            status = ulp_plan_create(meter->forward.plan->model, &fp32, 1, &plan_options,
-                                     &meter->fast, error);
+        ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
+        ULP_TRY(ulp_plan_create(meter->forward.plan->model, &fp32, 1, &plan_options, &meter->fast,
+                                error));
     }
-    struct ulp_tensor_set outputs = {0};
-    if (status == ULP_OK)
-        status = ulp_plan_run(meter->fast, inputs, &options, &observer, 1, keep ? &outputs : NULL,
-                              NULL, error);
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+    ULP_TRY(ulp_plan_run(meter->fast, inputs, &options, &observer, 1, keep ? &outputs : NULL, NULL,
+                         error));
     const struct ulp_block *main = meter->fast ? meter->fast->main : NULL;
-    for (size_t o = 0; o < outputs.count && status == ULP_OK; o++)
+    for (size_t o = 0; o < outputs.count; o++)
         if (ulp_block_computes(main, main->outputs[o]))
-            status = ulp_overflow_judge_output(meter, outputs.items[o].name,
-                                               &outputs.items[o].tensor, error);
-    ulp_tensor_set_free(&outputs);
+            ULP_TRY(ulp_overflow_judge_output(meter, outputs.items[o].name,
+                                              &outputs.items[o].tensor, error));
     *near = scan.near;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const char *name,

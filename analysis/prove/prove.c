@@ -284,7 +284,7 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     const struct ulp_plan *plan = prover->plan;
     struct ulp_proof *proof = prover->proof;
     struct ulp_input_range *box;
-    struct ulp_pool *pool = NULL;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     proof->model_path = copy(prover, ulp_model_path(model));
     proof->arguments = ulp_model_words(proof->memory, model);
     proof->arithmetic = copy(prover, plan->lanes[0].name);
@@ -299,24 +299,18 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
                       error));
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;
-    enum ulp_status status = ulp_proof_set_box(proof, plan, model, from, &box, error);
-    for (size_t b = 0; status == ULP_OK && b < plan->main->input_count; b++)
+    ULP_TRY(ulp_proof_set_box(proof, plan, model, from, &box, error));
+    for (size_t b = 0; b < plan->main->input_count; b++)
         prover->bounds[plan->main->inputs[b]] = ulp_math_max(fabs(box[b].low), fabs(box[b].high));
-    if (status == ULP_OK)
-        status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = enclose_nodes(prover, box, 0, pool, error);
+    ULP_TRY(ulp_pool_create(&pool, thread_count, error));
+    ULP_TRY(enclose_nodes(prover, box, 0, pool, error));
     /* what intervals and norms leave open: with affine forms, which take longer, and more memory
      * than there may be */
-    if (status == ULP_OK &&
-        (proof->counts[ULP_PROOF_NOT_PROVEN] > 0 || proof->hidden_unproven > 0)) {
-        status = enclose_nodes(prover, box, SYMBOLS, pool, error);
-        proof->short_of_memory = status == ULP_ERROR_MEMORY;
-        if (proof->short_of_memory)
-            status = enclose_nodes(prover, box, 0, pool, error);
-    }
-    ulp_pool_free(pool);
-    return status;
+    if (!proof->counts[ULP_PROOF_NOT_PROVEN] && !proof->hidden_unproven)
+        return ULP_OK;
+    const enum ulp_status status = enclose_nodes(prover, box, SYMBOLS, pool, error);
+    proof->short_of_memory = status == ULP_ERROR_MEMORY;
+    return proof->short_of_memory ? enclose_nodes(prover, box, 0, pool, error) : status;
 }
 
 /* Bounds are of operators as they are written, not of a GPU's kernels for them. */

@@ -94,21 +94,18 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
 static enum ulp_status read_folder(struct reading *reading, const char *folder,
                                    struct ulp_budget *budget, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t k = 0; k < KNOWN && status == ULP_OK; k++) {
-        struct ulp_text path = {0};
+    for (size_t k = 0; k < KNOWN; k++) {
+        ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
         struct stat info;
         ulp_text_add(&path, "%s/%s", folder, known[k].file);
-        if (path.failed)
-            status = ulp_out_of_memory(error);
-        else if (stat(path.data, &info) == 0)
-            status = read_one(reading, path.data, budget, error);
-        ulp_text_free(&path);
+        ULP_TRY(ulp_taken(!path.failed, error));
+        if (stat(path.data, &info) == 0)
+            ULP_TRY(read_one(reading, path.data, budget, error));
     }
-    if (status == ULP_OK && !reading->count)
-        status = ulp_fail(error, ULP_ERROR_INPUT,
+    return reading->count
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_INPUT,
                           "%s: there is no report in it (report.json, overflow.json, ...)", folder);
-    return status;
 }
 
 enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget, const char *path,

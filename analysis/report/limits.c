@@ -13,25 +13,18 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
                                       const struct ulp_crossing_list *crossings,
                                       struct ulp_audit_limit *out, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     out->crossings = ulp_arena_take(audit->memory, crossings->count + 1, sizeof *out->crossings);
     ULP_TRY(ulp_taken(out->crossings, error));
-    for (size_t c = 0; c < crossings->count && status == ULP_OK; c++) {
-        char *text = NULL;
-        status = ulp_crossing_text(&crossings->items[c], out->limit, &text, error);
-        if (status == ULP_OK) {
-            out->crossings[c] =
-                (struct ulp_audit_crossing){.arithmetic = crossings->items[c].arithmetic,
-                                            .output = crossings->items[c].output,
-                                            .text =
-                                                ulp_arena_text(audit->memory, text, strlen(text))};
-            out->crossing_count++;
-            if (!out->crossings[c].text)
-                status = ulp_out_of_memory(error);
-        }
-        free(text);
+    for (size_t c = 0; c < crossings->count; c++) {
+        ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+        ULP_TRY(ulp_crossing_text(&crossings->items[c], out->limit, &text, error));
+        out->crossings[out->crossing_count++] =
+            (struct ulp_audit_crossing){.arithmetic = crossings->items[c].arithmetic,
+                                        .output = crossings->items[c].output,
+                                        .text = ulp_arena_text(audit->memory, text, strlen(text))};
+        ULP_TRY(ulp_taken(out->crossings[c].text, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const *limits,

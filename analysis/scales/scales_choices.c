@@ -17,6 +17,9 @@
 #include "number/function/math.h"
 #include "run/plan/plan.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+ULP_FREES(ulp_plan_free, struct ulp_plan)
+
 #define NODES_DEFAULT 3
 
 /* One thing changed; what is refused, or changes nothing, is no choice. */
@@ -188,24 +191,18 @@ static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model
 {
     const struct ulp_plan_options plan_options = {.inputs = inputs, .keeps = c->keeps};
     const struct ulp_run_options run = {.thread_count = c->options->thread_count};
-    struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
     for (size_t l = 0; l < c->count; l++)
         c->choices[l].sqnr_db = INFINITY;
-    enum ulp_status status =
-        ulp_plan_create(model, c->lanes, c->count, &plan_options, &plan, error);
+    ULP_TRY(ulp_plan_create(model, c->lanes, c->count, &plan_options, &plan, error));
     c->plan = plan;
-    if (status == ULP_OK) {
-        const struct ulp_observer observers[] = {
-            {.context = c, .node_done = measure_node},
-            {.context = c->options->progress ? c->options->progress->context : NULL,
-             .cancelled = c->options->progress ? c->options->progress->cancelled : NULL}};
-        status = ulp_plan_run(plan, inputs, &run, observers, c->options->progress ? 2 : 1, NULL,
-                              NULL, error);
-    }
-    if (status == ULP_OK && !c->judged)
-        status = ulp_judge_fail(&c->unjudged, error);
-    ulp_plan_free(plan);
-    return status;
+    const struct ulp_observer observers[] = {
+        {.context = c, .node_done = measure_node},
+        {.context = c->options->progress ? c->options->progress->context : NULL,
+         .cancelled = c->options->progress ? c->options->progress->cancelled : NULL}};
+    ULP_TRY(ulp_plan_run(plan, inputs, &run, observers, c->options->progress ? 2 : 1, NULL, NULL,
+                         error));
+    return c->judged ? ULP_OK : ulp_judge_fail(&c->unjudged, error);
 }
 
 /* Channels that are outliers scaled down in front of their products: another graph, with the same
@@ -218,8 +215,8 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     struct ulp_scales_choice choices[2] = {{0}}, *out = &c->choices[c->count];
     struct choosing own = *c;
     struct ulp_smooths smooths;
-    struct ulp_model *smooth = NULL;
-    struct ulp_text words = {0};
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *smooth = NULL;
+    ULP_SCOPED(ulp_text_free) struct ulp_text words = {0};
     if (ulp_model_check_file(model, NULL) != ULP_OK) /* nothing that an edit could be made of */
         return ULP_OK;
     ULP_TRY(ulp_smooth_find(model, &sample, 1, c->options->thread_count, arena, &smooths, error));
@@ -228,23 +225,19 @@ static enum ulp_status try_smooth(struct choosing *c, const struct ulp_model *mo
     struct ulp_edit *edits = ulp_arena_take(arena, smooths.count, sizeof *edits);
     for (size_t i = 0; edits && i < smooths.count; i++)
         edits[i] = smooths.items[i].edit;
-    enum ulp_status status = edits
-                                 ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
-                                 : ulp_out_of_memory(error);
+    ULP_TRY(edits ? ulp_edit_load(model, edits, smooths.count, false, &smooth, error)
+                  : ulp_out_of_memory(error));
     own.choices = choices;
     own.count = 2;
-    if (status == ULP_OK)
-        status = run_all(&own, smooth, inputs, error);
-    ulp_model_free(smooth);
+    ULP_TRY(run_all(&own, smooth, inputs, error));
     ulp_text_show(&words, "smooth scales in front of %s", smooths.items[0].node->name);
     if (smooths.count > 1)
         ulp_text_add(&words, " and %zu more", smooths.count - 1);
     ulp_text_add(&words, " (fix's edit outlier-channel)");
-    if (status == ULP_OK && (words.failed || !add_lane(c, &c->options->arithmetic, words.data)))
-        status = ulp_out_of_memory(error);
-    ulp_text_free(&words);
+    if (words.failed || !add_lane(c, &c->options->arithmetic, words.data))
+        return ulp_out_of_memory(error);
     out->sqnr_db = choices[1].sqnr_db;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_scales_choose(const struct ulp_model *model,

@@ -24,16 +24,13 @@ enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
                                   struct ulp_budget *budget, struct ulp_tensor_set *out,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < inputs->count && status == ULP_OK; i++) {
-        struct ulp_tensor moved;
-        status = ulp_tensor_perturb(&moved, &inputs->items[i].tensor, perturbation->precision,
-                                    perturbation->seed, inputs->items[i].name, budget, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, inputs->items[i].name, &moved, error);
-        ulp_tensor_free(&moved);
+    for (size_t i = 0; i < inputs->count; i++) {
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor moved = {0};
+        ULP_TRY(ulp_tensor_perturb(&moved, &inputs->items[i].tensor, perturbation->precision,
+                                   perturbation->seed, inputs->items[i].name, budget, error));
+        ULP_TRY(ulp_tensor_set_add(out, inputs->items[i].name, &moved, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* FP64 is exact beside what has half its bits. */

@@ -249,27 +249,24 @@ enum ulp_status ulp_links_peel(struct ulp_links *links, const ulp_pick *of, doub
 {
     const struct ulp_searcher *search = links->search;
     const size_t layers = search->layer_count;
-    struct ulp_arena *arena;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     size_t *of_layer = NULL;
     ULP_TRY(ulp_arena_create(&arena, links->budget, error));
     double *weight = ulp_arena_take(arena, layers + 1, sizeof *weight),
            *saved = ulp_arena_take(arena, layers + 1, sizeof *saved);
     size_t *first = ulp_arena_take(arena, layers + 2, sizeof *first);
-    enum ulp_status status = weight && saved && first
-                                 ? weigh(links, of, weight, first, &of_layer, arena, error)
-                                 : ulp_out_of_memory(error);
+    ULP_TRY(weight && saved && first ? weigh(links, of, weight, first, &of_layer, arena, error)
+                                     : ulp_out_of_memory(error));
     *count = 0;
-    for (size_t l = 0; l < layers && status == ULP_OK; l++)
+    for (size_t l = 0; l < layers; l++)
         saved[l] = search->layers[l].cost[of[l]] - search->layers[l].cost[search->narrow];
-    for (size_t next;
-         status == ULP_OK && (next = find_least(weight, saved, layers, most)) < layers;) {
+    for (size_t next; (next = find_least(weight, saved, layers, most)) < layers;) {
         saved[next] = 0;
         most -= ulp_math_max(weight[next], 0);
         out[(*count)++] = next;
         release(links, &of_layer[first[next]], first[next + 1] - first[next], weight);
     }
-    ulp_arena_free(arena);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_order(const struct ulp_searcher *search, const ulp_pick *of,

@@ -14,6 +14,8 @@
 #include "number/function/math.h"
 #include "tensor/lower.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 #define FILE_NAME ULP_SEARCH_QUANTISED
 static const char *const tops[] = {FILE_NAME ".data", FILE_NAME};
 enum { FILES = sizeof tops / sizeof *tops };
@@ -42,17 +44,15 @@ static enum ulp_status store_constant(struct quantised *q, const struct ulp_tens
 {
     const struct ulp_arithmetic *plain = &q->search->choices[0].arithmetic;
     struct ulp_budget *budget = ulp_model_budget(q->search->emulation.given.model);
-    struct ulp_tensor lowered = {0}, *stored = &q->constants[q->count];
-    enum ulp_status status = ulp_tensor_lower(&lowered, constant, &plain->storage, plain->constants,
-                                              NULL, budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_copy(stored, &lowered, budget, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_convert(stored, &lowered, &plain->storage, ULP_ROUND_NEAREST_EVEN, 0,
-                                    NULL, error);
-    ulp_tensor_free(&lowered);
+    struct ulp_tensor *stored = &q->constants[q->count];
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor lowered = {0};
+    ULP_TRY(ulp_tensor_lower(&lowered, constant, &plain->storage, plain->constants, NULL, budget,
+                             error));
+    ULP_TRY(ulp_tensor_copy(stored, &lowered, budget, error));
+    ULP_TRY(ulp_tensor_convert(stored, &lowered, &plain->storage, ULP_ROUND_NEAREST_EVEN, 0, NULL,
+                               error));
     q->items[q->count].constant = stored;
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_node *node,
@@ -143,20 +143,18 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
                               .lanes = &search->choices[search->base].arithmetic,
                               .lane_count = 1,
                               .options = {.keeps = &keeps}};
-    enum ulp_status status = ulp_search_keeps(search, search->best, &keeps, error);
-    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_search_keeps(search, search->best, &keeps, error));
+    for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
-        struct ulp_tensor_set outputs = {0};
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_plan *plan;
         for (size_t i = 0; i < inputs->count; i++)
             if (ulp_element_is_float(inputs->items[i].tensor.element))
                 measure(q, inputs->items[i].name, &inputs->items[i].tensor);
-        status = ulp_plans_choose(&plans, inputs, &plan, error);
-        if (status == ULP_OK)
-            status = ulp_plan_run(plan, inputs, &options, &notes, 1, &outputs, NULL, error);
-        ulp_tensor_set_free(&outputs);
+        ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
+        ULP_TRY(ulp_plan_run(plan, inputs, &options, &notes, 1, &outputs, NULL, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the file ---- */
@@ -166,32 +164,25 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
 {
     const struct ulp_emulated *given = &q->search->emulation.given;
     struct ulp_arithmetic declared;
-    struct ulp_model *model = NULL;
-    struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_plans_free) struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
     const struct ulp_run_options options = {.thread_count = given->thread_count};
-    enum ulp_status status = ulp_arithmetic_find("model", &declared, error);
-    if (status == ULP_OK)
-        status = ulp_model_load(path, ulp_model_budget(given->model), &model, error);
+    ULP_TRY(ulp_arithmetic_find("model", &declared, error));
+    ULP_TRY(ulp_model_load(path, ulp_model_budget(given->model), &model, error));
     plans.model = model;
     q->out->declared_ratio = 0;
-    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
-        struct ulp_tensor_set outputs = {0};
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
         struct ulp_plan *plan;
-        status = ulp_plans_choose(&plans, inputs, &plan, error);
-        if (status == ULP_OK)
-            status = ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, error);
-        if (status == ULP_OK)
-            status = ulp_emulation_judge(&q->search->emulation, &outputs,
-                                         &q->search->emulation.truths[s], &judgement, error);
-        if (status == ULP_OK)
-            q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
-        ulp_tensor_set_free(&outputs);
+        ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
+        ULP_TRY(ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, error));
+        ULP_TRY(ulp_emulation_judge(&q->search->emulation, &outputs,
+                                    &q->search->emulation.truths[s], &judgement, error));
+        q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
     }
-    ulp_plans_free(&plans);
-    ulp_model_free(model);
-    return status;
+    return ULP_OK;
 }
 
 /* With what was put in as it is declared, FLOAT, and all else in the plan's format, the file has

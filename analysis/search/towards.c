@@ -77,7 +77,7 @@ enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *ta
                                  double *ratio, struct ulp_error *error)
 {
     const size_t layers = search->layer_count;
-    struct ulp_arena *memory;
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     double now;
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     struct ulp_search_way way = {.search = search,
@@ -86,16 +86,12 @@ enum ulp_status ulp_search_merge(struct ulp_searcher *search, const ulp_pick *ta
                                  .of = of,
                                  .next = ulp_arena_take(memory, layers + 1, sizeof *way.next),
                                  .ratio = *ratio};
-    enum ulp_status status = ULP_OK;
-    if (!way.next)
-        status = ulp_out_of_memory(error);
-    else
-        memcpy(way.next, of, layers * sizeof *way.next);
-    if (status == ULP_OK && ulp_search_take(&way, 0, layers, true, way.next))
-        status = settle(&way, &now, error);
-    for (size_t group = layers; group > 0 && status == ULP_OK; group /= 2)
-        status = ulp_search_pass(&way, group, error);
+    ULP_TRY(ulp_taken(way.next, error));
+    memcpy(way.next, of, layers * sizeof *way.next);
+    if (ulp_search_take(&way, 0, layers, true, way.next))
+        ULP_TRY(settle(&way, &now, error));
+    for (size_t group = layers; group > 0; group /= 2)
+        ULP_TRY(ulp_search_pass(&way, group, error));
     *ratio = way.ratio;
-    ulp_arena_free(memory);
-    return status;
+    return ULP_OK;
 }

@@ -11,6 +11,7 @@
 #include "run/pass/trial.h"
 
 ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_trial_free, struct ulp_trial)
 
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
 
@@ -197,23 +198,20 @@ static enum ulp_status run_whole(const struct advising *advising, struct choice 
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
     struct ulp_keep *last = &alone->keeps[alone->keep_count];
-    enum ulp_status status = ULP_OK;
-    for (size_t c = 0; c < count && status == ULP_OK; c++) {
+    for (size_t c = 0; c < count; c++) {
         last->nodes = choices[c].nodes;
         last->node_count = choices[c].count;
         const struct ulp_keeps keeps = {.count = alone->keep_count + (choices[c].count > 0),
                                         .items = alone->keeps};
-        status = ulp_plan_keep(alone->plan, 0, &keeps, error);
-        for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++) {
-            struct ulp_tensor_set outputs = {0};
-            status = ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
-                                  given->progress, given->progress != NULL, &outputs, NULL, error);
-            if (status == ULP_OK)
-                status = take_run(advising, s, &outputs, &choices[c], error);
-            ulp_tensor_set_free(&outputs);
+        ULP_TRY(ulp_plan_keep(alone->plan, 0, &keeps, error));
+        for (size_t s = 0; s < advising->samples->count; s++) {
+            ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+            ULP_TRY(ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
+                                 given->progress, given->progress != NULL, &outputs, NULL, error));
+            ULP_TRY(take_run(advising, s, &outputs, &choices[c], error));
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status check_cancelled(const struct advising *advising, struct ulp_error *error)
@@ -229,32 +227,26 @@ static enum ulp_status run_changes(const struct advising *advising, size_t sampl
                                    struct choice *choices, size_t count, struct ulp_error *error)
 {
     const struct ulp_alone *alone = advising->alone;
-    struct ulp_trial *trial;
+    ULP_SCOPED(ulp_trial_free_of) struct ulp_trial *trial = NULL;
     uint16_t *kept = ulp_arena_take(alone->memory, alone->plan->node_count + 1, sizeof *kept);
     ULP_TRY(ulp_taken(kept, error));
-    enum ulp_status status =
-        ulp_trial_create(alone->plan, 0, keep_in, alone->keep_count + 1, 1, pool, &trial, error);
-    if (status == ULP_OK)
-        status = ulp_trial_add(trial, advising->samples->items[sample].inputs, error);
-    for (size_t c = 0; c < count && status == ULP_OK; c++) {
-        struct ulp_tensor_set outputs = {0};
+    ULP_TRY(
+        ulp_trial_create(alone->plan, 0, keep_in, alone->keep_count + 1, 1, pool, &trial, error));
+    ULP_TRY(ulp_trial_add(trial, advising->samples->items[sample].inputs, error));
+    for (size_t c = 0; c < count; c++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         memset(kept, 0, alone->plan->node_count * sizeof *kept);
         for (size_t k = 0; k < alone->keep_count; k++)
             for (size_t n = 0; n < alone->keeps[k].node_count; n++)
                 kept[alone->keeps[k].nodes[n]] = (uint16_t)(k + 1);
         for (size_t n = 0; n < choices[c].count; n++)
             kept[choices[c].nodes[n]] = (uint16_t)(alone->keep_count + 1);
-        status = check_cancelled(advising, error);
-        if (status == ULP_OK)
-            status = ulp_trial_run(trial, 0, kept, &outputs, error);
-        if (status == ULP_OK) {
-            ulp_trial_accept(trial);
-            status = take_run(advising, sample, &outputs, &choices[c], error);
-        }
-        ulp_tensor_set_free(&outputs);
+        ULP_TRY(check_cancelled(advising, error));
+        ULP_TRY(ulp_trial_run(trial, 0, kept, &outputs, error));
+        ulp_trial_accept(trial);
+        ULP_TRY(take_run(advising, sample, &outputs, &choices[c], error));
     }
-    ulp_trial_free(trial);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_choices(const struct advising *advising, struct choice *choices,
@@ -262,26 +254,22 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
 {
     const struct ulp_alone *alone = advising->alone;
     const struct ulp_mix *mix = alone->plan->mixes;
-    struct ulp_pool *pool;
+    ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     struct ulp_arithmetic *keep_in =
         ulp_arena_take(alone->memory, alone->keep_count + 1, sizeof *keep_in);
     ULP_TRY(ulp_taken(keep_in, error));
     for (size_t c = 0; c < count; c++)
         choices[c].sqnr_db = INFINITY;
-    enum ulp_status status =
-        ulp_arithmetic_find("fp32", &alone->keeps[alone->keep_count].arithmetic, error);
+    ULP_TRY(ulp_arithmetic_find("fp32", &alone->keeps[alone->keep_count].arithmetic, error));
     for (size_t k = 0; k <= alone->keep_count; k++)
         keep_in[k] = alone->keeps[k].arithmetic;
-    if (status != ULP_OK || mix->fusion || mix->items->batchnorm_folded)
-        return status == ULP_OK ? run_whole(advising, choices, count, error) : status;
-    status = ulp_pool_create(&pool, advising->session->options->thread_count, error);
-    if (status != ULP_OK)
-        return status;
+    if (mix->fusion || mix->items->batchnorm_folded)
+        return run_whole(advising, choices, count, error);
+    ULP_TRY(ulp_pool_create(&pool, advising->session->options->thread_count, error));
     ulp_pool_set_root(pool, ulp_model_budget(alone->plan->model));
-    for (size_t s = 0; s < advising->samples->count && status == ULP_OK; s++)
-        status = run_changes(advising, s, keep_in, pool, choices, count, error);
-    ulp_pool_free(pool);
-    return status;
+    for (size_t s = 0; s < advising->samples->count; s++)
+        ULP_TRY(run_changes(advising, s, keep_in, pool, choices, count, error));
+    return ULP_OK;
 }
 
 /* What the lane gives without a choice: of a single sample the audit has it. */

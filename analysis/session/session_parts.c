@@ -53,16 +53,13 @@ static enum ulp_status make_part(const struct portion *portion, size_t index, un
 {
     const struct ulp_session *session = portion->store.session;
     struct ulp_timer *timer = session->options->timer;
-    struct ulp_audit audit;
-    enum ulp_status status = ulp_session_sample(session, index, &audit, error);
+    ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
+    ULP_TRY(ulp_session_sample(session, index, &audit, error));
     ulp_timer_phase(timer, ULP_TIMED_WRITING);
-    if (status == ULP_OK)
-        status = ulp_store_keep(&portion->store, index, &audit, bytes, count, error);
+    ULP_TRY(ulp_store_keep(&portion->store, index, &audit, bytes, count, error));
     ulp_timer_phase(timer, ULP_TIMED_OTHER);
-    ulp_audit_free(&audit);
-    if (status == ULP_OK)
-        tell_finished(session, index);
-    return status;
+    tell_finished(session, index);
+    return ULP_OK;
 }
 
 /* A sample's bytes: from a folder, or made now. */

@@ -69,21 +69,19 @@ enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
                                  struct ulp_tensor_set *out, struct ulp_error *error)
 {
     const struct ulp_block *block = plan->main;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
             ulp_twin_quantizer(block, step))
             continue;
         const struct ulp_tensor *weight = ulp_twin_weight(options, plan, original, step);
-        struct ulp_tensor copy = {0};
-        if (weight)
-            status = ulp_tensor_copy(&copy, weight, ulp_model_budget(plan->model), error);
-        if (weight && status == ULP_OK)
-            status = ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error);
-        ulp_tensor_free(&copy);
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+        if (!weight)
+            continue;
+        ULP_TRY(ulp_tensor_copy(&copy, weight, ulp_model_budget(plan->model), error));
+        ULP_TRY(ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The slot's floats in the original; NULL: they are not known. */

@@ -101,19 +101,16 @@ static enum ulp_status read_test_data_set(const char *folder, const struct ulp_m
                                           struct ulp_error *error)
 {
     static const char *const prefixes[] = {"input", "output"};
-    enum ulp_status status = ULP_OK;
-    for (size_t p = 0; p < 2 && status == ULP_OK; p++) {
-        struct ulp_tensor_set part = {0};
+    for (size_t p = 0; p < 2; p++) {
+        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set part = {0};
         char first[32];
         snprintf(first, sizeof first, "%s_0.pb", prefixes[p]);
         if (!holds(folder, first))
             continue;
-        status = ulp_test_data_set_read(folder, prefixes[p], model, budget, &part, error);
-        if (status == ULP_OK)
-            status = take_all(out, &part, error);
-        ulp_tensor_set_free(&part);
+        ULP_TRY(ulp_test_data_set_read(folder, prefixes[p], model, budget, &part, error));
+        ULP_TRY(take_all(out, &part, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status read_folder(const char *folder, const struct ulp_model *model,

@@ -37,24 +37,21 @@ static enum ulp_status take_input(const struct ulp_tensor *given, const struct u
 static enum ulp_status take_inputs(const struct ulp_comparing *comparing, size_t file, bool order,
                                    struct ulp_tensor_set *out, bool *fits, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     *fits = true;
-    for (size_t i = 0; i < comparing->inputs->count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < comparing->inputs->count; i++) {
         const struct ulp_named_tensor *given = &comparing->inputs->items[i];
         const ptrdiff_t number = ulp_compared_find(comparing, given->name, 0);
         const struct ulp_compared_work *work = number < 0 ? NULL : &comparing->work[number];
-        struct ulp_tensor taken = ulp_tensor_view(&given->tensor);
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor taken = ulp_tensor_view(&given->tensor);
         bool one_fits = true;
         if (work && work->recorded[file])
-            status =
-                take_input(&given->tensor, order ? work->recorded[file] : ulp_recorded(work, file),
-                           &taken, &one_fits, error);
+            ULP_TRY(take_input(&given->tensor,
+                               order ? work->recorded[file] : ulp_recorded(work, file), &taken,
+                               &one_fits, error));
         *fits = *fits && one_fits;
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, given->name, &taken, error);
-        ulp_tensor_free(&taken);
+        ULP_TRY(ulp_tensor_set_add(out, given->name, &taken, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The file on the inputs that were recorded; *again stays empty when they do not fit. */

@@ -109,15 +109,13 @@ static enum ulp_status choose_folder(const struct audit_options *options, size_t
 static enum ulp_status claim_folders(const struct audit_options *options, struct ulp_error *error)
 {
     const size_t shapes = count_shapes(&options->common);
-    enum ulp_status status = ULP_OK;
-    for (size_t n = 0; n < shapes && shapes > 1 && status == ULP_OK; n++) {
-        char *folder;
-        status = choose_folder(options, n, &folder, error);
-        if (status == ULP_OK && folder)
-            status = claim_report("--out", folder, "audit", error);
-        free(folder);
+    for (size_t n = 0; n < shapes && shapes > 1; n++) {
+        ULP_SCOPED(ulp_scoped_free) char *folder = NULL;
+        ULP_TRY(choose_folder(options, n, &folder, error));
+        if (folder)
+            ULP_TRY(claim_report("--out", folder, "audit", error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The audit with the n-th shape; returns an exit code. */

@@ -87,19 +87,16 @@ static enum ulp_status add_inputs(const struct ulp_model *model, struct ulp_budg
                                   const struct ulp_tensor_set *from, struct ulp_tensor_set *out,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; i < ulp_model_input_count(model) && status == ULP_OK; i++) {
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const char *name = ulp_model_input(model, i).name;
         const struct ulp_tensor *found = ulp_tensor_set_find(from, name);
-        struct ulp_tensor copy = {0};
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
         if (!found || ulp_tensor_set_find(out, name))
             continue;
-        status = ulp_tensor_copy(&copy, found, budget, error);
-        if (status == ULP_OK)
-            status = ulp_tensor_set_add(out, name, &copy, error);
-        ulp_tensor_free(&copy);
+        ULP_TRY(ulp_tensor_copy(&copy, found, budget, error));
+        ULP_TRY(ulp_tensor_set_add(out, name, &copy, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* --recorded-inputs: those of its arrays that are inputs of the model. */

@@ -93,23 +93,21 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
 static enum ulp_status judge_wishes(struct session *session, struct ulp_error *error)
 {
     const struct engine_options *options = session->options;
-    struct ulp_precision_plan plan = {0};
-    enum ulp_status status = ULP_OK;
+    ULP_SCOPED(ulp_precision_plan_free) struct ulp_precision_plan plan = {0};
     const bool given = options->plan || options->layer_precisions;
     if (options->plan)
-        status = ulp_precision_plan_read(options->plan, options->common.budget, &plan, error);
-    if (status == ULP_OK && (given || session->engines[0].setting_count))
-        status = ulp_engine_map_wishes(&session->built[0], options->plan ? &plan : NULL,
-                                       options->layer_precisions, &session->wishes, error);
-    ulp_precision_plan_free(&plan);
-    if (status == ULP_OK && options->fail_on_disobeyed && !session->wishes.count)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          given ? "--fail-on disobeyed: nothing to obey: what was given keeps no "
-                                  "node"
-                                : "--fail-on disobeyed: nothing to obey: give --plan or "
-                                  "--layer-precisions, or a log of trtexec that says \"Set layer "
-                                  "NAME to precision TYPE\"");
-    return status;
+        ULP_TRY(ulp_precision_plan_read(options->plan, options->common.budget, &plan, error));
+    if (given || session->engines[0].setting_count)
+        ULP_TRY(ulp_engine_map_wishes(&session->built[0], options->plan ? &plan : NULL,
+                                      options->layer_precisions, &session->wishes, error));
+    if (options->fail_on_disobeyed && !session->wishes.count)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        given ? "--fail-on disobeyed: nothing to obey: what was given keeps no "
+                                "node"
+                              : "--fail-on disobeyed: nothing to obey: give --plan or "
+                                "--layer-precisions, or a log of trtexec that says \"Set layer "
+                                "NAME to precision TYPE\"");
+    return ULP_OK;
 }
 
 static enum ulp_status compare_engines(struct session *session, struct ulp_error *error)

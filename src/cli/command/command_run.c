@@ -48,24 +48,20 @@ static enum ulp_status keep_values(void *context, const struct ulp_event *event,
 {
     const struct kept_values *kept = context;
     struct ulp_tensor_set *set = kept->set;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
-        struct ulp_tensor copy = {0};
-        struct ulp_text name = {0};
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
         ulp_text_add(&name, event->execution ? "%s[%zu]" : "%s", event->output_names[o],
                      event->execution);
         if (name.failed) {
-            status = out_of_memory(error);
+            ULP_TRY(out_of_memory(error));
         } else if (!ulp_tensor_set_find(set, name.data)) {
-            status = ulp_tensor_copy(&copy, value, kept->budget, error);
-            if (status == ULP_OK)
-                status = ulp_tensor_set_add(set, name.data, &copy, error);
+            ULP_TRY(ulp_tensor_copy(&copy, value, kept->budget, error));
+            ULP_TRY(ulp_tensor_set_add(set, name.data, &copy, error));
         }
-        ulp_tensor_free(&copy);
-        ulp_text_free(&name);
     }
-    return status;
+    return ULP_OK;
 }
 
 static void print_outputs(const struct ulp_tensor_set *set)
