@@ -154,6 +154,7 @@ output, = json.load(open(sys.argv[1]))['outputs']
 assert output['name'] == 'logits' and 1.5 * output['max_abs'] <= output['atol'] <= 1.65 * output['max_abs']
 assert all(abs(e['error']) <= e['bound'] and e['random'] <= e['bound'] for e in output['elements'])
 END
+expect 2 "a file of --list" "$program" lint --list --json "$work/list.json"
 expect 0 "rules of the lint" "$program" lint --list
 for rule in $(cut -d" " -f1 out); do
     grep -q "^| \`$rule\` |" "$source/doc/lint.md" || fail "doc/lint.md does not have the rule $rule"

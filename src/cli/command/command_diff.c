@@ -15,24 +15,6 @@ struct diff_options {
     bool fail_if_worse, allow_nonfinite_inputs;
 };
 
-static enum ulp_saved_form read_form(const struct argp_state *state, const char *text)
-{
-    if (strcmp(text, "markdown") == 0)
-        return ULP_FORM_MARKDOWN;
-    if (strcmp(text, "text") != 0)
-        refuse(state, "--to %s: expected text or markdown (--json FILE writes JSON)", text);
-    return ULP_FORM_TEXT;
-}
-
-static double read_factor(const struct argp_state *state, const char *text)
-{
-    char *end;
-    const double factor = strtod(text, &end);
-    if (end == text || *end || !(factor >= 1) || !isfinite(factor))
-        refuse(state, "--factor %s: expected a number of 1 or more", text);
-    return factor;
-}
-
 static void check(const struct argp_state *state, struct diff_options *options)
 {
     if (!options->reports[1])

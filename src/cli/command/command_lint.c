@@ -16,16 +16,6 @@ struct lint_options {
     int fail_on; /* a severity, or ULP_SEVERITY_COUNT for none */
 };
 
-static int read_severity(const struct argp_state *state, const char *text)
-{
-    for (int s = 0; s < ULP_SEVERITY_COUNT; s++)
-        if (strcmp(text, ulp_severity_name((enum ulp_severity)s)) == 0)
-            return s;
-    if (strcmp(text, "none") != 0)
-        refuse(state, "--fail-on %s: expected note, warning, error or none", text);
-    return ULP_SEVERITY_COUNT;
-}
-
 /* --list, or one rule. */
 static void list_alone(struct lint_options *options, const char *rule)
 {
@@ -47,6 +37,9 @@ static void check(const struct argp_state *state, struct lint_options *options)
     refuse_shapes(state, &options->common, "lint takes one --shape of each input");
     if (options->change && !options->fix)
         refuse(state, "--allow-value-change is of --fix FILE");
+    if ((options->list || options->explain) &&
+        (json_file() || options->html || options->sarif || options->fix))
+        refuse(state, "--list and --explain look at no model, so there is no file to write");
 }
 
 static const char documentation[] =

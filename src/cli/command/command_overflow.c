@@ -19,21 +19,6 @@ struct overflow_options {
 #define FIRST_REFERENCE "fp64"
 #define SECOND_REFERENCE "mpfr:128"
 
-static int read_limit(struct argp_state *state, const char *text)
-{
-    static const struct {
-        const char *name;
-        enum ulp_overflow_verdict verdict;
-    } limits[] = {{"overflows", ULP_OVERFLOW_HAPPENS},
-                  {"1bit", ULP_OVERFLOW_1_BIT},
-                  {"3bits", ULP_OVERFLOW_3_BITS}};
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (strcmp(text, limits[i].name) == 0)
-            return (int)limits[i].verdict;
-    refuse(state, "--fail-on %s: expected overflows, 1bit or 3bits", text);
-    return 0;
-}
-
 static const char documentation[] =
     "Say what will overflow in a format, from the values of an exact run alone: for every node how "
     "far its values are below the format's largest number, which node overflows first and why, "

@@ -18,19 +18,6 @@ struct study_options {
     enum ulp_task task;
 };
 
-static double read_part(const struct argp_state *state, const char *option, const char *text,
-                        double most)
-{
-    char *end;
-    const double value = strtod(text, &end);
-    if (end == text || *end || !(value > 0 && value < most))
-        refuse(state,
-               isinf(most) ? "%s %s: a number above 0 is needed"
-                           : "%s %s: a number between 0 and 1 is needed",
-               option, text);
-    return value;
-}
-
 static void refuse_beside_rows(const struct argp_state *state, const struct study_options *options)
 {
     const struct combination rows[] = {

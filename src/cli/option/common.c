@@ -174,19 +174,28 @@ int read_integer(const struct argp_state *state, const char *option, const char 
     return (int)value;
 }
 
-double read_confidence(struct argp_state *state, const char *text)
+double read_share(const struct argp_state *state, const char *option, const char *text)
 {
-    const double share = read_number(state, "--confidence", text, 0, 1);
+    const double share = read_number(state, option, text, 0, 1);
     if (!(share > 0 && share < 1))
-        refuse(state, "--confidence %s: expected a share above 0 and below 1, as 0.99", text);
+        refuse(state, "%s %s: expected a share above 0 and below 1, as 0.99", option, text);
     return share;
 }
 
-bool is_word(const struct argp_state *state, const char *option, const char *text, const char *word)
+int read_choice(const struct argp_state *state, const char *option, const char *text,
+                const char *words)
 {
-    if (strcmp(text, word) != 0)
-        refuse(state, "%s %s: expected %s", option, text, word);
-    return true;
+    ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
+    int index = 0;
+    for (const char *word = words, *next; word; word = next, index++) {
+        const size_t length = strcspn(word, "|");
+        next = word[length] ? word + length + 1 : NULL;
+        if (strlen(text) == length && strncmp(text, word, length) == 0)
+            return index;
+        ulp_text_add(&list, "%s%.*s", !index ? "" : next ? ", " : " or ", (int)length, word);
+    }
+    refuse(state, "%s %s: expected %s", option, text, list.data ? list.data : words);
+    return index;
 }
 
 void *grow_arguments(const struct argp_state *state, void *array, size_t count,
@@ -454,7 +463,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
                              "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
 }
 
-double read_number(struct argp_state *state, const char *option, const char *text, double low,
+double read_number(const struct argp_state *state, const char *option, const char *text, double low,
                    double high)
 {
     char *end;

@@ -149,10 +149,10 @@ size_t read_count(const struct argp_state *state, const char *option, const char
                   int64_t least);
 int read_integer(const struct argp_state *state, const char *option, const char *text, int low,
                  int high);
-/* --confidence, a share; and the only word that an option takes, or the command is refused. */
-double read_confidence(struct argp_state *state, const char *text);
-bool is_word(const struct argp_state *state, const char *option, const char *text,
-             const char *word);
+/* A share, or the number of a word among "one|two|three", or the command is refused. */
+double read_share(const struct argp_state *state, const char *option, const char *text);
+int read_choice(const struct argp_state *state, const char *option, const char *text,
+                const char *words);
 /* "A,B,C" into arithmetics. A comma starts a new arithmetic when what follows is not a part:
  * "fp16,round=sr,fp32" is two. */
 enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out, size_t *count,
@@ -289,7 +289,7 @@ enum ulp_status add_shape_result(struct shape_results *results, char *shape,
 void print_shape_results(const struct shape_results *results, size_t lane_count);
 void free_shape_results(struct shape_results *results);
 /* The argument of an option, a number of [low, high]; anything else is refused. */
-double read_number(struct argp_state *state, const char *option, const char *text, double low,
+double read_number(const struct argp_state *state, const char *option, const char *text, double low,
                    double high);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
  * make one random sample when there are none. All have the same shapes, unless any_shapes. */
