@@ -167,22 +167,18 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
     ULP_TRY(ulp_lane_format(own, value->type, format, error));
     if (own->as_declared)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
     if (type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16)
-        status = ulp_format_find(ulp_type_rows[type].format, &declared, error);
+        ULP_TRY(ulp_format_find(ulp_type_rows[type].format, &declared, error));
     else if (emulation->given.lower_outputs && type == ULP_TYPE_FLOAT)
         declared = own->storage;
     else
-        return status;
+        return ULP_OK;
     *format = declared;
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(out, value->type, value->element, value->precision,
-                                     value->rank, value->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, ulp_model_budget(emulation->given.model), error);
-    return status == ULP_OK ? ulp_tensor_convert(out, value, &declared, own->rounding, own->seed,
-                                                 emulation->pool, error)
-                            : status;
+    ULP_TRY(ulp_tensor_describe(out, value->type, value->element, value->precision, value->rank,
+                                value->dims, error));
+    ULP_TRY(ulp_tensor_allocate(out, ulp_model_budget(emulation->given.model), error));
+    return ulp_tensor_convert(out, value, &declared, own->rounding, own->seed, emulation->pool,
+                              error);
 }
 
 enum ulp_task ulp_emulation_task(const struct ulp_emulation *emulation, size_t output,
@@ -215,30 +211,26 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *truth, struct ulp_judgement *out,
                                     struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     *out = (struct ulp_judgement){.ratio = INFINITY,
                                   .output = "",
                                   .metric = ulp_judge_name(ULP_CROSSED_NO_OUTPUT)};
     bool any = false;
     const char *left = NULL; /* an output of which nothing is asked */
-    for (size_t o = 0; o < truth->count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < truth->count; o++) {
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
         const struct ulp_tensor *given = ulp_tensor_set_find(outputs, name_of(emulation, o));
-        struct ulp_tensor value = ulp_tensor_view(given);
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor value = ulp_tensor_view(given);
         struct ulp_metrics metrics;
         struct ulp_format format = {0};
         if (!is_judged(emulation, o))
             continue;
         if (is_float)
-            status = hand_on(emulation, o, given, &format, &value, error);
-        if (status == ULP_OK)
-            status =
-                ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error);
-        const bool leaves = status == ULP_OK && is_left(emulation, o, &metrics);
-        if (status == ULP_OK && emulation->judged && !leaves)
-            status = judge_task(emulation, o, &value, exact, &metrics, error);
-        ulp_tensor_free(&value);
+            ULP_TRY(hand_on(emulation, o, given, &format, &value, error));
+        ULP_TRY(ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error));
+        const bool leaves = is_left(emulation, o, &metrics);
+        if (emulation->judged && !leaves)
+            ULP_TRY(judge_task(emulation, o, &value, exact, &metrics, error));
         emulation->left[o] = leaves;
         if (leaves) {
             left = name_of(emulation, o);
@@ -247,15 +239,14 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (!any)
             *out = (struct ulp_judgement){0};
         any = true;
-        if (status == ULP_OK)
-            judge_metrics(emulation, o, &metrics, is_float, out);
+        judge_metrics(emulation, o, &metrics, is_float, out);
     }
     if (any || !left)
-        return status;
+        return ULP_OK;
     /* nothing else is there to go by */
     memset(emulation->left, 0, truth->count * sizeof *emulation->left);
     *out = (struct ulp_judgement){INFINITY, left, ulp_judge_name(ULP_CROSSED_DIVERGED), 1};
-    return status;
+    return ULP_OK;
 }
 
 void ulp_emulation_forget_decided(struct ulp_emulation *emulation)

@@ -103,7 +103,6 @@ static enum ulp_status look_at_factors(void *context, size_t node,
     struct looking *looking = context;
     const struct ulp_arithmetic *arithmetic =
         ulp_lane_arithmetic(&looking->forward.lanes[1], looking->step);
-    enum ulp_status status = ULP_OK;
     (void)node;
     const size_t input_count = looking->step->own_input_count;
     const ptrdiff_t inputs[2] = {ulp_factor_input(looking->inputs, input_count, problem->a.tensor),
@@ -117,17 +116,17 @@ static enum ulp_status look_at_factors(void *context, size_t node,
     if (!ulp_product_is_scaled(arithmetic, looking->step->bound.op->name, looking->inputs, &own))
         return ULP_OK;
     if (!looking->taker)
-        status = ulp_product_take_ranges(arithmetic, looking->step->name, looking->inputs,
-                                         input_count, &own, error);
-    for (int side = 0; side < 2 && status == ULP_OK; side++) {
+        ULP_TRY(ulp_product_take_ranges(arithmetic, looking->step->name, looking->inputs,
+                                        input_count, &own, error));
+    for (int side = 0; side < 2; side++) {
         const struct ulp_scaling *scaling = ulp_scaled_choose(arithmetic, &own, side);
         const bool weight = own.weights >> side & 1;
         if (looking->taker) {
             if (!weight)
-                status = looking->taker->take(looking->taker->context, looking->step->name,
-                                              ulp_factor_name(looking->inputs, input_count, problem,
-                                                              side),
-                                              scaling, side ? &problem->b : &problem->a, error);
+                ULP_TRY(looking->taker->take(looking->taker->context, looking->step->name,
+                                             ulp_factor_name(looking->inputs, input_count, problem,
+                                                             side),
+                                             scaling, side ? &problem->b : &problem->a, error));
             continue;
         }
         struct ulp_scaled_tensor one = {0};
@@ -141,12 +140,11 @@ static enum ulp_status look_at_factors(void *context, size_t node,
                    : "first factor";
         struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling->name, weight, &sums);
         ULP_TRY(ulp_taken(all, error));
-        status =
-            ulp_scales_measure(scaling, &own, side, looking->forward.budget, &one, sums, error);
-        if (status == ULP_OK)
-            add_tensor(all, &one);
+        ULP_TRY(
+            ulp_scales_measure(scaling, &own, side, looking->forward.budget, &one, sums, error));
+        add_tensor(all, &one);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The values that lane 1 reads, quantised by it. */

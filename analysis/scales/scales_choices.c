@@ -94,17 +94,16 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
     char mx[48];
     snprintf(mx, sizeof mx, "%s,factor=mxfp8", storage);
     const char *const names[] = {storage, mx};
-    enum ulp_status status = ULP_OK;
     size_t taken = 0;
-    for (size_t t = 0; t < out->tensor_count && taken < wanted && status == ULP_OK; t++) {
+    for (size_t t = 0; t < out->tensor_count && taken < wanted; t++) {
         bool known = false;
         for (size_t before = 0; before < t; before++)
             known |= strcmp(out->tensors[before].node, out->tensors[t].node) == 0;
         taken += !known;
-        for (size_t n = 0; n < 2 && !known && status == ULP_OK; n++) {
-            struct ulp_text words = {0}, keep = {0};
+        for (size_t n = 0; n < 2 && !known; n++) {
+            ULP_SCOPED(ulp_text_free) struct ulp_text words = {0}, keep = {0};
             struct ulp_keep *item = &c->items[c->count];
-            status = ulp_arithmetic_find(names[n], &item->arithmetic, error);
+            ULP_TRY(ulp_arithmetic_find(names[n], &item->arithmetic, error));
             ulp_text_add(&keep, "%s=%s", out->tensors[t].node, names[n]);
             ulp_text_add(&words, "--keep '");
             ulp_quoted_add(&words, keep.data ? keep.data : "");
@@ -112,14 +111,12 @@ static enum ulp_status add_nodes(struct choosing *c, struct ulp_error *error)
             item->pattern = out->tensors[t].node;
             c->keeps[c->count] = (struct ulp_keeps){.count = 1, .items = item};
             c->choices[c->count].keep = ulp_arena_copy(out->memory, keep.data ? keep.data : "");
-            if (status == ULP_OK && (words.failed || keep.failed || !c->choices[c->count].keep ||
-                                     !add_lane(c, &c->options->arithmetic, words.data)))
-                status = ulp_out_of_memory(error);
-            ulp_text_free(&words);
-            ulp_text_free(&keep);
+            if (words.failed || keep.failed || !c->choices[c->count].keep ||
+                !add_lane(c, &c->options->arithmetic, words.data))
+                return ulp_out_of_memory(error);
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* The plan's name of the graph's output; NULL: there is none. */
@@ -153,8 +150,7 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
 {
     ULP_ENTER_ENVIRONMENT;
     struct choosing *c = context;
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *truth = event->values[o].entire;
         const char *output = find_output(c->plan->main, event->output_names[o]);
         if (!truth || !output)
@@ -168,14 +164,14 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
         c->judged |= kind == ULP_CROSSED_VALUE;
         if (kind != ULP_CROSSED_VALUE)
             c->unjudged = (struct ulp_unjudged){.name = output, .reason = ulp_judge_reason(kind)};
-        for (size_t l = 1; l < c->count && status == ULP_OK; l++) {
+        for (size_t l = 1; l < c->count; l++) {
             double db;
-            status = measure_lane(event->values[l * event->output_count + o].entire, truth,
-                                  &c->lanes[l].storage, &db, error);
+            ULP_TRY(measure_lane(event->values[l * event->output_count + o].entire, truth,
+                                 &c->lanes[l].storage, &db, error));
             c->choices[l].sqnr_db = ulp_math_min(c->choices[l].sqnr_db, db);
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 static int by_gain(const void *a, const void *b)

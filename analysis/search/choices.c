@@ -238,17 +238,16 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
                         "nodes can be kept in the narrowest format of a list: give formats");
     for (size_t n = 0; n < nodes; n++)
         search->fixed[n] = -1;
-    enum ulp_status status = ULP_OK;
-    for (size_t p = 0; p < options->never_count + options->always_count && status == ULP_OK; p++) {
+    for (size_t p = 0; p < options->never_count + options->always_count; p++) {
         const bool never = p < options->never_count;
         const char *pattern = never ? options->never[p] : options->always[p - options->never_count];
         memset(chosen, 0, nodes * sizeof *chosen);
-        status = ulp_pattern_choose(plan, pattern, chosen, memory, error);
-        for (size_t n = 0; n < nodes && status == ULP_OK; n++)
+        ULP_TRY(ulp_pattern_choose(plan, pattern, chosen, memory, error));
+        for (size_t n = 0; n < nodes; n++)
             if (chosen[n] && may_be_layer(search, &plan->nodes[n]))
                 search->fixed[n] = never ? (ptrdiff_t)search->narrow : 0;
     }
     for (size_t n = 0; n < nodes; n++)
         search->nodes.free[n] = may_be_layer(search, &plan->nodes[n]) && search->fixed[n] < 0;
-    return status;
+    return ULP_OK;
 }

@@ -59,10 +59,9 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow
                                    struct ulp_error *error)
 {
     ulp_search_same(search, (ulp_pick)search->narrow, narrow);
-    enum ulp_status status =
-        ulp_search_judge(search, narrow, search->judged, &search->before, error);
-    if (status == ULP_OK && (search->before <= 1 || ulp_search_may_fail(search) > 0))
-        status = ulp_search_verify(search, narrow, error);
+    ULP_TRY(ulp_search_judge(search, narrow, search->judged, &search->before, error));
+    if (search->before <= 1 || ulp_search_may_fail(search) > 0)
+        ULP_TRY(ulp_search_verify(search, narrow, error));
     if (search->holds && !(search->before <= 1)) {
         search->before = 0; /* of the samples alone */
         for (size_t t = 0; t < search->target_count; t++)
@@ -71,9 +70,9 @@ static enum ulp_status try_nothing(struct ulp_searcher *search, ulp_pick *narrow
     }
     search->minimal = search->given = search->holds;
     search->full = NAN;
-    if (status == ULP_OK && !search->holds)
+    if (!search->holds)
         ulp_search_forget_draws(search);
-    return status;
+    return ULP_OK;
 }
 
 /* As many as may be paid for: the draws say how far it holds. */

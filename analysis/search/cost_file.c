@@ -54,11 +54,10 @@ static enum ulp_status add_named(struct ulp_searcher *search, const char *name, 
 {
     static const char join[] = " + ";
     size_t count = 1;
-    enum ulp_status status = ULP_OK;
     const bool whole = find_node(search, name, strlen(name)) != SIZE_MAX;
     for (const char *at = name; !whole && (at = strstr(at, join)); at += strlen(join))
         count++;
-    for (const char *at = name; at && status == ULP_OK;) {
+    for (const char *at = name; at;) {
         const char *end = whole ? NULL : strstr(at, join);
         const size_t length = end ? (size_t)(end - at) : strlen(at),
                      node = find_node(search, at, length);
@@ -67,11 +66,11 @@ static enum ulp_status add_named(struct ulp_searcher *search, const char *name, 
                             "\"%s\": the model has no node \"%.*s\" (names are those of reports)",
                             name, (int)ulp_size_min(length, 200), at);
         if (search->layer_of[node] >= 0)
-            status = add_cost(search, &search->layers[search->layer_of[node]], name, value,
-                              1 / (double)count, error);
+            ULP_TRY(add_cost(search, &search->layers[search->layer_of[node]], name, value,
+                             1 / (double)count, error));
         at = end ? end + strlen(join) : NULL;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_all(struct ulp_searcher *search, json_t *root, struct ulp_error *error)

@@ -84,21 +84,19 @@ static enum ulp_status merge_start(struct ulp_searcher *search, struct start *st
 static enum ulp_status run_starts(struct ulp_searcher *search, struct ulp_error *error)
 {
     struct start start;
-    enum ulp_status status = make_start(search, &start, error);
-    for (size_t number = 0;
-         number < STARTS_MAX && status == ULP_OK && (number == 0 || may_go_on(search, STARTS_WORK));
+    ULP_TRY(make_start(search, &start, error));
+    for (size_t number = 0; number < STARTS_MAX && (number == 0 || may_go_on(search, STARTS_WORK));
          number++) {
         ulp_search_set_model(search, start.powers, number);
         start.found.given = false;
-        status = ulp_search_approach(search, APPROACHES, start.work, &start.found, error);
-        if (status == ULP_OK)
-            status = merge_start(search, &start, error);
-        if (status == ULP_OK && start.found.given)
-            status = ulp_search_descend(search, start.found.of, &start.found.ratio, false, error);
+        ULP_TRY(ulp_search_approach(search, APPROACHES, start.work, &start.found, error));
+        ULP_TRY(merge_start(search, &start, error));
+        if (start.found.given)
+            ULP_TRY(ulp_search_descend(search, start.found.of, &start.found.ratio, false, error));
     }
     for (size_t l = 0; l < search->layer_count; l++)
         search->layers[l].power = search->layers[l].prior;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_finish(struct ulp_searcher *search, ulp_pick *work,
@@ -146,14 +144,12 @@ enum ulp_status ulp_search_run_widest(struct ulp_searcher *search, ulp_pick *wor
                                       struct ulp_error *error)
 {
     ulp_search_same(search, 0, work);
-    enum ulp_status status =
-        ulp_search_judge(search, work, search->judgements, &search->full, error);
+    ULP_TRY(ulp_search_judge(search, work, search->judgements, &search->full, error));
     if (search->over)
         search->full = NAN; /* not run */
-    *follows = status == ULP_OK && !search->over &&
-               ulp_emulation_diverged(&search->emulation, search->judgements);
+    *follows = !search->over && ulp_emulation_diverged(&search->emulation, search->judgements);
     if (!*follows)
-        return status;
+        return ULP_OK;
     ulp_emulation_follow(&search->emulation);
     search->seen_count = 0;
     search->given = false;

@@ -133,23 +133,22 @@ static enum ulp_status pass_groups(struct descent *descent, size_t group, ulp_pi
 {
     struct ulp_searcher *search = descent->search;
     const size_t bytes = search->layer_count * sizeof *before;
-    enum ulp_status status = ULP_OK;
     *moved = false;
     list_moves(descent, *ratio);
-    for (size_t i = 0; i < descent->count && status == ULP_OK && !search->over; i += group) {
+    for (size_t i = 0; i < descent->count && !search->over; i += group) {
         double now;
         memcpy(before, descent->of, bytes);
         if (!apply(descent, i, i + group))
             continue;
-        status = ulp_search_attempt(search, descent->of, &now, error);
-        if (status == ULP_OK && now <= search->allowed) {
+        ULP_TRY(ulp_search_attempt(search, descent->of, &now, error));
+        if (now <= search->allowed) {
             *moved = true;
             *ratio = now;
         } else {
             memcpy(descent->of, before, bytes);
         }
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Half of the layers at once, a quarter and so on, each a few times while some can. */

@@ -114,12 +114,11 @@ enum ulp_status ulp_search_judge(struct ulp_searcher *search, const ulp_pick *of
     *ratio = INFINITY;
     if (is_over(search))
         return ULP_OK;
-    const enum ulp_status status =
-        ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
-                                ratio, error);
+    ULP_TRY(ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, of), judgements,
+                                    ratio, error));
     const double emulated = search->emulated = *ratio;
     *ratio = find_ratio(search, of, emulated);
-    return status == ULP_OK ? remember(search, of, emulated, *ratio, error) : status;
+    return remember(search, of, emulated, *ratio, error);
 }
 
 enum ulp_status ulp_search_emulate(struct ulp_searcher *search, const ulp_pick *of, double *ratio,

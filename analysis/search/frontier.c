@@ -98,20 +98,18 @@ static enum ulp_status run_point(struct ulp_searcher *search, bool wider, struct
                                  struct ulp_error *error)
 {
     struct ulp_search_found *found = &point->found;
-    enum ulp_status status = wider && point->ratio <= search->allowed
-                                 ? loosen(search, point, error)
-                                 : tighten(search, point, error);
+    ULP_TRY(wider && point->ratio <= search->allowed ? loosen(search, point, error)
+                                                     : tighten(search, point, error));
     found->cost = ulp_search_cost(search, found->of);
-    if (status == ULP_OK)
-        status = ulp_search_approach(search, ROUNDS, point->work, found, error);
-    if (status == ULP_OK && found->given)
-        status = ulp_search_descend(search, found->of, &found->ratio,
-                                    ulp_search_work(search) > FRONTIER_WORK, error);
+    ULP_TRY(ulp_search_approach(search, ROUNDS, point->work, found, error));
+    if (found->given)
+        ULP_TRY(ulp_search_descend(search, found->of, &found->ratio,
+                                   ulp_search_work(search) > FRONTIER_WORK, error));
     if (found->given) {
         memcpy(point->from, found->of, search->layer_count * sizeof *found->of);
         point->ratio = found->ratio;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_points(struct ulp_searcher *search, int last, struct ulp_error *error)

@@ -117,35 +117,33 @@ static enum ulp_status measure(struct holding *holding, const ulp_pick *of, bool
     const size_t problems = search->emulation.problem_count,
                  count = all ? problems : holding->measured;
     const uint16_t *kept = ulp_search_as_run(search, of);
-    enum ulp_status status = ULP_OK;
     *power = *worst = 0;
-    for (size_t p = 0; p < count && status == ULP_OK; p++) {
+    for (size_t p = 0; p < count; p++) {
         struct ulp_judgement judgement = {0};
-        status = ulp_emulation_problem(&search->emulation, p ? problems - p : 0, kept, &judgement,
-                                       error);
+        ULP_TRY(ulp_emulation_problem(&search->emulation, p ? problems - p : 0, kept, &judgement,
+                                      error));
         *power += judgement.ratio * judgement.ratio / (double)count;
         *worst = ulp_math_max(*worst, judgement.ratio);
     }
     *power = ulp_math_max(*power - search->full * search->full, 0);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status measure_alone(struct holding *holding, ulp_pick *of, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
-    enum ulp_status status = ULP_OK;
     double worst;
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK && may_go_on(search); l++) {
+    for (size_t l = 0; l < search->layer_count && may_go_on(search); l++) {
         /* kept for its range in some sample, as far as an audit can tell */
         bool *required = &search->nodes.required[search->layers[l].first];
         of[l] = (ulp_pick)search->narrow;
-        status = measure(holding, of, *required, &holding->alone[l], &worst, error);
+        ULP_TRY(measure(holding, of, *required, &holding->alone[l], &worst, error));
         *required &= !isfinite(holding->alone[l]);
         of[l] = 0;
     }
-    if (status == ULP_OK && !search->over)
-        status = ulp_links_scale(&holding->links, holding->alone, error);
-    return status;
+    if (!search->over)
+        ULP_TRY(ulp_links_scale(&holding->links, holding->alone, error));
+    return ULP_OK;
 }
 
 /* Of the plan: what each of its layers is kept for. */
@@ -183,16 +181,15 @@ static enum ulp_status propose(struct holding *holding, double power, size_t *ou
     struct ulp_watched *next = &holding->known[holding->known_count];
     size_t count, bytes = search->layer_count * sizeof *next->of;
     ulp_search_same(search, 0, next->of);
-    const enum ulp_status status =
-        ulp_links_peel(&holding->links, next->of, power, holding->order, &count, error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++)
+    ULP_TRY(ulp_links_peel(&holding->links, next->of, power, holding->order, &count, error));
+    for (size_t i = 0; i < count; i++)
         next->of[holding->order[i]] = (ulp_pick)search->narrow;
     for (*out = 0; *out < holding->known_count; ++*out)
         if (memcmp(holding->known[*out].of, next->of, bytes) == 0)
-            return status;
+            return ULP_OK;
     next->power = next->count = 0;
     holding->known_count++;
-    return status;
+    return ULP_OK;
 }
 
 /* The sets known from `first` on side by side in draws: all share a draw's problem and reference.

@@ -181,7 +181,6 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
             add_node(search, &lane->nodes[n], lane->attribution.given, probe);
     }
     const enum cost cost = find_cost(search);
-    enum ulp_status status = ULP_OK;
     if (search->scaled && search->options->budget > 0 && (cost == COST_COUNT || cost == COST_BYTES))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
@@ -192,23 +191,23 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     }
     if (cost == COST_BOTH)
         weigh_both(search);
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < search->layer_count; l++) {
         struct ulp_search_room *room = &search->layers[l];
         room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
         room->cost =
             ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *room->cost);
-        status = room->cost ? ulp_search_range(search, audit, l, error) : ulp_out_of_memory(error);
-        if (status == ULP_OK)
-            set_costs(search, room, cost);
+        ULP_TRY(ulp_taken(room->cost, error));
+        ULP_TRY(ulp_search_range(search, audit, l, error));
+        set_costs(search, room, cost);
     }
-    if (status == ULP_OK && cost == COST_COUNT)
-        status = ulp_search_read_costs(search, search->options->cost, error);
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+    if (cost == COST_COUNT)
+        ULP_TRY(ulp_search_read_costs(search, search->options->cost, error));
+    for (size_t l = 0; l < search->layer_count; l++) {
         search->total_weight += search->layers[l].weight;
-        status = ulp_search_rank(search, &search->layers[l], error);
+        ULP_TRY(ulp_search_rank(search, &search->layers[l], error));
     }
     search->limit = search->scaled && search->options->budget > 0
                         ? search->options->budget * search->total_weight
                         : INFINITY;
-    return status;
+    return ULP_OK;
 }

@@ -49,16 +49,15 @@ static enum ulp_status measure_exponents(struct ulp_searcher *search, size_t lay
 {
     struct ulp_search_room *room = &search->layers[layer];
     const int mantissa = search->choices[probe].mantissa, most = search->choices[probe].exponent;
-    enum ulp_status status = ULP_OK;
     bool harms = power > NO_POWER;
-    for (int e = 2; e <= most && status == ULP_OK && !search->over; e++) {
+    for (int e = 2; e <= most && !search->over; e++) {
         double now = power;
         size_t choice = search->choice_count;
         for (size_t c = 0; c < search->choice_count; c++)
             if (search->choices[c].exponent == e && search->choices[c].mantissa == mantissa)
                 choice = c;
         if (harms && e < most && room->bits[choice]) {
-            status = measure(search, layer, choice, work, &now, error);
+            ULP_TRY(measure(search, layer, choice, work, &now, error));
             harms = now > HARMLESS * power;
         }
         for (size_t c = 0; c < search->choice_count; c++)
@@ -66,7 +65,7 @@ static enum ulp_status measure_exponents(struct ulp_searcher *search, size_t lay
                 room->relative[c] =
                     ldexp(harms && e < most ? now / power : 1, -2 * search->choices[c].mantissa);
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status measure_grid(struct ulp_searcher *search, size_t layer, ulp_pick *work,
@@ -104,14 +103,13 @@ static enum ulp_status measure_list(struct ulp_searcher *search, size_t layer, u
 enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
                                    struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     ulp_search_same(search, 0, work);
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK && !search->over; l++)
-        status = search->grid ? measure_grid(search, l, work, error)
-                              : measure_list(search, l, work, error);
+    for (size_t l = 0; l < search->layer_count && !search->over; l++)
+        ULP_TRY(search->grid ? measure_grid(search, l, work, error)
+                             : measure_list(search, l, work, error));
     for (size_t l = 0; l < search->layer_count; l++)
         search->layers[l].prior = search->layers[l].power;
-    return status;
+    return ULP_OK;
 }
 
 /* Roundings of a single value fall now so, now so: by no more than so many times at once. */

@@ -29,19 +29,18 @@ enum ulp_status ulp_links_scale(struct ulp_links *links, const double *alone,
     const size_t layers = links->search->layer_count;
     struct ulp_arena *memory = links->search->emulation.memory;
     double *said = ulp_arena_take(memory, layers + 1, sizeof *said), sum = 0, measured = 0;
-    enum ulp_status status = ulp_taken(said, error);
-    if (status == ULP_OK)
-        say_alone(links, said);
-    for (size_t l = 0; l < layers && status == ULP_OK; l++) {
+    ULP_TRY(ulp_taken(said, error));
+    say_alone(links, said);
+    for (size_t l = 0; l < layers; l++) {
         sum += isfinite(alone[l]) ? said[l] : 0;
         measured += isfinite(alone[l]) ? alone[l] : 0;
     }
     for (size_t l = 0; l < links->count && sum > 0; l++)
         links->items[l].weight *= measured / sum;
-    for (size_t l = 0; l < layers && status == ULP_OK; l++)
-        status = ulp_links_add(links, isfinite(alone[l]) ? OWN * alone[l] : ULP_LINK_REQUIRED, &l,
-                               1, error);
-    return status;
+    for (size_t l = 0; l < layers; l++)
+        ULP_TRY(ulp_links_add(links, isfinite(alone[l]) ? OWN * alone[l] : ULP_LINK_REQUIRED, &l, 1,
+                              error));
+    return ULP_OK;
 }
 
 struct learning {

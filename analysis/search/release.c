@@ -114,15 +114,13 @@ static enum ulp_status release_first(struct release *release, const ulp_pick *fr
 static enum ulp_status release_each(struct release *release, struct ulp_error *error)
 {
     struct ulp_search_way *way = &release->way;
-    enum ulp_status status = ULP_OK;
     bool released = true;
-    for (size_t group = (way->count + 7) / 8;
-         status == ULP_OK && (group > 1 || released) && !release->search->over;) {
-        status = ulp_search_pass(way, group, error);
+    for (size_t group = (way->count + 7) / 8; (group > 1 || released) && !release->search->over;) {
+        ULP_TRY(ulp_search_pass(way, group, error));
         released = way->moved || group > 1;
         group = group > 1 ? group / 2 : 1;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status count_casts(struct ulp_searcher *search, const ulp_pick *of, size_t *casts,
@@ -189,15 +187,14 @@ static enum ulp_status try_candidates(struct release *release, struct candidate 
                                       size_t count, struct ulp_error *error)
 {
     struct ulp_search_way *way = &release->way;
-    enum ulp_status status = ULP_OK;
     memcpy(way->next, way->of, release->search->layer_count * sizeof *way->of);
-    for (size_t c = 0; c < count && status == ULP_OK; c++) {
+    for (size_t c = 0; c < count; c++) {
         way->next[candidates[c].layer] = 0;
-        status = ulp_search_emulate(release->search, way->next, &candidates[c].ratio, error);
+        ULP_TRY(ulp_search_emulate(release->search, way->next, &candidates[c].ratio, error));
         way->next[candidates[c].layer] = (ulp_pick)release->search->narrow;
     }
     qsort(candidates, count, sizeof *candidates, by_ratio);
-    return status;
+    return ULP_OK;
 }
 
 /* Without those that would cost as much as the best does. How many are left. */
@@ -226,18 +223,16 @@ static enum ulp_status add_layers(struct release *release, bool *found, struct u
     for (size_t l = 0; l < search->layer_count; l++)
         if (way->of[l] == search->narrow)
             candidates[count++] = (struct candidate){.layer = l};
-    enum ulp_status status = ULP_OK;
     *found = false;
-    while (!*found && status == ULP_OK && !search->over &&
-           (count = leave_dear(release, candidates, count)) > 0) {
-        status = try_candidates(release, candidates, count, error);
+    while (!*found && !search->over && (count = leave_dear(release, candidates, count)) > 0) {
+        ULP_TRY(try_candidates(release, candidates, count, error));
         way->of[candidates[0].layer] = 0;
         way->ratio = candidates[0].ratio;
-        *found = status == ULP_OK && way->ratio <= 1;
+        *found = way->ratio <= 1;
         count = ulp_size_min(count, CANDIDATES + 1) - 1;
         memmove(candidates, candidates + 1, count * sizeof *candidates);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* From those layers without which nothing is finite, or little. */
@@ -278,19 +273,18 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
     /* each layer's addition, of which a run computes half */
     const double below = (double)search->layer_count / 2 * (double)emulation->problem_count /
                          (double)emulation->given.sample_count;
-    enum ulp_status status = ULP_OK;
-    for (size_t start = 0; start < STARTS_MAX && status == ULP_OK && !search->over &&
+    for (size_t start = 0; start < STARTS_MAX && !search->over &&
                            (start == 0 || (ulp_search_work(search) < STARTS_WORK &&
                                            count_wide(search, best->of) > 1));
          start++) {
         set_way(release, release->wide, search->full);
-        status = release_from(release, start, release->wide, error);
+        ULP_TRY(release_from(release, start, release->wide, error));
     }
-    if (status == ULP_OK && !search->over && count_wide(search, best->of) > 1 &&
+    if (!search->over && count_wide(search, best->of) > 1 &&
         ulp_search_work(search) + below < ADD_WORK)
-        status = search_from_below(release, error);
+        ULP_TRY(search_from_below(release, error));
     if (!best->given)
-        return status;
+        return ULP_OK;
     ulp_search_make_best(search, best->of, best->ratio);
     search->minimal = true;
     for (size_t l = 0; l < search->layer_count; l++) {
@@ -298,7 +292,7 @@ static enum ulp_status run_starts(struct release *release, struct ulp_error *err
         search->without[l] = wide ? best->without[l] : NAN;
         search->fewer[l] = wide && !isnan(best->without[l]) ? (ptrdiff_t)search->narrow : -1;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status run_sets(struct release *release, struct ulp_error *error)
@@ -329,29 +323,27 @@ static enum ulp_status keep_budget(struct release *release, struct ulp_error *er
     struct ulp_searcher *search = release->search;
     struct ulp_search_way *way = &release->way;
     const double budget = search->options->budget + ulp_search_cost(search, release->narrow);
-    enum ulp_status status = ULP_OK;
     set_way(release, search->best, search->best_ratio);
     if (!(search->best_ratio <= 1) && ulp_search_cost(search, way->of) > budget) {
-        status = find_order(release, 0, error);
+        ULP_TRY(find_order(release, 0, error));
         for (size_t i = 0; i < way->count && ulp_search_cost(search, way->of) > budget; i++)
             ulp_search_take(way, i, i + 1, false, way->of);
         search->minimal = false;
-        if (status == ULP_OK)
-            status = ulp_search_emulate(search, way->of, &way->ratio, error);
+        ULP_TRY(ulp_search_emulate(search, way->of, &way->ratio, error));
     }
-    while (status == ULP_OK && ulp_search_cost(search, way->of) > budget && !search->over) {
+    while (ulp_search_cost(search, way->of) > budget && !search->over) {
         size_t best = search->layer_count;
         double least = INFINITY, ratio;
         search->minimal = false;
-        for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++) {
+        for (size_t l = 0; l < search->layer_count; l++) {
             if (search->layers[l].cost[search->narrow] >= search->layers[l].cost[way->of[l]])
                 continue;
             memcpy(way->next, way->of, search->layer_count * sizeof *way->next);
             way->next[l] = (ulp_pick)search->narrow;
-            status = ulp_search_emulate(search, way->next, &ratio, error);
+            ULP_TRY(ulp_search_emulate(search, way->next, &ratio, error));
             search->without[l] = ratio;
             search->fewer[l] = (ptrdiff_t)search->narrow;
-            if (status == ULP_OK && (best == search->layer_count || ratio < least)) {
+            if (best == search->layer_count || ratio < least) {
                 best = l;
                 least = ratio;
             }
@@ -364,7 +356,7 @@ static enum ulp_status keep_budget(struct release *release, struct ulp_error *er
         search->without[best] = NAN;
     }
     ulp_search_make_best(search, way->of, way->ratio);
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status release_all(struct release *release, struct ulp_error *error)

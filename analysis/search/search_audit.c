@@ -88,16 +88,16 @@ enum ulp_status ulp_search_audit(struct ulp_searcher *search, struct ulp_error *
     const bool by_node = search->options->by_node;
     struct ulp_arithmetic probe = search->choices[search->narrow].arithmetic;
     bool again = true;
-    enum ulp_status status = take_memory(search, error);
-    if (status == ULP_OK && !by_node)
-        status = ulp_arithmetic_find(probe_name, &probe, error);
-    for (int round = 0; round < AUDITS_MAX && again && status == ULP_OK; round++) {
+    ULP_TRY(take_memory(search, error));
+    if (!by_node)
+        ULP_TRY(ulp_arithmetic_find(probe_name, &probe, error));
+    for (int round = 0; round < AUDITS_MAX && again; round++) {
         again = round + 1 < AUDITS_MAX;
-        status =
-            audit_once(search, by_node ? search->nodes.required : NULL,
-                       by_node ? &search->choices[0].arithmetic : &probe, &probe, &again, error);
+        ULP_TRY(audit_once(search, by_node ? search->nodes.required : NULL,
+                           by_node ? &search->choices[0].arithmetic : &probe, &probe, &again,
+                           error));
         if (round == 0)
             search->audit_seconds = ulp_seconds_now() - started;
     }
-    return status;
+    return ULP_OK;
 }

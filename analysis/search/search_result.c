@@ -98,8 +98,7 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
         used[c] |= search->options->by_node;
     for (size_t u = 0; u < out->uniform_count; u++)
         used[out->uniforms[u].format] = true;
-    enum ulp_status status = ULP_OK;
-    for (size_t first = 0; first < search->choice_count && status == ULP_OK;) {
+    for (size_t first = 0; first < search->choice_count;) {
         for (size_t c = first = 0; c < search->choice_count; c++)
             if (used[c] && (!used[first] || is_before(search, c, first)))
                 first = c;
@@ -112,14 +111,12 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
         *format = (struct ulp_search_format){.exponent = choice->exponent,
                                              .mantissa = choice->mantissa,
                                              .bits = choice->bits};
-        status = ulp_search_copy(out->memory, choice->name, &format->name, error);
-        if (status == ULP_OK)
-            status =
-                ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic, error);
+        ULP_TRY(ulp_search_copy(out->memory, choice->name, &format->name, error));
+        ULP_TRY(ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic, error));
     }
     for (size_t u = 0; u < out->uniform_count; u++)
         out->uniforms[u].format = place[out->uniforms[u].format];
-    return status;
+    return ULP_OK;
 }
 
 /* Of eXmY; of a list the bits of the narrowest that has enough. */
@@ -197,25 +194,24 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
     double power = 0, prior = 0;
     out->layers = ulp_arena_take(out->memory, search->layer_count + 1, sizeof *out->layers);
     ULP_TRY(ulp_taken(out->layers, error));
-    enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < search->layer_count; l++) {
         power += ulp_search_power(search, l, search->best[l]);
         prior += search->layers[l].prior * search->layers[l].relative[search->best[l]];
     }
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK; l++)
-        status = report_layer(search, l, place, power, out, error);
+    for (size_t l = 0; l < search->layer_count; l++)
+        ULP_TRY(report_layer(search, l, place, power, out, error));
     out->total_cost = search->best_cost;
     out->total_weight = search->total_weight;
     out->minimal = search->minimal;
     if (!search->layer_count)
-        return status;
+        return ULP_OK;
     out->bits = ulp_search_mean_bits(search, search->best);
     out->mantissa = ulp_search_mean_mantissa(search, search->best);
     if (search->options->by_node)
-        return status; /* no model of it was made */
+        return ULP_OK; /* no model of it was made */
     out->predicted = sqrt(prior);
     out->relaxed = ulp_search_relaxed(search);
-    return status;
+    return ULP_OK;
 }
 
 /* ---- nodes ---- */
@@ -225,10 +221,9 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
                                     struct ulp_search *out, struct ulp_error *error)
 {
     const struct ulp_plan *plan = search->emulation.plan;
-    enum ulp_status status = ULP_OK;
     out->nodes = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->nodes);
     ULP_TRY(ulp_taken(out->nodes, error));
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++) {
+    for (size_t n = 0; n < plan->node_count; n++) {
         if (search->layer_of[n] < 0 && search->fixed[n] < 0)
             continue;
         struct ulp_search_node *node = &out->nodes[out->node_count++];
@@ -242,9 +237,8 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
                                      .never = search->fixed[n] > 0,
                                      .without = layer < 0 ? NAN : search->without[layer]};
         out->formats[node->format].node_count++;
-        status = ulp_search_copy(out->memory, ulp_plan_node_name(plan, n), &node->name, error);
-        if (status == ULP_OK)
-            status = ulp_search_copy(out->memory, ulp_plan_node_op(plan, n), &node->op, error);
+        ULP_TRY(ulp_search_copy(out->memory, ulp_plan_node_name(plan, n), &node->name, error));
+        ULP_TRY(ulp_search_copy(out->memory, ulp_plan_node_op(plan, n), &node->op, error));
     }
     while (out->narrow + 1 < out->format_count && !out->formats[out->narrow].node_count &&
            !search->options->by_node)
@@ -254,7 +248,7 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
     for (size_t n = 0; n < out->node_count && search->given; n++)
         if (out->nodes[n].format != out->narrow)
             out->kept[out->kept_count++] = out->nodes[n];
-    return status;
+    return ULP_OK;
 }
 
 static const char *name_of(const struct ulp_searcher *search, uint16_t kept)
@@ -269,18 +263,16 @@ static enum ulp_status report_entries(struct ulp_searcher *search, struct ulp_se
 {
     struct ulp_entry *entries;
     size_t count = 0;
-    enum ulp_status status =
-        ulp_emulation_entries(&search->emulation, ulp_search_as_run(search, search->best),
-                              out->memory, &entries, &count, error);
+    ULP_TRY(ulp_emulation_entries(&search->emulation, ulp_search_as_run(search, search->best),
+                                  out->memory, &entries, &count, error));
     out->entries = ulp_arena_take(out->memory, count + 1, sizeof *out->entries);
-    if (status == ULP_OK && !out->entries)
-        status = ulp_out_of_memory(error);
-    for (size_t e = 0; e < count && status == ULP_OK; e++) {
+    ULP_TRY(ulp_taken(out->entries, error));
+    for (size_t e = 0; e < count; e++) {
         char *name;
-        status = ulp_search_copy(out->memory, name_of(search, entries[e].kept), &name, error);
+        ULP_TRY(ulp_search_copy(out->memory, name_of(search, entries[e].kept), &name, error));
         out->entries[out->entry_count++] = (struct ulp_search_entry){entries[e].pattern, name};
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- inputs ---- */

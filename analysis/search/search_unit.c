@@ -8,12 +8,11 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
                                       struct ulp_error *error)
 {
     struct ulp_beside lane = {.arithmetic = search->choices[search->base].arithmetic};
-    enum ulp_status status = ulp_search_keeps(search, search->best, &lane.keeps, error);
+    ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
     struct ulp_keep *keeps =
         ulp_arena_take(search->emulation.memory, lane.keeps.count + 1, sizeof *keeps);
-    if (status == ULP_OK && !keeps)
-        status = ulp_out_of_memory(error);
-    for (size_t k = 0; k < lane.keeps.count && status == ULP_OK; k++) {
+    ULP_TRY(ulp_taken(keeps, error));
+    for (size_t k = 0; k < lane.keeps.count; k++) {
         struct ulp_keep *keep = &keeps[k];
         char text[96];
         *keep = lane.keeps.items[k];
@@ -22,16 +21,15 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
         snprintf(text, sizeof text, "%s,factor=%s%s", keep->arithmetic.storage.name,
                  keep->arithmetic.scaling[0].name,
                  keep->arithmetic.scaling[0].rule == ULP_SCALE_UP ? ",scale=up" : "");
-        status = ulp_arithmetic_find(text, &keep->arithmetic, error);
-        if (status == ULP_OK && !out->unit)
-            status = ulp_search_copy(out->memory, keep->arithmetic.schedule.gpu, &out->unit, error);
+        ULP_TRY(ulp_arithmetic_find(text, &keep->arithmetic, error));
+        if (!out->unit)
+            ULP_TRY(ulp_search_copy(out->memory, keep->arithmetic.schedule.gpu, &out->unit, error));
     }
     lane.keeps.items = keeps;
-    for (size_t s = 0; s < search->emulation.given.sample_count && out->unit && status == ULP_OK;
-         s++) {
+    for (size_t s = 0; s < search->emulation.given.sample_count && out->unit; s++) {
         struct ulp_judgement judgement;
-        status = ulp_emulation_beside(&search->emulation, s, &lane, 1, &judgement, error);
+        ULP_TRY(ulp_emulation_beside(&search->emulation, s, &lane, 1, &judgement, error));
         out->unit_ratio = s ? ulp_math_max(out->unit_ratio, judgement.ratio) : judgement.ratio;
     }
-    return status;
+    return ULP_OK;
 }

@@ -78,14 +78,13 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
         ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
     ULP_TRY(ulp_taken(wide, error));
     ulp_search_same(search, 0, wide);
-    enum ulp_status status = ulp_search_keeps(search, wide, &lane.keeps, error);
+    ULP_TRY(ulp_search_keeps(search, wide, &lane.keeps, error));
     ulp_emulation_forget_decided(&search->emulation);
-    if (status == ULP_OK)
-        status = ulp_emulation_draw(&search->emulation, draw, &lane, 1, &judged, error);
-    *follows = status == ULP_OK && !isfinite(judged.ratio);
+    ULP_TRY(ulp_emulation_draw(&search->emulation, draw, &lane, 1, &judged, error));
+    *follows = !isfinite(judged.ratio);
     if (*follows)
         ulp_emulation_follow(&search->emulation);
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,
@@ -159,25 +158,21 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
     struct ulp_judgement each[ULP_BESIDE_MAX], judged[ULP_SEARCH_TARGETS_MAX];
     struct ulp_keeps keeps;
     size_t failures = 0;
-    enum ulp_status status = ulp_search_keeps(search, of, &keeps, error);
+    ULP_TRY(ulp_search_keeps(search, of, &keeps, error));
     ulp_search_forget_draws(search);
-    if (status == ULP_OK)
-        ulp_search_lanes(search, &keeps, lanes);
-    if (status == ULP_OK)
-        status = run_samples(search, lanes, error);
-    for (size_t d = 0; d < ULP_SEARCH_DRAWS && status == ULP_OK &&
-                       (failures <= may_fail || d < ENOUGH) && !is_over(search, d);
-         d++) {
+    ulp_search_lanes(search, &keeps, lanes);
+    ULP_TRY(run_samples(search, lanes, error));
+    for (size_t d = 0;
+         d < ULP_SEARCH_DRAWS && (failures <= may_fail || d < ENOUGH) && !is_over(search, d); d++) {
         bool failed = false;
-        status = ulp_search_draw(search, d, lanes, search->judged_in_count, each, error);
-        if (status == ULP_OK)
-            fold(search, each, judged);
-        for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {
+        ULP_TRY(ulp_search_draw(search, d, lanes, search->judged_in_count, each, error));
+        fold(search, each, judged);
+        for (size_t t = 0; t < search->target_count; t++) {
             note(&search->verified[t], &judged[t]);
             failed |= !(judged[t].ratio <= 1);
         }
         failures += failed;
     }
-    search->holds = status == ULP_OK && hold(search);
-    return status;
+    search->holds = hold(search);
+    return ULP_OK;
 }

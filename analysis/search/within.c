@@ -33,21 +33,19 @@ static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
                                 struct ulp_error *error)
 {
     const size_t moves = search->layer_count * search->choice_count;
-    enum ulp_status status = ULP_OK;
     size_t since = 0;
-    for (size_t m = 0; since < moves && status == ULP_OK && !search->over &&
-                       ulp_search_work(search) < EXCHANGE_WORK;
+    for (size_t m = 0; since < moves && !search->over && ulp_search_work(search) < EXCHANGE_WORK;
          m = (m + 1) % moves) {
         const size_t layer = m / search->choice_count, choice = m % search->choice_count;
         const double before = search->best_ratio;
         since++;
         if (search->best[layer] != choice)
-            status = try_change(search, layer, choice, work, error);
+            ULP_TRY(try_change(search, layer, choice, work, error));
         if (search->best_ratio < before)
             since = 0;
     }
     search->minimal = since == moves && !search->over;
-    return status;
+    return ULP_OK;
 }
 
 /* ---- the course ---- */
@@ -58,7 +56,6 @@ static enum ulp_status exchange(struct ulp_searcher *search, ulp_pick *work,
 static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp_search *out,
                                    ulp_pick *work, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     double ratio;
     for (size_t u = 0; u < out->uniform_count; u++)
         if (out->uniforms[u].bits <= search->options->budget)
@@ -68,10 +65,10 @@ static enum ulp_status judge_again(struct ulp_searcher *search, const struct ulp
         return ULP_OK;
     search->given = false;
     search->seen_count = 0;
-    for (size_t c = 0; c < search->choice_count && status == ULP_OK; c++)
+    for (size_t c = 0; c < search->choice_count; c++)
         if (ulp_search_same(search, (ulp_pick)c, work))
-            status = ulp_search_emulate(search, work, &ratio, error);
-    return status;
+            ULP_TRY(ulp_search_emulate(search, work, &ratio, error));
+    return ULP_OK;
 }
 
 static enum ulp_status run_starts(struct ulp_searcher *search, ulp_pick *work,

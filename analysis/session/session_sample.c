@@ -234,21 +234,17 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
     struct ulp_observer observers[OBSERVERS_MAX];
     const size_t count = list_observers(one, observers);
     begin_run(one);
-    enum ulp_status status =
-        ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error);
+    ULP_TRY(ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error));
     const bool own = one->attributor && !one->session->truth;
-    if (status == ULP_OK && own)
-        status = ulp_attributor_sample(one->attributor, one->inputs, error);
-    if (status == ULP_OK)
-        status = walk_lanes(one, observers, count, error);
+    if (own)
+        ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
+    ULP_TRY(walk_lanes(one, observers, count, error));
     ulp_timer_phase(one->options->timer, ULP_TIMED_ATTRIBUTING);
-    if (status == ULP_OK && own)
-        status = ulp_attributor_sweep(one->attributor, error);
-    else if (status == ULP_OK && one->attributor)
-        status = share_beside(one, error);
-    if (status == ULP_OK)
-        status = follow(one, observers, error);
-    return status;
+    if (own)
+        ULP_TRY(ulp_attributor_sweep(one->attributor, error));
+    else if (one->attributor)
+        ULP_TRY(share_beside(one, error));
+    return follow(one, observers, error);
 }
 
 static enum ulp_status certify(struct one *one, struct ulp_error *error)

@@ -149,7 +149,6 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
 {
     struct ulp_study *out = s->out;
     const size_t outputs = ulp_model_output_count(s->model), nodes = s->options->node_count;
-    enum ulp_status status = ULP_OK;
     size_t group_count = 0;
     s->node_count = ulp_plan_node_count(plan);
     out->places =
@@ -157,26 +156,23 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
     s->node_group = ulp_arena_take(out->memory, s->node_count + 1, sizeof *s->node_group);
     s->place_nodes = ulp_arena_take(out->memory, outputs + nodes + 1, sizeof *s->place_nodes);
     ULP_TRY(ulp_taken(out->places && s->node_group && s->place_nodes, error));
-    for (size_t i = 0; i < outputs && status == ULP_OK; i++)
-        status = add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error);
-    for (size_t i = 0; i < nodes && status == ULP_OK; i++) {
-        status = find_node(plan, s->options->nodes[i], &s->place_nodes[out->place_count], error);
-        if (status == ULP_OK)
-            status = add_place(out, ULP_PLACE_NODE, s->options->nodes[i], error);
+    for (size_t i = 0; i < outputs; i++)
+        ULP_TRY(add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error));
+    for (size_t i = 0; i < nodes; i++) {
+        ULP_TRY(find_node(plan, s->options->nodes[i], &s->place_nodes[out->place_count], error));
+        ULP_TRY(add_place(out, ULP_PLACE_NODE, s->options->nodes[i], error));
     }
-    if (status == ULP_OK)
-        status = find_groups(s, plan, out->places + out->place_count, &group_count, error);
-    for (size_t n = 0; n < s->node_count && status == ULP_OK; n++)
+    ULP_TRY(find_groups(s, plan, out->places + out->place_count, &group_count, error));
+    for (size_t n = 0; n < s->node_count; n++)
         s->node_group[n] += s->node_group[n] < 0 ? 0 : (ptrdiff_t)out->place_count;
     out->place_count += group_count;
-    for (size_t i = 0; i < out->setting_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < out->setting_count; i++) {
         out->settings[i].point_count = out->place_count;
         out->settings[i].points =
             ulp_arena_take(out->memory, out->place_count + 1, sizeof *out->settings[i].points);
-        if (!out->settings[i].points)
-            status = ulp_out_of_memory(error);
+        ULP_TRY(ulp_taken(out->settings[i].points, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- figures ---- */

@@ -204,17 +204,14 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
                               struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t c = 0; c < choices->count && status == ULP_OK; c++) {
+    for (size_t c = 0; c < choices->count; c++) {
         const struct audit_choice *item = &choices->items[c];
         const struct ulp_choice choice = {item->question, item->count, item->lanes, item->words,
                                           item->nodes};
-        char *text;
-        status = ulp_report_choice(audit, &choice, terminal_width(STDOUT_FILENO),
-                                   use_colour(STDOUT_FILENO), &text, error);
-        if (status == ULP_OK)
-            fputs(text, stdout);
-        free(text);
+        ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+        ULP_TRY(ulp_report_choice(audit, &choice, terminal_width(STDOUT_FILENO),
+                                  use_colour(STDOUT_FILENO), &text, error));
+        fputs(text, stdout);
     }
-    return status;
+    return ULP_OK;
 }

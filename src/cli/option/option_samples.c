@@ -44,21 +44,19 @@ static enum ulp_status read_json(const char *path, struct ulp_budget *budget,
                                  struct sample_list *list, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_recording_list_free) struct ulp_recording_list recordings = {0};
-    enum ulp_status status = ulp_recording_read(path, NULL, budget, &recordings, error);
-    for (size_t r = 0; r < recordings.count && status == ULP_OK; r++) {
+    ULP_TRY(ulp_recording_read(path, NULL, budget, &recordings, error));
+    for (size_t r = 0; r < recordings.count; r++) {
         struct ulp_recording *recording = &recordings.items[r];
-        struct ulp_text name = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
         ulp_text_add(&name, recordings.count > 1 ? "%s[%zu]" : "%s", recording->name,
                      recording->iteration);
-        if (name.failed) {
-            status = out_of_memory(error);
-        } else {
-            status = add_sample(list, name.data, NULL, &recording->tensors, error);
-            recording->tensors = (struct ulp_tensor_set){0};
-        }
-        ulp_text_free(&name);
+        ULP_TRY(taken(!name.failed, error));
+        const enum ulp_status status =
+            add_sample(list, name.data, NULL, &recording->tensors, error);
+        recording->tensors = (struct ulp_tensor_set){0};
+        ULP_TRY(status);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Whether a folder is one sample, an .npy file for each input: it has one of the first's name. */

@@ -212,16 +212,13 @@ static enum ulp_status add_reads(const struct argp_option *row, char *what, cons
 /* "fp16,fuse=groups.json": each file behind '='. */
 static enum ulp_status add_reads_within(char *what, const char *value, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (const char *at = strchr(value, '='); at && status == ULP_OK; at = strchr(at + 1, '=')) {
-        char *word = strndup(at + 1, strcspn(at + 1, ",="));
-        if (!word)
-            status = out_of_memory(error);
-        else if (access(word, F_OK) == 0)
-            status = add_file(&reads, what, word, error);
-        free(word);
+    for (const char *at = strchr(value, '='); at; at = strchr(at + 1, '=')) {
+        ULP_SCOPED(ulp_scoped_free) char *word = strndup(at + 1, strcspn(at + 1, ",="));
+        ULP_TRY(taken(word, error));
+        if (access(word, F_OK) == 0)
+            ULP_TRY(add_file(&reads, what, word, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* ---- what is written ---- */
@@ -330,22 +327,19 @@ static enum ulp_status check_against(const struct file *output, const struct fil
 /* A file of --checkpoint's folder is one that the command reads and writes itself. */
 static enum ulp_status check_kept(const struct file *output, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t k = 0; k < kept.count && status == ULP_OK; k++) {
-        char *folder = resolve_folder(kept.items[k].path);
+    for (size_t k = 0; k < kept.count; k++) {
+        ULP_SCOPED(ulp_scoped_free) char *folder = resolve_folder(kept.items[k].path);
         const size_t length = folder ? strlen(folder) : 0;
-        if (!folder)
-            status = out_of_memory(error);
-        else if (strncmp(output->real, folder, length) == 0 && output->real[length] == '/' &&
-                 output->real + length + 1 == base_name(output->real) &&
-                 ulp_text_ends(output->real, ".part"))
-            status = ulp_fail(error, ULP_ERROR_USAGE,
-                              "%s: is a file of %s %s, so nothing else is written to it; give the "
-                              "output (%s) another name",
-                              output->path, kept.items[k].what, kept.items[k].path, output->what);
-        free(folder);
+        ULP_TRY(taken(folder, error));
+        if (strncmp(output->real, folder, length) == 0 && output->real[length] == '/' &&
+            output->real + length + 1 == base_name(output->real) &&
+            ulp_text_ends(output->real, ".part"))
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s: is a file of %s %s, so nothing else is written to it; give the "
+                            "output (%s) another name",
+                            output->path, kept.items[k].what, kept.items[k].path, output->what);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Whether it is written in place, as /dev/stdout: nothing is lost that was there. */
