@@ -1,13 +1,11 @@
 /* compare.json, schema in doc/compare.md. */
 #include <math.h>
 
-
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
-#include "base/machine/environment.h"
 
 static const struct ulp_json_hook metrics_hooks[] = {
     {&ulp_struct_metrics, NULL, ulp_json_put_metrics}};
@@ -136,9 +134,4 @@ json_t *ulp_comparison_document(const struct ulp_comparison *comparison)
     return ulp_json_document(&ulp_struct_comparison, comparison, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison, enum ulp_as as,
-                                     const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("compare", as, ulp_comparison_document(comparison), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_comparison_write, ulp_comparison, "compare", ulp_comparison_document)

@@ -6,7 +6,6 @@
 
 #include <ulpscope/compare.h>
 
-#include "base/machine/environment.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"
@@ -386,24 +385,21 @@ static void add_slices(const struct ulp_page *page, const struct ulp_comparison 
                      comparison->slice_count - ROWS_MAX);
 }
 
-enum ulp_status ulp_comparison_text(const struct ulp_comparison *comparison, int width, bool colour,
-                                    char **out, struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_comparison *comparison)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
     for (size_t f = 0; f < comparison->file_count; f++)
-        add_verdict(&page, comparison, f);
-    add_slices(&page, comparison);
+        add_verdict(page, comparison, f);
+    add_slices(page, comparison);
     for (size_t f = 0; f < comparison->file_count; f++)
         for (size_t other = 0; other < f; other++)
-            add_pair(&page, comparison, f, other);
+            add_pair(page, comparison, f, other);
     for (size_t f = 0; f < comparison->file_count; f++)
-        add_table(&page, comparison, f);
-    ulp_text_add(&text,
+        add_table(page, comparison, f);
+    ulp_text_add(page->out,
                  "%srms, max abs: of recorded - %s; from it: rms of recorded - what the arithmetic "
                  "gives;\nratio: rms over what the arithmetic makes there; ! not explained, ~ "
                  "follows an open decision%s\n",
-                 page.dim, comparison->reference, page.off);
-    return ulp_page_take(&text, out, error);
+                 page->dim, comparison->reference, page->off);
 }
+
+ULP_PAGE_TEXT(ulp_comparison_text, ulp_comparison, add_all)

@@ -5,7 +5,6 @@
 #include "analysis/doctor/doctoring.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 
 /* "title  text", wrapped under itself */
 static void add_line(const struct ulp_page *page, const char *title, const char *value)
@@ -102,19 +101,15 @@ static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doct
     page->out->failed |= text.failed;
 }
 
-enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour, char **out,
-                                struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_doctor *doctor)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
-    add_verdict(&page, doctor);
+    add_verdict(page, doctor);
     for (size_t c = 0; c < doctor->cause_count; c++)
-        add_cause(&page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
+        add_cause(page, &doctor->causes[c], c == 0 && doctor->grade != ULP_GRADE_FINE);
     if (doctor->remedy && doctor->cause_count && doctor->causes[0].fix)
-        add_line(&page, "remedy", doctor->remedy);
-    add_steps(&page, doctor);
-    ulp_text_add(&text, "  next      %s\n", doctor->next); /* on one line, to be copied */
-    return ulp_page_take(&text, out, error);
+        add_line(page, "remedy", doctor->remedy);
+    add_steps(page, doctor);
+    ulp_text_add(page->out, "  next      %s\n", doctor->next); /* on one line, to be copied */
 }
+
+ULP_PAGE_TEXT(ulp_doctor_text, ulp_doctor, add_all)

@@ -5,7 +5,6 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/search/search_text.h"
 #include "analysis/writing/columns.h"
-#include "base/machine/environment.h"
 
 static void add_line(const struct ulp_page *page, const char *title, struct ulp_text *text)
 {
@@ -193,28 +192,24 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                      fix->met ? "--out FILE writes it" : "nothing that was tried helps");
 }
 
-enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
-                             struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_fix *fix)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
     struct ulp_headline head = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
     ulp_fix_headline(fix, &head);
-    ulp_page_headline(&page, fix->met ? "" : page.red, &head);
-    ulp_page_headline_rest(&page, &head, false);
-    ulp_headline_free(&page, &head);
+    ulp_page_headline(page, fix->met ? "" : page->red, &head);
+    ulp_page_headline_rest(page, &head, false);
+    ulp_headline_free(page, &head);
     if (fix->edit_count || fix->plan) {
         for (int done = 0; done < ULP_FIX_DONE_COUNT; done++)
             for (size_t e = 0; e < fix->edit_count; e++)
                 if (done == ULP_FIX_NO_GAIN && fix->edits[e].done == ULP_FIX_NO_GAIN)
-                    add_useless(&page, fix, e);
+                    add_useless(page, fix, e);
                 else if ((int)fix->edits[e].done == done)
-                    add_edit(&page, &fix->edits[e]);
-        add_plan(&page, fix);
-        add_file(&page, fix);
-        add_steps(&page, fix);
+                    add_edit(page, &fix->edits[e]);
+        add_plan(page, fix);
+        add_file(page, fix);
+        add_steps(page, fix);
     }
-    return ulp_page_take(&text, out, error);
 }
+
+ULP_PAGE_TEXT(ulp_fix_text, ulp_fix, add_all)

@@ -7,7 +7,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
-#include "base/machine/environment.h"
 
 static double decibels_of(const struct ulp_fix_state *state)
 {
@@ -48,9 +47,4 @@ static json_t *make_document(const struct ulp_fix *fix)
     return ulp_json_document(&ulp_struct_fix, fix, &how, ulp_json_lines(&verdict));
 }
 
-enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_as as, const char *path,
-                              struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("fix", as, make_document(fix), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_fix_write, ulp_fix, "fix", make_document)

@@ -128,12 +128,7 @@ static json_t *make_sarif(const struct ulp_lint_result *result)
                            make_list(run), NULL);
 }
 
-enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_as as,
-                               const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("lint", as, ulp_lint_document(result), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_lint_write, ulp_lint_result, "lint", ulp_lint_document)
 
 enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                      struct ulp_error *error)

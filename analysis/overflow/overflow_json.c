@@ -1,14 +1,12 @@
 /* overflow.json: its schema is in doc/overflow.md. */
 #include <math.h>
 
-
 #include "analysis/audit/audit_json.h"
 #include "analysis/html/html.h"
 #include "analysis/overflow/meter.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
-#include "base/machine/environment.h"
 
 /* A node of the plan, of which a lane has those that were computed. */
 static const char *name_node(const void *context, size_t index)
@@ -79,9 +77,4 @@ json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast)
                              ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast, enum ulp_as as,
-                                   const char *path, struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("overflow", as, ulp_overflow_document(forecast), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_overflow_write, ulp_overflow_forecast, "overflow", ulp_overflow_document)

@@ -6,7 +6,6 @@
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
-#include "base/machine/environment.h"
 
 static void add_proven(struct ulp_json_writer *writer, const void *output, const void *context)
 {
@@ -49,9 +48,4 @@ static json_t *make_document(const struct ulp_proof *proof)
     return ulp_json_document(&ulp_struct_proof, proof, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_as as, const char *path,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("proof", as, make_document(proof), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_proof_write, ulp_proof, "proof", make_document)

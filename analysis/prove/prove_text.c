@@ -6,7 +6,6 @@
 #include <ulpscope/prove.h>
 
 #include "analysis/writing/columns.h"
-#include "base/machine/environment.h"
 #include "number/function/math.h"
 
 enum { LISTED = 16, NEAREST = 5 };
@@ -308,16 +307,13 @@ static void add_hidden(const struct ulp_page *page, const struct ulp_proof *proo
         ulp_text_add(page->out, "  ... and %zu more\n", listed - LISTED);
 }
 
-enum ulp_status ulp_proof_text(const struct ulp_proof *proof, int width, bool colour, char **out,
-                               struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_proof *proof)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_verdict(&page, proof);
-    add_box(&page, proof);
-    add_unproven(&page, proof);
-    add_nearest(&page, proof);
-    add_hidden(&page, proof);
-    return ulp_page_take(&text, out, error);
+    add_verdict(page, proof);
+    add_box(page, proof);
+    add_unproven(page, proof);
+    add_nearest(page, proof);
+    add_hidden(page, proof);
 }
+
+ULP_PAGE_TEXT(ulp_proof_text, ulp_proof, add_all)

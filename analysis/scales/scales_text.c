@@ -10,7 +10,6 @@
 #include "analysis/writing/first_screen.h"
 #include "analysis/writing/structs.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 #include "base/text/text.h"
 
 #define TENSORS_SHOWN 12
@@ -111,17 +110,14 @@ static void add_choices(const struct ulp_page *page, const struct ulp_scales *sc
                       scales->choices[i].gain_db, scales->choices[i].words);
 }
 
-enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour, char **out,
-                                struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_scales *scales)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_verdict(&page, scales);
-    add_tensors(&page, scales);
-    add_choices(&page, scales);
-    return ulp_page_take(&text, out, error);
+    add_verdict(page, scales);
+    add_tensors(page, scales);
+    add_choices(page, scales);
 }
+
+ULP_PAGE_TEXT(ulp_scales_text, ulp_scales, add_all)
 
 static void add_blocks(json_t **tiles, const struct ulp_scaled_tensor *worst)
 {
@@ -180,9 +176,4 @@ static json_t *make_document(const struct ulp_scales *scales)
     return ulp_json_document(&ulp_struct_scales, scales, &how, ulp_json_paragraph(text));
 }
 
-enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_as as, const char *path,
-                                 struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("scales", as, make_document(scales), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_scales_write, ulp_scales, "scales", make_document)

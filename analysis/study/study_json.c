@@ -40,12 +40,7 @@ static json_t *make_document(const struct ulp_study *study)
     return ulp_json_document(&ulp_struct_study, study, &how, make_verdict(study));
 }
 
-enum ulp_status ulp_study_write(const struct ulp_study *study, enum ulp_as as, const char *path,
-                                struct ulp_error *error)
-{
-    ULP_ENTER_ENVIRONMENT;
-    return ulp_html_write_as("study", as, make_document(study), path, error);
-}
+ULP_DOCUMENT_WRITE(ulp_study_write, ulp_study, "study", make_document)
 
 static void add_csv(const struct ulp_study *study, struct ulp_text *out)
 {

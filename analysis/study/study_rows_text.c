@@ -107,27 +107,24 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_study_rows *
                      study->node_count - NODES_MOST);
 }
 
-enum ulp_status ulp_study_rows_text(const struct ulp_study_rows *study, int width, bool colour,
-                                    char **out, struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_study_rows *study)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_answer(&text, study);
-    add_outputs(&page, study);
+    add_answer(page->out, study);
+    add_outputs(page, study);
     for (size_t c = 0; c < study->class_count && study->class_count > 1; c++) {
-        ulp_text_add(&text, "%sresult %zu: rows x ", c ? "" : "\n", c + 1);
-        add_rows(&text, &study->classes[c]);
-        ulp_text_add(&text, "\n");
+        ulp_text_add(page->out, "%sresult %zu: rows x ", c ? "" : "\n", c + 1);
+        add_rows(page->out, &study->classes[c]);
+        ulp_text_add(page->out, "\n");
     }
-    add_nodes(&page, study);
-    ulp_text_add(&text,
+    add_nodes(page, study);
+    ulp_text_add(page->out,
                  "\n%s, %zu sample%s. Slices as cuBLAS was recorded to take them on an H100; other "
                  "kernels\n(reductions, attention, Conv) are taken to be the same for any number "
                  "of rows.\n",
                  study->arithmetic, study->sample_count, plural(study->sample_count));
-    return ulp_page_take(&text, out, error);
 }
+
+ULP_PAGE_TEXT(ulp_study_rows_text, ulp_study_rows, add_all)
 
 enum ulp_status ulp_study_rows_write_json(const struct ulp_study_rows *study, const char *path,
                                           struct ulp_error *error)

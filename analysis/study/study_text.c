@@ -5,7 +5,6 @@
 #include "analysis/writing/columns.h"
 #include "analysis/study/studying.h"
 #include "base/error.h"
-#include "base/machine/environment.h"
 
 enum { OUTPUTS_MOST = 4 }; /* that have tables; the JSON has all */
 
@@ -105,33 +104,30 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
     page->out->failed |= text.failed;
 }
 
-enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour, char **out,
-                               struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_study *study)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
     size_t shown = 0, outputs = 0;
     for (size_t i = 0; i < study->series_count; i++)
-        add_series(&page, study, &study->series[i]);
+        add_series(page, study, &study->series[i]);
     for (size_t p = 0; p < study->place_count; p++) {
         outputs += study->places[p].kind == ULP_PLACE_OUTPUT;
         if (study->places[p].kind == ULP_PLACE_GROUP ||
             (study->places[p].kind == ULP_PLACE_OUTPUT && shown >= OUTPUTS_MOST))
             continue;
         shown += study->places[p].kind == ULP_PLACE_OUTPUT;
-        add_output(&page, study, p);
+        add_output(page, study, p);
     }
     if (outputs > shown)
-        ulp_text_add(&text, "%zu more outputs are in --json.\n", outputs - shown);
+        ulp_text_add(page->out, "%zu more outputs are in --json.\n", outputs - shown);
     for (size_t i = 0; i < study->series_count; i++)
         if (study->series[i].fits)
-            add_laws(&page, study, &study->series[i]);
+            add_laws(page, study, &study->series[i]);
     ulp_text_add(
-        &text,
+        page->out,
         "\nrelative: rms of the error over rms of the reference (%s), %zu sample%s; groups "
         "by %s.\n",
         study->reference, study->sample_count, study->sample_count == 1 ? "" : "s",
         study->grouping);
-    return ulp_page_take(&text, out, error);
 }
+
+ULP_PAGE_TEXT(ulp_study_text, ulp_study, add_all)

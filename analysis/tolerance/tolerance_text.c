@@ -130,17 +130,14 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
                  ULP_TOLERANCE_FACTOR, tolerance->trials);
 }
 
-enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width, bool colour,
-                                   char **out, struct ulp_error *error)
+static void add_all(const struct ulp_page *page, const struct ulp_tolerance *tolerance)
 {
-    ULP_ENTER_ENVIRONMENT;
-    struct ulp_text text = {0};
-    const struct ulp_page page = ulp_page_make(&text, width, colour);
-    add_verdict(&page, tolerance);
-    add_table(&text, tolerance);
-    add_options(&text, tolerance);
-    return ulp_page_take(&text, out, error);
+    add_verdict(page, tolerance);
+    add_table(page->out, tolerance);
+    add_options(page->out, tolerance);
 }
+
+ULP_PAGE_TEXT(ulp_tolerance_text, ulp_tolerance, add_all)
 
 static json_t *make_document(const struct ulp_tolerance *tolerance)
 {
