@@ -8,39 +8,23 @@ struct extract_options {
     const char *part, *out;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"out", 'o', "FOLDER", OPTION_WRITES,
-     "Where the part is written: model.onnx, test_data_set_0, inputs.npz, outputs.npz (FP64), outputs.json "
-     "and load_data.py (Polygraphy)", 0},
-    {0},
-};
-/* clang-format on */
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t take(struct argp_state *state, struct extract_options *options, char *argument)
 {
-    struct extract_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->common; return 0;
-    case ARGP_KEY_ARG:
-        if (!options->common.model)
-            return ARGP_ERR_UNKNOWN; /* the model's */
-        if (options->part)
-            refuse(state, "one part is expected, NODE or FIRST,LAST; '%s' is too much", argument);
-        options->part = argument;
-        return 0;
-    case 'o': options->out = argument; return 0;
-    case ARGP_KEY_END:
-        if (!options->part)
-            refuse(state,
-                   "say which part: NODE, or FIRST,LAST for all nodes from one to the other");
-        if (!options->out)
-            refuse(state, "give --out FOLDER, where the part is written");
-        if (count_shapes(&options->common) > 1)
-            refuse(state, "extract takes one --shape of each input");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (!options->common.model)
+        return ARGP_ERR_UNKNOWN; /* the model's */
+    if (options->part)
+        refuse(state, "one part is expected, NODE or FIRST,LAST; '%s' is too much", argument);
+    options->part = argument;
+    return 0;
+}
+
+static void check(const struct argp_state *state, const struct extract_options *options)
+{
+    if (!options->part)
+        refuse(state, "say which part: NODE, or FIRST,LAST for all nodes from one to the other");
+    if (!options->out)
+        refuse(state, "give --out FOLDER, where the part is written");
+    refuse_shapes(state, &options->common, "extract takes one --shape of each input");
 }
 
 static const char documentation[] =
@@ -75,16 +59,20 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
                        options->out, out, error);
 }
 
+#define OPTIONS "cli/command/extract_option.def"
+#define PARSED struct extract_options
+#define WORDS "MODEL.onnx NODE|FIRST,LAST"
+#define CHILDREN COMMON_CHILD(1)
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_extract(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&common_argp, 0, "Inputs and running:", 1}, {0}};
-    static const struct argp argp = {option_list,   parse_option, "MODEL.onnx NODE|FIRST,LAST",
-                                     documentation, children,     NULL,
-                                     NULL};
     struct extract_options options = {0};
     struct ulp_extracted extracted;
     struct ulp_error error;
-    int code = parse_model_arguments(&argp, argc, argv, &options, &options.common);
+    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
     if (code == ULP_OK && extract(&options, &extracted, &error) != ULP_OK)
         code = fail(&error);
     else if (code == ULP_OK)

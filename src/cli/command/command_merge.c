@@ -16,35 +16,16 @@ struct merge_options {
     size_t max_memory_bytes; /* 0: the shards' */
 };
 
-enum { OPTION_HTML = 256 };
-
-static const struct argp_option options[] = {
-    {"out", 'o', "FOLDER", OPTION_WRITES,
-     "Write report.json, layers.csv and summary.txt into FOLDER", 0},
-    {"html", OPTION_HTML, "FILE", OPTION_WRITES,
-     "Write the report as one HTML file, to look at and to hand on; it needs no network", 0},
-    {"quiet", 'q', 0, 0, "Print no notes on stderr", 0},
-    {0}};
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t take(struct argp_state *state, struct merge_options *options, char *argument)
 {
-    struct merge_options *merge = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->child_inputs[0] = &merge->max_memory_bytes;
-        state->child_inputs[1] = &merge->allow_nonfinite_inputs;
-        return 0;
-    case 'o': merge->out = argument; return 0;
-    case OPTION_HTML: merge->html = argument; return 0;
-    case 'q': merge->quiet = true; return 0;
-    case ARGP_KEY_ARG:
-        add_argument(state, &merge->folders, &merge->folder_count, argument);
-        return 0;
-    case ARGP_KEY_NO_ARGS:
+    add_argument(state, &options->folders, &options->folder_count, argument);
+    return 0;
+}
+
+static void check(const struct argp_state *state, const struct merge_options *options)
+{
+    if (!options->folder_count)
         refuse(state, "expected the folders that ulpscope audit --checkpoint wrote");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
 }
 
 static const char documentation[] =
@@ -137,17 +118,20 @@ static int merge_shards(const struct merge_options *merge)
     return code;
 }
 
+#define OPTIONS "cli/command/merge_option.def"
+#define PARSED struct merge_options
+#define WORDS "FOLDER..."
+#define CHILDREN \
+    MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_merge(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
-                                                 {&judge_argp, 0, NULL, 0},
-                                                 {&json_argp, 0, NULL, 0},
-                                                 {0}};
-    static const struct argp argp = {options,  parse_option, "FOLDER...", documentation,
-                                     children, NULL,         NULL};
     struct merge_options merge = {0};
     sandbox_wait();
-    int code = parse_arguments(&argp, argc, argv, &merge);
+    int code = parse_arguments(&parser, argc, argv, &merge);
     if (code == ULP_OK)
         code = merge_shards(&merge);
     free(merge.folders);

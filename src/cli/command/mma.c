@@ -15,32 +15,18 @@ struct mma_options {
     size_t max_memory_bytes;
 };
 
-/* clang-format off */
-static const struct argp_option option_list[] = {
-    {"list", 'l', 0, 0, "List the units and the sources of their parameters", 0},
-    {"threads", 't', "N", 0, "Threads (default: all processors)", 0},
-    {0},
-};
-/* clang-format on */
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
+static error_t take(struct argp_state *state, struct mma_options *options, char *argument)
 {
-    struct mma_options *options = state->input;
-    switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
-    case 'l': options->list = true; return 0;
-    case 't': options->threads = read_integer(state, "--threads", argument, 1, 1024); return 0;
-    case ARGP_KEY_ARG:
-        if (options->word_count == 3)
-            refuse(state, "too many arguments: '%s'", argument);
-        options->words[options->word_count++] = argument;
-        return 0;
-    case ARGP_KEY_END:
-        if (!options->list && options->word_count != 3)
-            refuse(state, "expected UNIT IN.npz OUT.npz, or --list");
-        return 0;
-    default: return ARGP_ERR_UNKNOWN;
-    }
+    if (options->word_count == 3)
+        refuse(state, "too many arguments: '%s'", argument);
+    options->words[options->word_count++] = argument;
+    return 0;
+}
+
+static void check(const struct argp_state *state, const struct mma_options *options)
+{
+    if (!options->list && options->word_count != 3)
+        refuse(state, "expected UNIT IN.npz OUT.npz, or --list");
 }
 
 static const char documentation[] =
@@ -88,15 +74,19 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
     return ulp_tensor_set_write_npz(options->words[2], &out, error);
 }
 
+#define OPTIONS "cli/command/mma_option.def"
+#define PARSED struct mma_options
+#define WORDS "UNIT IN.npz OUT.npz\n--list"
+#define CHILDREN MEMORY_CHILD
+#define TAKE take
+#define CHECK check
+#include "cli/option/parser.def"
+
 int command_mma(int argc, char **argv)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
-    static const struct argp argp = {option_list,   parse_option, "UNIT IN.npz OUT.npz\n--list",
-                                     documentation, children,     NULL,
-                                     NULL};
     struct mma_options options = {.max_memory_bytes = REPORT_MEMORY};
     struct ulp_error error = {0};
-    const int code = parse_arguments(&argp, argc, argv, &options);
+    const int code = parse_arguments(&parser, argc, argv, &options);
     if (code != ULP_OK)
         return code;
     if (options.list) {
