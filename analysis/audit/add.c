@@ -300,21 +300,18 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "an audit is added to one of the same model and arithmetics");
     auditor->adds = true;
-    enum ulp_status status = ulp_auditor_sample(auditor, sample->sample_names[0], error);
-    if (status == ULP_OK)
-        status = add_inputs(auditor, sample, error);
-    if (status == ULP_OK)
-        status = ulp_places_add(audit, sample, error);
-    for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++)
-        status = add_lane(auditor, l, &sample->lanes[l], error);
-    if (status == ULP_OK)
-        status = add_certificate(&audit->certificate, &sample->certificate, error);
+    ULP_TRY(ulp_auditor_sample(auditor, sample->sample_names[0], error));
+    ULP_TRY(add_inputs(auditor, sample, error));
+    ULP_TRY(ulp_places_add(audit, sample, error));
+    for (size_t l = 0; l < audit->lane_count; l++)
+        ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));
+    ULP_TRY(add_certificate(&audit->certificate, &sample->certificate, error));
     if (sample->quick.given)
         add_quick(&audit->quick, &sample->quick);
     audit->seconds += sample->seconds;
     if (audit->peak_bytes < sample->peak_bytes)
         audit->peak_bytes = sample->peak_bytes;
-    return status;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *bytes, size_t count,

@@ -475,13 +475,12 @@ enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
     struct check check = {0};
     const struct names lanes = {0, planned_lane, NULL},
                        outputs = {ulp_model_output_count(model), planned_output, model};
-    enum ulp_status status = read_limit(text, &check, error);
-    if (status == ULP_OK)
-        status = find_scope(text, &lanes, &outputs, &check, error);
-    if (status == ULP_OK && (check.figure >= ULP_FIGURE_COUNT || check.view != ULP_VIEW_ENTIRE))
-        status =
-            ulp_fail(error, ULP_ERROR_USAGE,
-                     "tolerance '%s': expected a figure of the whole error, as sqnr_db=60", text);
+    ULP_TRY(read_limit(text, &check, error));
+    ULP_TRY(find_scope(text, &lanes, &outputs, &check, error));
+    if (check.figure >= ULP_FIGURE_COUNT || check.view != ULP_VIEW_ENTIRE)
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "tolerance '%s': expected a figure of the whole error, as sqnr_db=60",
+                        text);
     *out = (struct ulp_limit){check.output, check.figure, check.limit};
-    return status;
+    return ULP_OK;
 }

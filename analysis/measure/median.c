@@ -61,12 +61,11 @@ enum ulp_status ulp_median_create(struct ulp_median *out, size_t count, size_t e
         .capacity = expected,
     };
     void *bins = NULL;
-    enum ulp_status status = allocate(&out->kept, out->capacity, pool, error);
-    if (status == ULP_OK)
-        status = ulp_allocate_zero(&bins, out->worker_count * (out->bin_count + 1), sizeof(size_t),
-                                   ulp_pool_scratch(pool), "measures", error);
+    ULP_TRY(allocate(&out->kept, out->capacity, pool, error));
+    ULP_TRY(ulp_allocate_zero(&bins, out->worker_count * (out->bin_count + 1), sizeof(size_t),
+                              ulp_pool_scratch(pool), "measures", error));
     out->bins = bins;
-    return status;
+    return ULP_OK;
 }
 
 void ulp_median_free(struct ulp_median *median)
