@@ -32,8 +32,8 @@ static size_t order_slice(int64_t *places, size_t first, size_t count, size_t ti
     return filled + count - over;
 }
 
-static enum ulp_status reorder(const struct ulp_call *call, const int64_t *places, size_t count,
-                               const int64_t **table, struct ulp_error *error)
+enum ulp_status ulp_reorder(const struct ulp_call *call, const int64_t *places, size_t count,
+                            const int64_t **table, struct ulp_error *error)
 {
     int64_t *ordered;
     ULP_TRY(ulp_move_table(call, &ordered, count, 0, 0, error));
@@ -43,15 +43,25 @@ static enum ulp_status reorder(const struct ulp_call *call, const int64_t *place
     return ULP_OK;
 }
 
-/* b's lines in that order, with zeros that no product has. */
-static enum ulp_status fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
-                                  size_t lines, struct ulp_factor *b, struct ulp_error *error)
+void ulp_make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float *values,
+                   size_t lines, size_t count)
+{
+    *out = *model;
+    out->data = values;
+    out->count = lines * count;
+    out->rank = 2;
+    out->dims[0] = (int64_t)lines;
+    out->dims[1] = (int64_t)count;
+}
+
+enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *places, size_t count,
+                               size_t lines, struct ulp_factor *factor, struct ulp_error *error)
 {
     struct ulp_tensor *filled;
     float *values;
     uint8_t *padding;
     int64_t *line, *along;
-    const float *from = b->tensor->data;
+    const float *from = factor->tensor->data;
     ULP_TRY(ulp_call_take(call, 1, sizeof *filled, &filled, error));
     ULP_TRY(ulp_call_take(call, lines * count, sizeof *values, &values, error));
     ULP_TRY(ulp_call_take(call, lines * count, 1, &padding, error));
@@ -60,18 +70,15 @@ static enum ulp_status fill_lines(const struct ulp_call *call, const int64_t *pl
     for (size_t i = 0, at = 0; i < lines; i++)
         for (size_t j = 0; j < count; j++, at++) {
             padding[at] = places[j] < 0;
-            values[at] = padding[at] ? 0 : from[b->line_offset[i] + b->k_offset[places[j]]];
+            values[at] =
+                padding[at] ? 0 : from[factor->line_offset[i] + factor->k_offset[places[j]]];
         }
-    *filled = *b->tensor;
-    filled->data = values;
-    filled->count = lines * count;
-    filled->rank = 2;
-    filled->dims[0] = (int64_t)lines;
-    filled->dims[1] = (int64_t)count;
-    *b = (struct ulp_factor){.tensor = filled,
-                             .line_offset = line,
-                             .k_offset = along,
-                             .padding = padding};
+    ulp_make_flat(filled, factor->tensor, values, lines, count);
+    factor->tensor = filled;
+    factor->line_offset = line;
+    factor->k_offset = along;
+    factor->padding = padding;
+    factor->padding_period = 0;
     return ULP_OK;
 }
 
@@ -98,8 +105,8 @@ static enum ulp_status lay_tiles(const struct ulp_call *call, const struct ulp_c
         const size_t own = rest < order->slice ? rest : order->slice;
         count = s * whole + order_slice(places + s * whole, first, own, order->tile);
     }
-    ULP_TRY(reorder(call, places, count, &problem->a.k_offset, error));
-    ULP_TRY(fill_lines(call, places, count, problem->n, &problem->b, error));
+    ULP_TRY(ulp_reorder(call, places, count, &problem->a.k_offset, error));
+    ULP_TRY(ulp_fill_lines(call, places, count, problem->n, &problem->b, error));
     problem->k = count;
     arithmetic->schedule.split_k = (int)slices;
     arithmetic->schedule.slice_tile = (int)whole;
@@ -127,8 +134,8 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
         size_t even = 0;
         ULP_TRY(ulp_move_table(call, &places, k, 0, 0, error));
         even = order_chunks(places, k, order.chunk);
-        ULP_TRY(reorder(call, places, k, &problem->a.k_offset, error));
-        ULP_TRY(reorder(call, places, k, &problem->b.k_offset, error));
+        ULP_TRY(ulp_reorder(call, places, k, &problem->a.k_offset, error));
+        ULP_TRY(ulp_reorder(call, places, k, &problem->b.k_offset, error));
         arithmetic->schedule.split_k = 2;
         arithmetic->schedule.slice_tile = (int)even;
         return ULP_OK;

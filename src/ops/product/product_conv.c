@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "kernels/cublas.h"
 #include "number/format/scaling.h"
+#include "ops/call/library.h"
 #include "ops/contraction.h"
 #include "ops/ops_move.h"
 #include "ops/product/conv_kernel.h"
@@ -102,61 +103,6 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
     return ULP_OK;
 }
 
-static enum ulp_status order_taps(const struct ulp_call *call, const struct taps *taps,
-                                  int64_t **table, struct ulp_error *error)
-{
-    int64_t *ordered;
-    if (!taps->places)
-        return ULP_OK;
-    ULP_TRY(ulp_move_table(call, &ordered, taps->count, 0, 0, error));
-    for (size_t i = 0; i < taps->count; i++)
-        ordered[i] = (*table)[taps->places[i] < 0 ? 0 : taps->places[i]];
-    *table = ordered;
-    return ULP_OK;
-}
-
-/* Like `model`, but of these values in lines. */
-static void make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float *values,
-                      size_t lines, size_t count)
-{
-    *out = *model;
-    out->data = values;
-    out->count = lines * count;
-    out->rank = 2;
-    out->dims[0] = (int64_t)lines;
-    out->dims[1] = (int64_t)count;
-}
-
-/* Weights with the zeros that the kernel fills up with, as a factor: places that no product has. */
-static enum ulp_status fill_weights(const struct ulp_call *call, const struct ulp_tensor *weights,
-                                    const struct taps *taps, size_t lines,
-                                    struct ulp_factor *factor, struct ulp_error *error)
-{
-    const size_t k = weights->count / lines;
-    struct ulp_tensor *filled;
-    float *values;
-    uint8_t *padding;
-    int64_t *line, *along;
-    ULP_TRY(ulp_call_take(call, 1, sizeof *filled, &filled, error));
-    ULP_TRY(ulp_call_take(call, lines * taps->count, sizeof *values, &values, error));
-    ULP_TRY(ulp_call_take(call, lines * taps->count, 1, &padding, error));
-    ULP_TRY(ulp_move_table(call, &line, lines, 0, (int64_t)taps->count, error));
-    ULP_TRY(ulp_move_table(call, &along, taps->count, 0, 1, error));
-    for (size_t i = 0, at = 0; i < lines; i++)
-        for (size_t j = 0; j < taps->count; j++, at++) {
-            padding[at] = taps->places[j] < 0;
-            values[at] =
-                padding[at] ? 0 : ((const float *)weights->data)[i * k + (size_t)taps->places[j]];
-        }
-    make_flat(filled, weights, values, lines, taps->count);
-    factor->tensor = filled;
-    factor->line_offset = line;
-    factor->k_offset = along;
-    factor->padding = padding;
-    factor->padding_period = 0;
-    return ULP_OK;
-}
-
 /* The bias as the first product of every chain, by ones that lie behind the input; w_k and x_k have
  * a place for it, the lines of problem->a are one longer than the weights'. */
 static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct ulp_tensor *bias,
@@ -185,8 +131,8 @@ static enum ulp_status begin_with_bias(const struct ulp_call *call, const struct
             padding[i] = x->padding[i % (size_t)x->channel];
         memset(padding + count, 0, count);
     }
-    make_flat(longer, weights, values, bias->count, k + 1);
-    make_flat(&x->tensor, &x->tensor, input, 2, count);
+    ulp_make_flat(longer, weights, values, bias->count, k + 1);
+    ulp_make_flat(&x->tensor, &x->tensor, input, 2, count);
     problem->a.tensor = longer;
     problem->b.padding = padding;
     problem->b.padding_period = 0;
@@ -209,6 +155,7 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     struct ulp_padded x;
     struct taps order;
     int64_t size[ULP_RANK_MAX], *batch[3], *w_line, *w_k, *taps, *x_k, *x_line, *row, *column;
+    const int64_t *x_order;
     ULP_TRY(read_conv(call, in, weights, &g, &w, error));
     if (call->out[0].count == 0)
         return ULP_OK;
@@ -224,8 +171,9 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     ULP_TRY(ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps, error));
     ULP_TRY(ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error));
     ULP_TRY(find_taps(call, weights, &g, &w, &order, error));
-    ULP_TRY(order_taps(call, &order, &w_k, error));
-    ULP_TRY(order_taps(call, &order, &x_k, error));
+    x_order = x_k;
+    if (order.places)
+        ULP_TRY(ulp_reorder(call, order.places, order.count, &x_order, error));
     ULP_TRY(ulp_box_table(call, w.rank, w.out, zeros, w.strides, x.strides, &x_line, error));
     ULP_TRY(ulp_move_table(call, &row, (size_t)g.out, 0, pixels, error));
     ULP_TRY(ulp_move_table(call, &column, (size_t)pixels, 0, 1, error));
@@ -233,8 +181,8 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         int64_t *longer;
         ULP_TRY(ulp_move_table(call, &longer, (size_t)k_whole, 0, 0, error));
         longer[0] = (int64_t)x.tensor.count;
-        memcpy(longer + 1, x_k, (size_t)k * sizeof *longer);
-        x_k = longer;
+        memcpy(longer + 1, x_order, (size_t)k * sizeof *longer);
+        x_order = longer;
     }
     struct ulp_contraction problem = {
         .batch_count = (size_t)(g.batch * g.count),
@@ -246,7 +194,7 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         .b = {.tensor = &x.tensor,
               .batch_offset = batch[1],
               .line_offset = x_line,
-              .k_offset = x_k,
+              .k_offset = x_order,
               .padding = x.padding,
               .padding_period = (size_t)x.channel},
         .out_batch_offset = batch[2],
@@ -254,7 +202,9 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         .out_column_offset = column,
     };
     if (order.count > (size_t)k)
-        ULP_TRY(fill_weights(call, weights, &order, (size_t)g.out, &problem.a, error));
+        ULP_TRY(ulp_fill_lines(call, order.places, order.count, (size_t)g.out, &problem.a, error));
+    else if (order.places)
+        ULP_TRY(ulp_reorder(call, order.places, order.count, &problem.a.k_offset, error));
     if (first)
         ULP_TRY(begin_with_bias(call, first, &x, &problem, error));
     return ulp_sums_add(call, sums, &problem, error);
