@@ -29,12 +29,18 @@ static struct viewing look_at(const struct ulp_viewed *lane, const struct ulp_te
     struct ulp_metrics *views = lane->views;
     struct viewing v = {
         .pairs = {
-            [ULP_VIEW_SINGLE] = {value->single, own, lane->format, &views[ULP_VIEW_SINGLE]},
-            [ULP_VIEW_ENTIRE] = {value->entire, truth, lane->format, &views[ULP_VIEW_ENTIRE]},
+            [ULP_VIEW_SINGLE] = {value->single, own, lane->format, .out = &views[ULP_VIEW_SINGLE]},
+            [ULP_VIEW_ENTIRE] = {value->entire, truth, lane->format,
+                                 .out = &views[ULP_VIEW_ENTIRE]},
             [ULP_VIEW_INTRODUCED] = {value->entire, value->here, lane->format,
-                                     &views[ULP_VIEW_INTRODUCED]},
-            [ULP_VIEW_CARRIED] = {value->here, truth, lane->format, &views[ULP_VIEW_CARRIED]},
+                                     .out = &views[ULP_VIEW_INTRODUCED]},
+            [ULP_VIEW_CARRIED] = {value->here, truth, lane->format,
+                                  .out = &views[ULP_VIEW_CARRIED]},
         }};
+    for (int i = 0; i < ULP_VIEW_COUNT && lane->moved; i++) {
+        v.pairs[i].moved = value->here;
+        v.pairs[i].from = own;
+    }
     for (int i = 0; i < ULP_VIEW_COUNT; i++) {
         const struct ulp_metrics_pair *pair = &v.pairs[i];
         views[i] = ulp_metrics_undefined();
@@ -43,7 +49,7 @@ static struct viewing look_at(const struct ulp_viewed *lane, const struct ulp_te
             if (v.pairs[j].value == pair->value && v.pairs[j].base == pair->base)
                 v.first[i] = j;
     }
-    v.waits = v.first[ULP_VIEW_CARRIED] == ULP_VIEW_CARRIED && value->entire &&
+    v.waits = v.first[ULP_VIEW_CARRIED] == ULP_VIEW_CARRIED && value->entire && !lane->moved &&
               ulp_sides_begin_equal(value->entire, value->here);
     return v;
 }

@@ -69,6 +69,17 @@ void ulp_side_open(struct ulp_metrics_side *side, const struct ulp_tensor *tenso
         }
 }
 
+void ulp_side_move(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
+                   const struct ulp_tensor *doubles)
+{
+    side->tensor = NULL;
+    side->first = from->first;
+    side->count = from->count;
+    side->plain = false;
+    ulp_metrics_code_find()->move(side, from, (const double *)doubles->data + from->first,
+                                  from->count);
+}
+
 /* A plain one as if it had been wide. */
 static void widen(struct ulp_metrics_side *out, const struct ulp_metrics_side *side)
 {
@@ -149,10 +160,14 @@ void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value
             : code->subtract(difference, undecided, value, base->plain ? &wide : base, count))
         return;
     for (size_t i = 0; i < count; i++)
-        if (undecided[i])
-            difference[i] = isfinite(value->nearest[i]) && isfinite(base->nearest[i])
-                                ? subtract_exactly(value->tensor, base->tensor, value->first + i)
-                                : NAN;
+        if (!undecided[i])
+            continue;
+        else if (!isfinite(value->nearest[i]) || !isfinite(base->nearest[i]))
+            difference[i] = NAN;
+        else if (value->tensor && base->tensor)
+            difference[i] = subtract_exactly(value->tensor, base->tensor, value->first + i);
+        else if (!base->plain && base->hard[i])
+            difference[i] = value->nearest[i] - base->nearest[i];
 }
 
 void ulp_difference_read(double *difference, double *value_out, double *base_out,

@@ -19,7 +19,7 @@ struct ulp_tensor;
  * its exponent is near the ends of double. plain: the nearest doubles are the elements, and nothing
  * else is filled. */
 struct ulp_metrics_side {
-    const struct ulp_tensor *tensor;
+    const struct ulp_tensor *tensor; /* NULL: the parts are all that there is */
     size_t first, count;
     bool plain;
     _Alignas(64) double nearest[ULP_METRICS_STRIP], high[ULP_METRICS_STRIP],
@@ -82,6 +82,9 @@ struct ulp_metrics_code {
      * and lowered to the finite ones, *min to those that are not 0. */
     size_t (*magnitudes)(double *x, size_t count, int64_t *max, int64_t *min);
     void (*widen)(double *out, const float *x, size_t count);
+    /* See ulp_side_move. */
+    void (*move)(struct ulp_metrics_side *side, const struct ulp_metrics_side *from,
+                 const double *by, size_t count);
 };
 
 /* The lanes added in pairs. */

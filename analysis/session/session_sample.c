@@ -188,9 +188,12 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
                                   size_t count, struct ulp_error *error)
 {
     const struct ulp_session *session = one->session;
+    const struct ulp_observer *progress = one->options->progress;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = !session->entire_only,
-                                        .departure = one->departure};
+                                        .departure = one->departure,
+                                        .moved = !one->attributor && !session->observer_count &&
+                                                 (!progress || progress->values_unused)};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
         session->ends ? calloc(session->plans->lane_count, sizeof *outputs) : NULL;

@@ -318,6 +318,8 @@ struct ulp_event {
      * others of the plan in the same arithmetics, show the same values in every lane; NULL: they
      * may differ. */
     const void *settled;
+    /* private: by lane: `here` is R(p) - R(r), in doubles; NULL: of none, as options did not ask */
+    const bool *moved;
 };
 
 /* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_plan_run.
@@ -351,6 +353,7 @@ struct ulp_run_options {
      * comparisons, but not quantised numbers) are the reference's, and TopK selects by them */
     bool follow;
     struct ulp_departure *departure; /* private: NULL */
+    bool moved;                      /* private: observers read the event's `moved` */
 };
 
 /* Time and memory of a run. */

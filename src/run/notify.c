@@ -150,6 +150,11 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     const char **output_names = NULL;
     int *positions = NULL;
     struct ulp_lane_value *values = NULL;
+    bool *moved = NULL;
+    if (walk->options->moved) {
+        moved = ulp_arena_take(arena, lanes, sizeof *moved);
+        ULP_TRY(ulp_taken(moved, error));
+    }
     if (shown) {
         output_names = ulp_arena_take(arena, shown, sizeof *output_names);
         positions = ulp_arena_take(arena, shown, sizeof *positions);
@@ -170,6 +175,8 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             walk->arithmetics[l] = *holds;
         walk->shown[l] = holds;
         walk->seconds[l] = evaluations[l].seconds;
+        if (moved)
+            moved[l] = evaluations[l].here_is_moved;
     }
     ULP_TRY(walk->unseen ? ULP_OK : round_leaving(walk, frame, step, evaluations, arena, error));
     for (size_t l = 0; l < lanes; l++)
@@ -196,6 +203,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .lane_seconds = walk->seconds,
         .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
+        .moved = moved,
     };
     return tell(walk, &event, error);
 }

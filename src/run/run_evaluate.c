@@ -180,7 +180,8 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
                                       const struct ulp_tensor *const *reference_inputs,
                                       const struct ulp_tensor *const *own,
                                       const struct ulp_tensor *results, const struct ulp_step *step,
-                                      bool follows, struct ulp_tensor *temporaries,
+                                      const struct ulp_run_options *options,
+                                      struct ulp_tensor *temporaries,
                                       const struct ulp_tensor **foreign, struct ulp_evaluation *out,
                                       struct ulp_error *error)
 {
@@ -201,17 +202,17 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
                               same_bits(own[i], reference_inputs[i]));
         out->here_is_reference = equal;
     }
-    out->here_is_entire =
-        !out->here_is_reference && !follows && is_exact(step, lane, reference, own, out->entire);
+    out->here_is_entire = !out->here_is_reference && !options->follow &&
+                          is_exact(step, lane, reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
         bool done = false;
         status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
-            status =
-                ulp_evaluate_linear(reference, step,
-                                    &(struct ulp_linear){foreign, reference_inputs, results, lane},
-                                    out, &done, error);
+            status = ulp_evaluate_linear(reference, step,
+                                         &(struct ulp_linear){foreign, reference_inputs, results,
+                                                              lane, options->moved},
+                                         out, &done, error);
         if (status == ULP_OK && !done)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);
@@ -248,7 +249,7 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
         walk->departed = ulp_departs(step, reads_floats, results, out->entire);
     if (lane != reference && walk->options->audit)
         ULP_TRY(evaluate_views(lane, reference, reference_inputs, own.at, results, step,
-                               walk->options->follow, temporaries, foreign, out, error));
+                               walk->options, temporaries, foreign, out, error));
     return ULP_OK;
 }
 

@@ -16,7 +16,8 @@
  * largest relative error for results that are far above B, and the median for half of the errors
  * to be so, or to be zero where nothing moves. Shares round R(p) to the lane's format, so few R(p)
  * may be within B of where that turns: a tie, or a value of the format, which has one bit less.
- * Else the node is computed at 128 bits, as where some result is not finite. */
+ * Where there are none, R(p) - R(r) is enough. Else the node is computed at 128 bits, as where some
+ * result is not finite. */
 #include <math.h>
 #include <string.h>
 
@@ -59,7 +60,7 @@ struct seen {
 struct work {
     const struct ulp_tensor *p, *r; /* what the node reads, or its results P(p) and R(r) */
     const double *moved;            /* of the results: R(p) - R(r) */
-    struct ulp_tensor *out;
+    struct ulp_tensor *out;         /* NULL: R(p) is not asked for */
     double bound;
     int digits;        /* of the format that P(p) is rounded to */
     struct seen *seen; /* by worker */
@@ -209,17 +210,19 @@ static enum ulp_status add(void *context, size_t first, size_t last, int worker,
     size_t turns = 0;
     bool failed = false;
     const struct record *r = work->r->data;
-    struct record *out = work->out->data;
+    struct record *out = work->out ? work->out->data : NULL;
     for (size_t i = first; i < last; i++) {
         const double moved = work->moved[i];
         double high, low;
         failed |= !split(&r[i], &high, &low);
-        add_double(&out[i], &r[i], moved);
         const double off = fabs((read_plain(work->p, i) - high) - low - moved);
         failed |= !isfinite(off);
         note(&introduced, off, fabs((high + moved) + low), moved, work->bound);
         note(&carried, fabs(moved), high == 0 ? INFINITY : fabs(high), moved, work->bound);
-        turns += moved != 0 && is_near(&out[i], work->digits + 1, work->bound);
+        if (out) {
+            add_double(&out[i], &r[i], moved);
+            turns += moved != 0 && is_near(&out[i], work->digits + 1, work->bound);
+        }
         largest[0] = ulp_math_max(largest[0], fabs(high));
         largest[1] = ulp_math_max(largest[1], fabs(moved));
     }
@@ -348,20 +351,23 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     ULP_TRY(run_in_doubles(reference, step, from->inputs, varies, &parts->difference, &parts->moved,
                            error));
     ulp_tensor_free(&parts->difference);
-    ULP_TRY(allocate(&parts->sum, results, ULP_ELEMENT_WIDE, reference->budget, error));
+    if (!from->moved)
+        ULP_TRY(allocate(&parts->sum, results, ULP_ELEMENT_WIDE, reference->budget, error));
     work.p = out->entire;
     work.r = results;
     work.moved = parts->moved.data;
-    work.out = &parts->sum;
+    work.out = from->moved ? NULL : &parts->sum;
     work.digits = stored.precision;
     work.bound = bound;
     const struct seen sum = go_over(&work, add, pool);
     *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
             are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
             0x1p-123 * ulp_math_max(sum.largest[0], sum.largest[1]) <= bound;
+    out->here_is_moved = *done && from->moved;
     if (*done) {
-        out->here[0] = parts->sum;
-        parts->sum = (struct ulp_tensor){0};
+        struct ulp_tensor *const taken = from->moved ? &parts->moved : &parts->sum;
+        out->here[0] = *taken;
+        *taken = (struct ulp_tensor){0};
     }
     return ULP_OK;
 }

@@ -7,7 +7,9 @@
 
 #include "analysis/measure/figure.h"
 #include "analysis/measure/metrics.h"
+#include "base/machine/cpu.h"
 #include "base/random.h"
+#include "number/mpfr_record.h"
 #include "run/lane.h"
 #include "tensor/tensor.h"
 #include "tests/analysis/wide.h"
@@ -76,7 +78,7 @@ START_TEST(pairs_are_as_each_alone)
                 for (size_t p = 0; p < PAIRS; p++)
                     pairs[p] =
                         (struct ulp_metrics_pair){&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
-                                                  &formats[s], &got[p]};
+                                                  &formats[s], .out = &got[p]};
                 ck_ulp_ok(ulp_metrics_measure_pairs(pairs, PAIRS, pool, &error), error);
                 for (size_t p = 0; p < PAIRS; p++) {
                     ck_ulp_ok(ulp_metrics_measure(&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
@@ -92,6 +94,84 @@ START_TEST(pairs_are_as_each_alone)
             for (size_t t = 0; t < TENSORS; t++)
                 ulp_tensor_free(&tensors[t]);
         }
+}
+END_TEST
+
+/* ---- sums that are no records ---- */
+
+static bool is_near(double x, double y)
+{
+    return x == y || (isnan(x) && isnan(y)) || fabs(x - y) <= 0x1p-48 * fabs(y);
+}
+
+/* Wide elements and doubles that are added to them are measured as the tensor of their sums is:
+ * what is rounded on the way is 2^-105 of an element, and each difference 2^-53. The errors are
+ * 2^-10 of their elements, but for those that nothing is added to. */
+START_TEST(moved_elements_are_as_their_sums)
+{
+    enum { COUNT = 30011, MOVED = TENSORS, SUM, ALL };
+    static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
+    static const size_t sides[PAIRS][2] = {{0, SUM}, {SUM, 2}, {SUM, 3}, {1, SUM}};
+    const int64_t count = COUNT, counts[] = {count, count, count, count, count};
+    struct ulp_tensor tensors[ALL], finite[TENSORS];
+    struct ulp_metrics_pair pairs[2][PAIRS];
+    struct ulp_metrics got[2][PAIRS];
+    struct ulp_format format;
+    struct ulp_error error;
+    atomic_store(&ulp_cpu_found, ulp_cpu_features() & ~without[_i]);
+    ck_ulp_ok(ulp_format_find("fp16", &format, &error), error);
+    make_tensors(tensors, counts, true);
+    make_tensors(finite, counts, false);
+    const struct ulp_tensor odd = tensors[2];
+    tensors[2] = finite[2];
+    finite[2] = odd;
+    ck_ulp_ok(ulp_tensor_create(&tensors[MOVED], ULP_TYPE_FLOAT, ULP_ELEMENT_F64, 0, 1, &count,
+                                &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&tensors[SUM], ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count,
+                                &error),
+              error);
+    for (size_t i = 0; i < COUNT; i++) {
+        mpfr_t x, sum;
+        double *moved = (double *)tensors[MOVED].data + i;
+        ulp_record_open_const(x, ulp_record_at_const(tensors[2].data, i, 128), 128);
+        *moved = i % 11 ? mpfr_get_d(x, MPFR_RNDN) * 1e-3 * (ulp_random_uniform(9, i) - 0.5) : 0;
+        ulp_record_begin(sum, ulp_record_at(tensors[SUM].data, i, 128), 128);
+        mpfr_add_d(sum, x, *moved, MPFR_RNDN);
+        ulp_record_close(ulp_record_at(tensors[SUM].data, i, 128), sum);
+    }
+    for (int shown = 0; shown < 2; shown++) {
+        for (size_t p = 0; p < PAIRS; p++) {
+            const size_t s[] = {sides[p][0], sides[p][1]};
+            pairs[shown][p] =
+                (struct ulp_metrics_pair){.value = &tensors[shown && s[0] == SUM ? MOVED : s[0]],
+                                          .base = &tensors[shown && s[1] == SUM ? MOVED : s[1]],
+                                          .format = &format,
+                                          .out = &got[shown][p],
+                                          .moved = shown ? &tensors[MOVED] : NULL,
+                                          .from = &tensors[2]};
+        }
+        ck_ulp_ok(ulp_metrics_measure_pairs(pairs[shown], PAIRS, NULL, &error), error);
+    }
+    for (size_t p = 0; p < PAIRS; p++) {
+        const struct ulp_metrics *a = &got[0][p], *b = &got[1][p];
+        ck_assert_uint_gt(a->count, COUNT / 2);
+        ck_assert_msg(a->count == b->count && a->nonfinite == b->nonfinite &&
+                          a->worst_index == b->worst_index && is_near(b->max_abs, a->max_abs) &&
+                          is_near(b->rms, a->rms) && is_near(b->max_rel, a->max_rel) &&
+                          is_near(b->max_ulp, a->max_ulp) && is_near(b->cosine, a->cosine) &&
+                          is_near(b->median_ulp, a->median_ulp) &&
+                          is_near(b->sqnr_db, a->sqnr_db) &&
+                          is_near(b->value_norm, a->value_norm) &&
+                          is_near(b->base_norm, a->base_norm) &&
+                          fabs(b->mean - a->mean) <= 0x1p-48 * a->rms,
+                      "pair %zu: rms %a and %a, largest %a and %a", p, a->rms, b->rms, a->max_abs,
+                      b->max_abs);
+    }
+    for (size_t t = 0; t < ALL; t++)
+        ulp_tensor_free(&tensors[t]);
+    for (size_t t = 0; t < TENSORS; t++)
+        ulp_tensor_free(&finite[t]);
 }
 END_TEST
 
@@ -186,5 +266,6 @@ END_TEST
 TEST_MAIN("views", 60)
 {
     tcase_add_test(tests, pairs_are_as_each_alone);
+    tcase_add_loop_test(tests, moved_elements_are_as_their_sums, 0, 3);
     tcase_add_test(tests, an_audit_has_the_figures_of_each_view);
 }

@@ -94,8 +94,8 @@ static void measure_once(const struct row *row, const struct measured *m)
                                                 {&lane->value, &lane->here},
                                                 {&lane->here, &m->base}};
         for (size_t v = 0; v < 4; v++)
-            pairs[4 * l + v] =
-                (struct ulp_metrics_pair){sides[v][0], sides[v][1], &m->format, &out[4 * l + v]};
+            pairs[4 * l + v] = (struct ulp_metrics_pair){sides[v][0], sides[v][1], &m->format,
+                                                         .out = &out[4 * l + v]};
     }
     if (row->what == RANGE)
         ulp_range_measure(&m->base, &m->format, m->pool, &range);
