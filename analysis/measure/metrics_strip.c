@@ -171,6 +171,7 @@ static AVX512 size_t compress_range(double *out, const double *values, size_t co
     }
     *below += under - signs;
     *negative += signs;
+    _mm256_zeroupper(); /* gcc 12 leaves it out, and the caller's SSE instructions wait */
     return found +
            gather_avx512(out + found, values + i, count - i, least, beyond, below, negative);
 }
