@@ -7,6 +7,7 @@
 #include "analysis/measure/metrics.h"
 #include "analysis/session/advise.h"
 #include "base/error.h"
+#include "base/memory/budget.h"
 #include "number/function/math.h"
 #include "run/pass/trial.h"
 
@@ -444,9 +445,11 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
                                    const struct ulp_samples *samples,
                                    struct ulp_tensor_set *const *truths, struct ulp_error *error)
 {
+    const struct ulp_budget *budget = ulp_model_budget(session->plans->model);
     enum ulp_status status = ULP_OK;
     bool complete = false;
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {
+        const size_t refusals = ulp_budget_refusals(budget);
         struct ulp_audit_lane *lane = &audit->lanes[l];
         struct advising advising = {
             .session = session, .audit = audit, .lane = lane, .samples = samples, .truths = truths};
@@ -458,9 +461,11 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
             continue;
         if (status == ULP_OK && !complete)
             status = complete_truths(&advising, error);
-        complete = true;
+        complete = status == ULP_OK;
         if (status == ULP_OK)
             status = advise_lane(&advising, l, error);
+        if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals)
+            status = ULP_OK; /* nothing is tried where there is no memory for it */
     }
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "what helps most");
 }

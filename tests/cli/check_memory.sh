@@ -33,4 +33,14 @@ mkdir -p case/test_small/test_data_set_0
 cp "$model" case/test_small/model.onnx
 expect 1 "a case that does not fit" "$program" conformance case --max-memory 20K
 shows out "out of memory" "a case that does not fit"
+
+# where there is no memory to try what helps, an audit has its report nevertheless
+PYTHONPATH=$source/examples python3 - <<'END'
+from onnx_writer import node, write_model
+write_model("product.onnx", [node("Einsum", "x z", "y", equation="bij,bjk->bik")], {"x": (2, 3, 4), "z": (2, 4, 5)}, ["y"])
+END
+for limit in $(seq 200 10 320); do
+    "$program" audit product.onnx -a fp16 -t 1 --max-memory "${limit}K" >out 2>err
+    grep "what helps most" err && fail "an audit within ${limit}K"
+done
 exit $failed
