@@ -73,8 +73,9 @@ static size_t count_full(const uint32_t *words, size_t count)
     return full;
 }
 
-/* Whether packed words seem to take much less: of every so many groups one is looked at. */
-#define LOOKED 16
+/* Whether packed words seem to take much less: of every so many groups one is looked at. Not of a
+ * power of two: rows of such lengths would be looked at in one place (causal attention). */
+#define LOOKED 17
 static bool seems_sparse(const uint32_t *words, size_t count)
 {
     size_t full = 0, seen = 0;

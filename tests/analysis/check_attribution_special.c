@@ -294,6 +294,31 @@ START_TEST(a_file_changes_nothing)
 }
 END_TEST
 
+/* Rows of which the upper half of a square is zero (causal attention) are packed, however long the
+ * rows are, and come back. */
+START_TEST(triangles_are_packed)
+{
+    const size_t side = (size_t)64 << _i, count = side * side;
+    struct ulp_attributor attributor = {.file = -1};
+    struct ulp_attributed lane = {0};
+    struct ulp_attributed_bytes kept = {0};
+    struct ulp_error error;
+    size_t room = SIZE_MAX;
+    ck_ulp_ok(ulp_allocate_zero(&kept.data, count, sizeof(float), NULL, "a triangle", &error),
+              error);
+    for (size_t i = 0; i < count; i++)
+        ((float *)kept.data)[i] = i % side <= i / side ? 1 : 0;
+    ck_ulp_ok(ulp_attribution_settle(&attributor, &lane, &kept, count * sizeof(float), &room,
+                                     &error),
+              error);
+    ck_assert_msg(kept.packed_bytes != 0 && !kept.data, "rows of %zu", side);
+    ck_ulp_ok(ulp_attribution_fetch(&attributor, &kept, &error), error);
+    for (size_t i = 0; i < count; i++)
+        ck_assert(((float *)kept.data)[i] == (i % side <= i / side ? 1 : 0));
+    ulp_attribution_forget(&kept);
+}
+END_TEST
+
 static const struct text_graph rounds = {"x",
                                          "y",
                                          {NODE("MatMul", "first", "x w", "a"),
@@ -355,6 +380,7 @@ TEST_MAIN("attribution of special cases", 60)
     tcase_add_loop_test(tests, integers_that_leave_have_no_shares, 0, 4);
     tcase_add_loop_test(tests, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tests, a_file_changes_nothing);
+    tcase_add_loop_test(tests, triangles_are_packed, 0, 6);
     tcase_add_test(tests, threads_change_nothing);
     tcase_add_test(tests, decisions_are_named);
     tcase_add_test(tests, unknown_outputs_are_refused);
