@@ -253,10 +253,11 @@ static enum ulp_status by_joints(struct ulp_enclose_tape *v, struct ulp_error *e
     const struct ulp_operand *joined = find_joined(v);
     size_t *ends, *order, joints = 0;
     ulp_trace_turn(v->trace, &v->scratch);
-    ULP_TRY(take_memory(v, joined ? TOGETHER_MAX : PIECE, error));
-    ULP_TRY(order_elements(v, joined, &ends, &order, &joints, error));
-    ulp_trace_turn(v->trace, &v->scratch);
-    for (size_t j = 0, c = 0; j <= joints; j++)
+    enum ulp_status status = take_memory(v, joined ? TOGETHER_MAX : PIECE, error);
+    if (status == ULP_OK)
+        status = order_elements(v, joined, &ends, &order, &joints, error);
+    ulp_trace_turn(v->trace, &v->scratch); /* failed, too: the caller frees the scratch */
+    for (size_t j = 0, c = 0; j <= joints && status == ULP_OK; j++)
         while (c < ends[j]) {
             const size_t most = j < joints ? TOGETHER_MAX : PIECE,
                          n = ends[j] - c < most ? ends[j] - c : most;
@@ -267,7 +268,7 @@ static enum ulp_status by_joints(struct ulp_enclose_tape *v, struct ulp_error *e
             evaluate(v, n);
             c += n;
         }
-    return ULP_OK;
+    return status;
 }
 
 static bool reads_names(const struct ulp_tape_call *call)
