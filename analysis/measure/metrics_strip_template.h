@@ -61,7 +61,7 @@ static TARGET bool SUFFIX(open_wide)(struct ulp_metrics_side *restrict side, con
 
 /* The highest parts are subtracted exactly (Knuth's two-sum); all that is left is t up to u (four
  * roundings of sums of those magnitudes, doubled), and the sum is decided when both ends of t +- u
- * round to one number. */
+ * round to one number, its own; of equal sides it is 0, decided or not. */
 static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
     double *restrict difference, int64_t *restrict undecided, const double *restrict high,
     const struct ulp_metrics_side *a, const struct ulp_metrics_side *b, size_t count)
@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) TARGET bool SUFFIX(subtract_sides)(
                                     fabs(b->low[i]));
         const double below = sum + (t - u), above = sum + (t + u);
         const int64_t open = -(int64_t) !(below == above) | (a ? a->hard[i] : 0) | b->hard[i];
-        difference[i] = below;
+        difference[i] = sum + t;
         undecided[i] = open;
         any |= open;
     }

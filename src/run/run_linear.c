@@ -16,8 +16,8 @@
  * largest relative error for results that are far above B, and the median for half of the errors
  * to be so, or to be zero where nothing moves. Shares round R(p) to the lane's format, so few R(p)
  * may be within B of where that turns: a tie, or a value of the format, which has one bit less.
- * Where there are none, R(p) - R(r) is enough. Else the node is computed at 128 bits, as where some
- * result is not finite. */
+ * Where there are none, R(p) - R(r) is enough, and what measuring rounds is less than 2^-102 of the
+ * larger of both. Else the node is computed at 128 bits, as where some result is not finite. */
 #include <math.h>
 #include <string.h>
 
@@ -326,6 +326,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          ? (double)w->count / (double)w->dims[0]
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
+    const double cut = from->moved ? 0x1p-102 : 0x1p-123;
     struct work work = {.p = p, .r = r, .out = &parts->difference};
     struct ulp_format stored;
     void *seen;
@@ -362,7 +363,7 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     const struct seen sum = go_over(&work, add, pool);
     *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
             are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
-            0x1p-123 * ulp_math_max(sum.largest[0], sum.largest[1]) <= bound;
+            cut * ulp_math_max(sum.largest[0], sum.largest[1]) <= bound;
     out->here_is_moved = *done && from->moved;
     if (*done) {
         struct ulp_tensor *const taken = from->moved ? &parts->moved : &parts->sum;

@@ -31,6 +31,7 @@ struct subject {
      * the reference has integers and a little more */
     bool whole;
     bool asks;    /* for R(p) - R(r) where that will do */
+    float bias;   /* of the second node, times 1 where it is 0 */
     size_t moved; /* of the second node's results that are not the rounded exact sum */
     size_t nodes, differences;
 };
@@ -68,6 +69,8 @@ static struct ulp_model *make_model(struct subject *subject)
         for (int i = 0; i < constants[c].count; i++) {
             subject->values[c][i] =
                 subject->whole ? next_constant(c, i, &seed) : (float)next_value(&seed);
+            if (c == 3 && subject->bias > 0)
+                subject->values[c][i] *= subject->bias;
             n += (size_t)snprintf(text + n, room - n, "%s%.9g", i ? ", " : "",
                                   (double)subject->values[c][i]);
         }
@@ -168,7 +171,8 @@ static void add_moved(struct ulp_tensor *out, const struct ulp_tensor *r,
 }
 
 /* An element of R(p) errs by less than 2^-23 of the rms of what was introduced, and of what was
- * carried (run_linear.c); where neither is there to be seen, by nothing. */
+ * carried (run_linear.c); where neither is there to be seen, by nothing. So does what measuring
+ * rounds R(r) + R(p) - R(r) by, where it is shown their difference. */
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
     struct subject *subject = context;
@@ -194,6 +198,9 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
         ulp_record_open_const(found, ulp_record_at_const(here->data, i, 128), 128);
         mpfr_set(rounded, exact, MPFR_RNDN);
         subject->moved += *event->output_names[0] == 'c' && !mpfr_equal_p(rounded, found);
+        ck_expect(!differs || 0x1p-104 * fabs(ulp_tensor_read(r, i)) < allowed,
+                  "%s element %zu, %g, is more than %g can be told of", event->name, i,
+                  ulp_tensor_read(r, i), allowed);
         mpfr_sub(off, found, rounded, MPFR_RNDN);
         ck_expect(mpfr_zero_p(off) || fabs(mpfr_get_d(off, MPFR_RNDN)) < allowed,
                   "%s element %zu is off by %g, not below %g", event->name, i,
@@ -327,6 +334,14 @@ START_TEST(sums_are_as_exact_as_they_must_be)
 }
 END_TEST
 
+START_TEST(differences_are_shown_where_measuring_keeps_them)
+{
+    struct subject subject = {.asks = true, .bias = 0x1p34F};
+    audit(&subject, "fp64");
+    ck_assert_uint_eq(subject.nodes, 4);
+}
+END_TEST
+
 START_TEST(what_is_exact_stays_exact)
 {
     struct subject subject = {.whole = true};
@@ -340,6 +355,7 @@ TEST_MAIN("linear nodes", 0)
 {
     tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
                         2 * (int)(sizeof arithmetics / sizeof *arithmetics));
+    tcase_add_test(tests, differences_are_shown_where_measuring_keeps_them);
     tcase_add_test(tests, what_is_exact_stays_exact);
     tcase_add_loop_test(tests, exact_results_stay_exact_beside_others, 0,
                         sizeof exact_cases / sizeof *exact_cases);
