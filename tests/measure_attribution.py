@@ -81,7 +81,7 @@ def main():
             above = [v for v in a.get("verified", []) if abs(v["share"]) >= 0.01]
             held = sum(abs(v["held"] - v["share"]) <= 0.1 * abs(v["share"]) for v in above)
             right, verified = right + held, verified + len(above)
-            kept = f"kept {len(a['kept']['nodes'])} " if "kept" in a else ""
+            kept = f"kept {len(a['kept'])} " if a["kept"] else ""
             print(f"{name:28} {lane['name']:6} sum {a['sum']:9.5f} decisions {a['decisions']:8.4f} {kept} first {best['share']:7.3f} "
                   f"{best['op']} {best['name'][-30:]}  inside {inside:.3f} held {held} of {len(above)} {text}  stops {len(stops)} {','.join(sorted(set(stops)))[:40]}",
                   flush=True)
