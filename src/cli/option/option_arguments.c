@@ -1,4 +1,5 @@
 /* A command's arguments as its option tables read them, without parsing them for their meaning. */
+#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -226,7 +226,7 @@ FUNCTION(log)
            log_of_batch(out, m, x->exponent, 0, precision, series);
 }
 
-/* log of 1 + x, x > -1 + 2^-8, whose significand errs by at most 2^8 ulp then. */
+/* log of 1 + x, which is exact: no bit of x is below 2^-157. Only from 2^-9 on. */
 FUNCTION(log1p)
 {
     __mmask8 zero;
