@@ -206,10 +206,10 @@ class Tables:
     def declared(self):
         structs = sorted(short(s) for order in self.files.values() for s in order)
         lines = ["/* Made by scripts/result_fields.py: the structs of results whose members are in tables. */",
-                 "#ifndef ULP_ANALYSIS_WRITING_STRUCTS_H", "#define ULP_ANALYSIS_WRITING_STRUCTS_H", "", '#include "analysis/writing/fields.h"', "",
+                 "#pragma once", "", '#include "analysis/writing/fields.h"', "",
                  "/* clang-format off */"]
         lines += [f"extern const struct ulp_struct ulp_struct_{s};" for s in structs]
-        return "\n".join(lines + ["", "#endif", ""])
+        return "\n".join(lines + [""])
 
     def described(self, struct):
         """A table of the struct's members in JSON; those with one comment stand together."""

@@ -1,6 +1,5 @@
 /* What an attribution keeps of one sample, between the run and the sweep back. */
-#ifndef ULP_ANALYSIS_ATTRIBUTION_H
-#define ULP_ANALYSIS_ATTRIBUTION_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -249,5 +248,3 @@ void ulp_attributor_verify(struct ulp_attributor *attributor, size_t count);
 enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct ulp_error *error);
 enum ulp_status ulp_attributor_finish(struct ulp_attributor *attributor, struct ulp_audit *audit,
                                       struct ulp_error *error);
-
-#endif

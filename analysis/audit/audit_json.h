@@ -1,6 +1,5 @@
 /* What JSON has of the structs of an audit beside their members. */
-#ifndef ULP_ANALYSIS_AUDIT_JSON_H
-#define ULP_ANALYSIS_AUDIT_JSON_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -22,5 +21,3 @@ void ulp_json_put_unjudged(struct ulp_json_writer *writer, const char *key, cons
                            const void *context);
 /* Figures and places in results that have nothing else to add. */
 extern const struct ulp_json_how ulp_json_plain;
-
-#endif

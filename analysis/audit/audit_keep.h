@@ -1,7 +1,6 @@
 /* What must be kept in FP32 for its range: the one place that decides it, for what reports advise,
  * for shares of an arithmetic that overflows, for forecasts and for searches. */
-#ifndef ULP_ANALYSIS_KEEP_H
-#define ULP_ANALYSIS_KEEP_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -24,5 +23,3 @@ bool ulp_audit_overflow_needs_range(const struct ulp_audit_lane *lane,
 size_t ulp_audit_mark_kept(const struct ulp_audit_lane *lane, const bool *allowed, bool *kept);
 /* Would FP32 hold what overflows? Not where it has overflowed FP32, or a format of its range. */
 bool ulp_audit_fp32_helps(const struct ulp_audit_lane *lane);
-
-#endif

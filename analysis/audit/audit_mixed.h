@@ -1,7 +1,6 @@
 /* What the audit records about a lane with kept nodes: which arithmetic each node has, and the
  * borders. */
-#ifndef ULP_ANALYSIS_MIXED_H
-#define ULP_ANALYSIS_MIXED_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -21,5 +20,3 @@ struct ulp_asked ulp_audit_asked(const struct ulp_audit_lane *lane);
 struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
                                    const struct ulp_audit_node *node,
                                    const struct ulp_audit_output *output);
-
-#endif

@@ -1,6 +1,5 @@
 /* The fate of an overflow: it reaches an output, makes a finite result wrong, or is absorbed. */
-#ifndef ULP_ANALYSIS_OVERFLOW_H
-#define ULP_ANALYSIS_OVERFLOW_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -39,5 +38,3 @@ const struct ulp_audit_overflow *ulp_audit_overflow_root(const struct ulp_audit_
 bool ulp_audit_overflow_is_harmless(const struct ulp_audit_overflow *root);
 /* Does the node only bear an overflow that does no harm? Its error is no measure of anything. */
 bool ulp_audit_is_absorbed(const struct ulp_audit_lane *lane, const struct ulp_audit_node *node);
-
-#endif

@@ -1,6 +1,5 @@
 /* An input of a node as the reference and as a lane have it. */
-#ifndef ULP_ANALYSIS_PAIR_H
-#define ULP_ANALYSIS_PAIR_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -10,5 +9,3 @@ struct ulp_pair {
 /* Input i of the event's node; NULL in both: it is not there. */
 struct ulp_pair ulp_pair_find(const struct ulp_plan *plan, const struct ulp_event *event,
                               size_t lane, size_t i);
-
-#endif

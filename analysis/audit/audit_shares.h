@@ -1,6 +1,5 @@
 /* Shares of the nodes in the error of one output, and of which output they are. */
-#ifndef ULP_ANALYSIS_SHARES_H
-#define ULP_ANALYSIS_SHARES_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -19,5 +18,3 @@ void ulp_shares_name(struct ulp_audit_lane *lane);
 /* A node's own. */
 struct ulp_node_shares ulp_shares_of(const struct ulp_audit_node *node);
 void ulp_shares_give(struct ulp_audit_node *node, struct ulp_node_shares shares);
-
-#endif

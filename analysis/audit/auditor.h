@@ -1,6 +1,5 @@
 /* What the auditor's files share. */
-#ifndef ULP_ANALYSIS_AUDITOR_H
-#define ULP_ANALYSIS_AUDITOR_H
+#pragma once
 
 #include "analysis/audit/given.h"
 #include "analysis/audit/taint.h"
@@ -107,5 +106,3 @@ enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
  * shares, certificate and seconds. */
 enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
                                 struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The reference's own error. */
-#ifndef ULP_ANALYSIS_AUDIT_CERTIFY_H
-#define ULP_ANALYSIS_AUDIT_CERTIFY_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -16,5 +15,3 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
 
 /* Check that ulp_certify accepts this reference; ULP_ERROR_USAGE when not. */
 enum ulp_status ulp_certify_check(const struct ulp_arithmetic *reference, struct ulp_error *error);
-
-#endif

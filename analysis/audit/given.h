@@ -1,6 +1,5 @@
 /* NaN and infinities in the graph's inputs, as opposed to those that the model computes. */
-#ifndef ULP_ANALYSIS_GIVEN_H
-#define ULP_ANALYSIS_GIVEN_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -20,5 +19,3 @@ void ulp_given_start(struct ulp_given *given);
 /* Look at the graph's inputs among those of the event's node, and add to the audit's list. */
 enum ulp_status ulp_given_look(struct ulp_given *given, struct ulp_audit *audit, size_t sample,
                                const struct ulp_event *event, struct ulp_error *error);
-
-#endif

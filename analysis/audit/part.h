@@ -8,8 +8,7 @@
  * sample, nor on when it arrived, bit for bit. ulp_part_encode hands an audit of one sample from
  * process to process. Of an overflow that several samples have, absorber_count is the largest of
  * theirs. */
-#ifndef ULP_ANALYSIS_AUDIT_PART_H
-#define ULP_ANALYSIS_AUDIT_PART_H
+#pragma once
 
 #include "analysis/audit/auditor.h"
 #include "base/text/coder.h"
@@ -43,5 +42,3 @@ enum ulp_status ulp_part_read(const char *path, const char *key, char **found,
  * read from memory. */
 enum ulp_status ulp_model_fingerprint(const struct ulp_model *model, uint64_t *out,
                                       struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* What of a node is the same in every lane: its formula, where its inputs come from, and how the
  * reference's values of its outputs lie. */
-#ifndef ULP_ANALYSIS_PLACE_H
-#define ULP_ANALYSIS_PLACE_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -17,5 +16,3 @@ enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event 
 /* Add the counts of another audit, whose nodes have as many outputs. */
 enum ulp_status ulp_places_add(struct ulp_audit *audit, const struct ulp_audit *sample,
                                struct ulp_error *error);
-
-#endif

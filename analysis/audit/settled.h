@@ -1,6 +1,5 @@
 /* Figures of outputs that follow from constants alone, which are the same in every sample. */
-#ifndef ULP_ANALYSIS_SETTLED_H
-#define ULP_ANALYSIS_SETTLED_H
+#pragma once
 
 #include "analysis/audit/auditor.h"
 #include "analysis/audit/views.h"
@@ -20,5 +19,3 @@ bool ulp_settled_recall(const struct ulp_auditor *auditor, const struct ulp_even
 /* Note what was measured; where memory ends it is measured again. */
 void ulp_settled_note(const struct ulp_auditor *auditor, const struct ulp_event *event, size_t o,
                       const struct ulp_settled *figures);
-
-#endif

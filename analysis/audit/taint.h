@@ -1,7 +1,6 @@
 /* What an audit knows of each value in a lane beside its figures: whether it is not finite, comes
  * from an overflow, or has diverged. */
-#ifndef ULP_ANALYSIS_TAINT_H
-#define ULP_ANALYSIS_TAINT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,5 +33,3 @@ struct ulp_taint *ulp_taint_find(const struct ulp_taint_set *set, const char *na
 /* Adds or replaces; false: out of memory. */
 bool ulp_taint_add(struct ulp_taint_set *set, struct ulp_taint taint);
 void ulp_taint_clear(struct ulp_taint_set *set);
-
-#endif

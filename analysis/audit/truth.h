@@ -1,6 +1,5 @@
 /* The truth of an audit with a reference model, as the auditor uses it. */
-#ifndef ULP_ANALYSIS_TRUTH_H
-#define ULP_ANALYSIS_TRUTH_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -38,5 +37,3 @@ enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, con
 void ulp_truth_note(struct ulp_truth *truth, const char *original);
 struct ulp_observer ulp_truth_observer(struct ulp_truth *truth);
 void ulp_truth_clear(struct ulp_truth *truth);
-
-#endif

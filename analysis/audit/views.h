@@ -1,6 +1,5 @@
 /* The four views of an output, in all lanes. */
-#ifndef ULP_ANALYSIS_VIEWS_H
-#define ULP_ANALYSIS_VIEWS_H
+#pragma once
 
 #include <ulpscope/run.h>
 
@@ -19,5 +18,3 @@ struct ulp_viewed {
 enum ulp_status ulp_views_measure(const struct ulp_viewed *lanes, size_t lane_count,
                                   const struct ulp_tensor *own, const struct ulp_tensor *truth,
                                   struct ulp_pool *pool, struct ulp_error *error);
-
-#endif

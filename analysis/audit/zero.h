@@ -1,7 +1,6 @@
 /* Results that are not finite because an input has become 0: a divisor, what a logarithm is taken
  * of. No value is too large then, and an epsilon that is too small for the storage is the cause. */
-#ifndef ULP_ANALYSIS_ZERO_H
-#define ULP_ANALYSIS_ZERO_H
+#pragma once
 
 #include "analysis/audit/auditor.h"
 
@@ -11,5 +10,3 @@ enum ulp_status ulp_zero_find(struct ulp_auditor *auditor, const struct ulp_even
                               struct ulp_error *error);
 /* At the end of the audit: the nodes that make these zeros. */
 void ulp_zero_follow(const struct ulp_audit *audit, struct ulp_audit_lane *lane);
-
-#endif

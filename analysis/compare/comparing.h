@@ -12,8 +12,7 @@
  *   ranking.c           which arithmetic fits best, and whether that excludes those asked about
  *   cause/              why the first unexplained tensor is not
  */
-#ifndef ULP_ANALYSIS_COMPARE_COMPARING_H
-#define ULP_ANALYSIS_COMPARE_COMPARING_H
+#pragma once
 
 #include <jansson.h>
 #include <math.h>
@@ -292,5 +291,3 @@ enum ulp_status ulp_explain_order(const struct ulp_comparing *comparing, size_t 
 enum ulp_status ulp_explain_format(const struct ulp_comparing *comparing, size_t file,
                                    size_t tensor, bool surely, struct ulp_cause *cause,
                                    struct ulp_error *error);
-
-#endif

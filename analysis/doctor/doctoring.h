@@ -1,6 +1,5 @@
 /* What the doctor's files share. */
-#ifndef ULP_ANALYSIS_DOCTORING_H
-#define ULP_ANALYSIS_DOCTORING_H
+#pragma once
 
 #include <ulpscope/doctor.h>
 
@@ -44,5 +43,3 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
 
 /* doctor_lint.c: what the lint says of the causes that were found: its rule, and what to do. */
 void ulp_doctor_match_lint(struct ulp_doctoring *x);
-
-#endif

@@ -1,8 +1,7 @@
 /* Emulating one choice after another of each node's arithmetic on given samples, and judging the
  * outputs by tolerances: what searches (analysis/search) propose is proven here.
  * Functions enter no environment: their callers have. */
-#ifndef ULP_ANALYSIS_EMULATION_H
-#define ULP_ANALYSIS_EMULATION_H
+#pragma once
 
 #include <ulpscope/audit.h>
 #include <ulpscope/mixed.h>
@@ -227,5 +226,3 @@ struct ulp_entry {
 enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, const uint16_t *kept,
                                       struct ulp_arena *memory, struct ulp_entry **out,
                                       size_t *count, struct ulp_error *error);
-
-#endif

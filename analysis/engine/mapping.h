@@ -1,6 +1,5 @@
 /* Mapping an engine's layers to nodes: what the files of this room share. */
-#ifndef ULP_ANALYSIS_ENGINE_MAPPING_H
-#define ULP_ANALYSIS_ENGINE_MAPPING_H
+#pragma once
 
 #include <ulpscope/engine.h>
 
@@ -68,5 +67,3 @@ enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping,
                                      struct ulp_engine_map_layer *layer,
                                      const struct ulp_engine_map_options *options,
                                      struct ulp_error *error);
-
-#endif

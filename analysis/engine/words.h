@@ -1,6 +1,5 @@
 /* Words that the reports of an engine share. */
-#ifndef ULP_ANALYSIS_ENGINE_WORDS_H
-#define ULP_ANALYSIS_ENGINE_WORDS_H
+#pragma once
 
 #include <ulpscope/engine.h>
 
@@ -14,5 +13,3 @@ bool ulp_layer_casts(const struct ulp_engine_map_layer *layer);
 const char *ulp_engine_false_claim(const struct ulp_engine_map *built);
 /* The verdict, a sentence or two on one line. */
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out);
-
-#endif

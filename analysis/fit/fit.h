@@ -1,6 +1,5 @@
 /* Inside of fit: operands and results as formats, the candidates, and their sieve. */
-#ifndef ULP_ANALYSIS_FIT_FIT_H
-#define ULP_ANALYSIS_FIT_FIT_H
+#pragma once
 
 #include <ulpscope/fit.h>
 
@@ -137,5 +136,3 @@ enum ulp_status ulp_fit_order_read(const struct ulp_fit_values *values,
                                    const struct ulp_fit_case *fit_case,
                                    const struct ulp_fit_shape *shape, char **words,
                                    struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of fixing a model (ulpscope/fix.h). */
-#ifndef ULP_ANALYSIS_FIXING_H
-#define ULP_ANALYSIS_FIXING_H
+#pragma once
 
 #include <jansson.h>
 #include <ulpscope/fix.h>
@@ -57,5 +56,3 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
 
 /* fix_text.c: what the terminal says first. */
 void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head);
-
-#endif

@@ -1,7 +1,6 @@
 /* The page that shows reports: one file with everything in it. The data stand in it as JSON,
  * deflated and in base64, and the script in page/ makes the document of them, in the browser. */
-#ifndef ULP_ANALYSIS_HTML_H
-#define ULP_ANALYSIS_HTML_H
+#pragma once
 
 #include <jansson.h>
 #include <time.h>
@@ -43,5 +42,3 @@ enum ulp_status ulp_html_write_as(const char *kind, enum ulp_as as, json_t *root
 /* page.c, made of page/: pieces of the page, and the script's SHA-256 in base64 ("": not known). */
 extern const char *const ulp_html_body, *const ulp_html_style, *const ulp_html_script,
                                                                    *const ulp_html_script_hash;
-
-#endif

@@ -2,8 +2,7 @@
  * it, its type, its constant), and the rules, which are functions called for every node or once.
  * A view is made in one pass over nodes and one over constants; every question then takes constant
  * time, so that a lint takes time proportional to the model. */
-#ifndef ULP_ANALYSIS_LINT_H
-#define ULP_ANALYSIS_LINT_H
+#pragma once
 
 #include <jansson.h>
 #include <string.h>
@@ -196,5 +195,3 @@ static inline bool ulp_lint_is_half(enum ulp_type type)
 }
 /* Whether every value of `narrow` is one of `wide`: floats only. */
 bool ulp_lint_type_holds(enum ulp_type wide, enum ulp_type narrow);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the lint proposes to do: edits of a model that need no run. */
-#ifndef ULP_ANALYSIS_PROPOSAL_H
-#define ULP_ANALYSIS_PROPOSAL_H
+#pragma once
 
 #include "analysis/lint/lint.h"
 #include "load/mixed/edit_file.h"
@@ -76,5 +75,3 @@ enum ulp_status ulp_lint_write_edited(const struct ulp_lint_proposals *proposals
 /* The same in memory, as ulp_edit_load gives it. */
 enum ulp_status ulp_lint_load_edited(const struct ulp_lint_proposals *proposals, const bool *taken,
                                      bool written, struct ulp_model **out, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Differences of two tensors, each formed exactly and rounded once to double (between two float
  * carriers the double subtraction is that rounding). */
-#ifndef ULP_ANALYSIS_DIFFERENCE_H
-#define ULP_ANALYSIS_DIFFERENCE_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
@@ -29,5 +28,3 @@ void ulp_side_odd(double *out, const struct ulp_metrics_side *side);
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* One tensor's nearest doubles, of any number of elements. */
 void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, size_t count);
-
-#endif

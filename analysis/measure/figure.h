@@ -1,7 +1,6 @@
 /* Access to the figures of struct ulp_metrics and to the four errors (views) of an output by
  * number, for code that treats all of them alike. */
-#ifndef ULP_ANALYSIS_FIGURE_H
-#define ULP_ANALYSIS_FIGURE_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -42,5 +41,3 @@ struct ulp_metrics *ulp_view_limit(struct ulp_audit_samples *samples, int view);
 /* The latter of an output, whether it ran in several samples or in one, which is all of these then.
  */
 const struct ulp_metrics *ulp_view_limit_get(const struct ulp_audit_output *output, int view);
-
-#endif

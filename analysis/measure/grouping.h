@@ -1,6 +1,5 @@
 /* Layers as groups of nodes: by operator, or by the first parts of their names. */
-#ifndef ULP_ANALYSIS_GROUPING_H
-#define ULP_ANALYSIS_GROUPING_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/status.h>
@@ -12,5 +11,3 @@ enum ulp_status ulp_grouping_read(const char *by, int *parts, struct ulp_error *
 /* How much of the name is the group's: its first parts, but for the last one, which is the node's
  * own, unless there is no other. */
 size_t ulp_grouping_cut(const char *name, int parts);
-
-#endif

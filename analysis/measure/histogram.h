@@ -1,6 +1,5 @@
 /* Counting elements by binary exponent. */
-#ifndef ULP_ANALYSIS_HISTOGRAM_H
-#define ULP_ANALYSIS_HISTOGRAM_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -26,5 +25,3 @@ enum ulp_status ulp_histogram_add(struct ulp_histogram *all, const struct ulp_ex
 /* Add the counts of another. */
 enum ulp_status ulp_histogram_join(struct ulp_histogram *all, const struct ulp_histogram *more,
                                    struct ulp_arena *memory, struct ulp_error *error);
-
-#endif

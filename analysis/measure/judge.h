@@ -1,7 +1,6 @@
 /* May something be judged? What every gate asks before it looks at a figure: audits' limits,
  * searches, tolerances, forecasts and comparisons of reports. */
-#ifndef ULP_ANALYSIS_JUDGE_H
-#define ULP_ANALYSIS_JUDGE_H
+#pragma once
 
 #include <ulpscope/limit.h>
 
@@ -41,5 +40,3 @@ void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i);
 /* NaN and infinities in a tensor; 0 in integers. */
 size_t ulp_judge_count_nonfinite(const struct ulp_tensor *tensor);
-
-#endif

@@ -1,7 +1,6 @@
 /* Outputs as those who use them see them: choices, tokens, boxes, masks, vectors (struct
  * ulp_judged); the rules of verdict.def. */
-#ifndef ULP_ANALYSIS_JUDGED_H
-#define ULP_ANALYSIS_JUDGED_H
+#pragma once
 
 #include "analysis/measure/figure.h"
 #include "base/memory/alloc.h"
@@ -52,5 +51,3 @@ bool ulp_judged_tells(const struct ulp_judged *judged);
 
 /* judged_rows.c: the first of the largest; NaN is no choice where there is another. */
 size_t ulp_first_choice(const double *row, size_t length);
-
-#endif

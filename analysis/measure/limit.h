@@ -1,6 +1,5 @@
 /* The text of a limit, for those that judge without an audit. */
-#ifndef ULP_ANALYSIS_LIMIT_H
-#define ULP_ANALYSIS_LIMIT_H
+#pragma once
 
 #include "analysis/measure/figure.h"
 
@@ -14,5 +13,3 @@ enum ulp_status ulp_limit_read(const char *text, const struct ulp_model *model,
                                struct ulp_limit *out, struct ulp_error *error);
 /* NaN is beyond any limit. */
 bool ulp_limit_is_beyond(int figure, double value, double limit);
-
-#endif

@@ -1,8 +1,7 @@
 /* The lower median of many numbers >= 0: exact, so with the same bits for any number of threads.
  * Numbers come in any order, and only those near the median are kept: where that is tells a sample
  * of them that comes first. */
-#ifndef ULP_ANALYSIS_MEDIAN_H
-#define ULP_ANALYSIS_MEDIAN_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -45,5 +44,3 @@ enum ulp_status ulp_median_again(struct ulp_median *median, struct ulp_pool *poo
 /* After ulp_median_settle said so. NaN without any; reorders what is kept. */
 enum ulp_status ulp_median_find(struct ulp_median *median, struct ulp_pool *pool, double *out,
                                 struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Measuring the difference of two tensors on a pool of threads (metrics.c says how). */
-#ifndef ULP_ANALYSIS_METRICS_H
-#define ULP_ANALYSIS_METRICS_H
+#pragma once
 
 #include <math.h>
 
@@ -67,5 +66,3 @@ void ulp_metrics_merge_limit(struct ulp_metrics *limit, const struct ulp_metrics
  * are in *range already. */
 void ulp_range_merge(struct ulp_range *range, const struct ulp_range *sample, size_t before,
                      const struct ulp_format *format);
-
-#endif

@@ -1,7 +1,6 @@
 /* The loops of metrics.c over strips of elements, one instance for each instruction set; all give
  * the same bits. */
-#ifndef ULP_ANALYSIS_METRICS_STRIP_H
-#define ULP_ANALYSIS_METRICS_STRIP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -92,5 +91,3 @@ struct ulp_metrics_sums ulp_metrics_add_up(const struct ulp_metrics_running *run
 
 /* The best instance for this processor. */
 const struct ulp_metrics_code *ulp_metrics_code_find(void);
-
-#endif

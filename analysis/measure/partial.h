@@ -1,7 +1,6 @@
 /* What a part of a pair's elements adds to its figures. Terms are scaled by the power of two of the
  * largest, so that squares neither overflow nor vanish. */
-#ifndef ULP_ANALYSIS_PARTIAL_H
-#define ULP_ANALYSIS_PARTIAL_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -47,5 +46,3 @@ void ulp_partial_end(struct ulp_partial *partial, struct ulp_partial_desk *desk,
 /* The figures of `count` elements from all their partials, in order; all but the median. */
 void ulp_partial_combine(const struct ulp_partial *partials, size_t partial_count, size_t count,
                          struct ulp_metrics *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Distributions that intervals are made of. */
-#ifndef ULP_ANALYSIS_QUANTILE_H
-#define ULP_ANALYSIS_QUANTILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -24,5 +23,3 @@ double ulp_quantile_normal(double probability);
  * de Oliveira Castro, Fevotte, Lathuiliere, Petit, Jamond, "Confidence Intervals for Stochastic
  * Arithmetic", ACM TOMS 47(2), 2021, theorem 2. NaN for fewer than 2 trials. */
 double ulp_significant_loss(size_t trials, double probability, double confidence);
-
-#endif

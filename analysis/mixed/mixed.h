@@ -1,6 +1,5 @@
 /* The inside of writing a model with types and of checking what was written. */
-#ifndef ULP_ANALYSIS_MIXED_H
-#define ULP_ANALYSIS_MIXED_H
+#pragma once
 
 #include <ulpscope/mixed.h>
 
@@ -37,5 +36,3 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
 enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
                                 const struct ulp_arithmetic *in, const struct ulp_keeps *keeps,
                                 const struct ulp_tensor_set *first, struct ulp_error *error);
-
-#endif

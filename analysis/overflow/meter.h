@@ -1,6 +1,5 @@
 /* What the forecast's files share. */
-#ifndef ULP_ANALYSIS_OVERFLOW_METER_H
-#define ULP_ANALYSIS_OVERFLOW_METER_H
+#pragma once
 
 #include <ulpscope/overflow.h>
 
@@ -147,5 +146,3 @@ json_t *ulp_overflow_document(const struct ulp_overflow_forecast *forecast);
 enum ulp_status ulp_extreme_estimate(const double *largest, size_t count, double limit,
                                      uint64_t seed, struct ulp_extreme *out,
                                      struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The ranges of inputs that a proof is for. */
-#ifndef ULP_ANALYSIS_PROVE_BOX_H
-#define ULP_ANALYSIS_PROVE_BOX_H
+#pragma once
 
 #include <ulpscope/prove.h>
 
@@ -10,5 +9,3 @@ struct ulp_plan;
 enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan *plan,
                                   const struct ulp_model *model, const struct ulp_prove_box *from,
                                   struct ulp_input_range **out, struct ulp_error *error);
-
-#endif

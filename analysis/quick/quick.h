@@ -1,6 +1,5 @@
 /* What the files of the quick reference share. */
-#ifndef ULP_ANALYSIS_QUICK_H
-#define ULP_ANALYSIS_QUICK_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -37,5 +36,3 @@ struct ulp_observer ulp_quick_observer(struct ulp_quick *quick);
  * arithmetics' errors did; decisions (indices, comparisons) are not judged. */
 enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit,
                                 struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* A part of a node: so much of its inputs as a few of its outputs' elements follow from. */
-#ifndef ULP_ANALYSIS_QUICK_PART_H
-#define ULP_ANALYSIS_QUICK_PART_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -26,5 +25,3 @@ enum ulp_status ulp_blocks_copy(struct ulp_tensor *out, const struct ulp_tensor 
                                 const size_t *first, size_t count, size_t length, int rank,
                                 const int64_t *dims, struct ulp_budget *budget,
                                 struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The writers of an audit's texts. Each appends a whole text; the caller checks the text for lack
  * of memory. */
-#ifndef ULP_ANALYSIS_REPORT_H
-#define ULP_ANALYSIS_REPORT_H
+#pragma once
 
 #include <ulpscope/report.h>
 
@@ -77,5 +76,3 @@ enum { ULP_HINT_COLUMNS = 160 }; /* of a line that is copied, where no terminal 
 /* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few, fit into
  * so many columns and are named by their names; else by their indexes. */
 void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns);
-
-#endif

@@ -1,6 +1,5 @@
 /* What report.json says beside the members of an audit. */
-#ifndef ULP_ANALYSIS_REPORT_JSON_H
-#define ULP_ANALYSIS_REPORT_JSON_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -14,5 +13,3 @@ enum ulp_status ulp_report_json_shown(const void *audit, struct ulp_text *out,
                                       struct ulp_error *error);
 /* audit_page.c: its part of a page; root NULL: out of memory. */
 struct ulp_html_report ulp_report_page(const struct ulp_audit *audit);
-
-#endif

@@ -1,6 +1,5 @@
 /* The writers of a saved report in other tools' formats; export.def lists them. */
-#ifndef ULP_ANALYSIS_SAVED_EXPORT_H
-#define ULP_ANALYSIS_SAVED_EXPORT_H
+#pragma once
 
 #include "analysis/saved/saved.h"
 
@@ -18,5 +17,3 @@ void ulp_export_model_explorer(const struct ulp_exporting *e);
 /* saved_annotate.c: the model once more, figures in its nodes' metadata. */
 enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,
                                 const char *path, struct ulp_error *error);
-
-#endif

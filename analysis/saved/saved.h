@@ -1,7 +1,6 @@
 /* A report.json in memory, whose members may be missing or of another kind: a figure is then NaN, a
  * text empty, a list without elements. */
-#ifndef ULP_ANALYSIS_SAVED_H
-#define ULP_ANALYSIS_SAVED_H
+#pragma once
 
 #include <jansson.h>
 #include <ulpscope/audit.h>
@@ -44,5 +43,3 @@ const char *ulp_saved_remark(const json_t *node);
 const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name);
 /* Hand a finished text over, or say that there was no memory for it. */
 enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What became of one audit in another: the figures that text, JSON and Markdown show alike. */
-#ifndef ULP_ANALYSIS_SAVED_COMPARE_H
-#define ULP_ANALYSIS_SAVED_COMPARE_H
+#pragma once
 
 #include "analysis/saved/saved.h"
 
@@ -59,5 +58,3 @@ enum ulp_status ulp_changed_json(const struct ulp_changed *changed, const char *
 /* Of the whole later report, with what its nodes were. */
 enum ulp_status ulp_changed_html(const struct ulp_changed *changed, const struct ulp_saved *after,
                                  const char *path, struct ulp_error *error);
-
-#endif

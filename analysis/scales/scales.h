@@ -1,6 +1,5 @@
 /* Formats with scales in the making (ulpscope/scales.h). */
-#ifndef ULP_ANALYSIS_SCALES_H
-#define ULP_ANALYSIS_SCALES_H
+#pragma once
 
 #include <ulpscope/scales.h>
 
@@ -65,5 +64,3 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
                                   const struct ulp_tensor_set *inputs,
                                   const struct ulp_scales_options *options, struct ulp_scales *out,
                                   struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Smooth scales (SmoothQuant's idea, by powers of two): x W = (x / s) (s W), where a channel of x
  * is an outlier. The same in exact arithmetic, and in floats that hold s W. */
-#ifndef ULP_ANALYSIS_SCALES_SMOOTH_H
-#define ULP_ANALYSIS_SCALES_SMOOTH_H
+#pragma once
 
 #include <ulpscope/run.h>
 
@@ -24,5 +23,3 @@ struct ulp_smooths {
 enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_sample *samples,
                                 size_t sample_count, int thread_count, struct ulp_arena *memory,
                                 struct ulp_smooths *out, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Constants that the file has as few bits with scales: how scales lie over elements, and whether
  * they are those that the elements were rounded by. */
-#ifndef ULP_ANALYSIS_SCALES_STORED_H
-#define ULP_ANALYSIS_SCALES_STORED_H
+#pragma once
 
 #include "graph/graph.h"
 #include "tensor/tensor.h"
@@ -45,5 +44,3 @@ int ulp_summed_axis(const struct ulp_node *reader, size_t input, int rank);
  * along another one; -1: they lie well, or that is not known. */
 int ulp_stored_astray(const struct ulp_stored *stored, const struct ulp_node *reader, size_t input,
                       bool transposed);
-
-#endif

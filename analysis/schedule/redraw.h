@@ -1,7 +1,6 @@
 /* A problem close by a given one: its float inputs and constants are changed by random factors of
  * about an ulp, so that every rounding on the way is drawn anew while exact results hardly move. */
-#ifndef ULP_ANALYSIS_REDRAW_H
-#define ULP_ANALYSIS_REDRAW_H
+#pragma once
 
 #include <ulpscope/run.h>
 
@@ -19,5 +18,3 @@ enum ulp_status ulp_redraw_reference(const struct ulp_plan *plan,
                                      const struct ulp_arithmetic *reference,
                                      const struct ulp_arithmetic *arithmetic,
                                      struct ulp_arithmetic *out, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The schedules of its sums that a library might pick for an arithmetic. */
-#ifndef ULP_ANALYSIS_SCHEDULES_H
-#define ULP_ANALYSIS_SCHEDULES_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -24,5 +23,3 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
                                     const struct ulp_observer *progress, struct ulp_spreads *out,
                                     struct ulp_error *error);
 void ulp_spreads_free(struct ulp_spreads *spreads);
-
-#endif

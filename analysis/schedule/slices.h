@@ -1,7 +1,6 @@
 /* Counts of slices tried against recorded results: what ulpscope/schedule.h does for matrices, for
  * products of any kind. */
-#ifndef ULP_ANALYSIS_SLICES_H
-#define ULP_ANALYSIS_SLICES_H
+#pragma once
 
 #include <ulpscope/schedule.h>
 
@@ -13,5 +12,3 @@ enum ulp_status ulp_slices_arithmetic(struct ulp_arithmetic *out,
                                       struct ulp_error *error);
 /* How many elements have the same value, sign of zero included; NaN equals NaN. */
 size_t ulp_equal_elements(const struct ulp_tensor *a, const struct ulp_tensor *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Links of nodes (links.c): what a set of kept nodes leaves of the error, as a sum. */
-#ifndef ULP_ANALYSIS_LINKS_H
-#define ULP_ANALYSIS_LINKS_H
+#pragma once
 
 #include "analysis/search/searcher.h"
 
@@ -52,5 +51,3 @@ struct ulp_watched {
 enum ulp_status ulp_links_learn(struct ulp_links *links, const double *alone, double alone_count,
                                 const struct ulp_watched *watched, size_t watched_count,
                                 struct ulp_error *error);
-
-#endif

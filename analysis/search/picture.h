@@ -1,6 +1,5 @@
 /* The frontier: the least error seen for each cost. */
-#ifndef ULP_ANALYSIS_SEARCH_PICTURE_H
-#define ULP_ANALYSIS_SEARCH_PICTURE_H
+#pragma once
 
 #include <ulpscope/search.h>
 
@@ -11,5 +10,3 @@ enum ulp_status ulp_frontier_csv(const struct ulp_search *found, struct ulp_text
 /* Both axes are labelled; the error's is logarithmic, with the tolerance as a line. */
 enum ulp_status ulp_frontier_svg(const struct ulp_search *found, struct ulp_text *out,
                                  struct ulp_error *error);
-
-#endif

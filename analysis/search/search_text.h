@@ -1,6 +1,5 @@
 /* What was found as text. */
-#ifndef ULP_ANALYSIS_SEARCH_TEXT_H
-#define ULP_ANALYSIS_SEARCH_TEXT_H
+#pragma once
 
 #include <jansson.h>
 #include <string.h>
@@ -48,5 +47,3 @@ static inline bool ulp_search_is_weighted(const struct ulp_search *found)
 /* search_tables.c: kept nodes; or layers, and the frontier. */
 enum ulp_status ulp_search_tables(struct ulp_text *out, const struct ulp_search *found,
                                   struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of the search for the cheapest allocation (ulpscope/search.h). */
-#ifndef ULP_ANALYSIS_SEARCHER_H
-#define ULP_ANALYSIS_SEARCHER_H
+#pragma once
 
 #include <ulpscope/search.h>
 
@@ -367,5 +366,3 @@ enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct u
 /* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */
 enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_search *out,
                                        struct ulp_error *error);
-
-#endif

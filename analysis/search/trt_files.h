@@ -1,6 +1,5 @@
 /* An allocation as options and scripts of TensorRT's tools. */
-#ifndef ULP_ANALYSIS_SEARCH_TRT_FILES_H
-#define ULP_ANALYSIS_SEARCH_TRT_FILES_H
+#pragma once
 
 #include <ulpscope/search.h>
 
@@ -21,5 +20,3 @@ enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text
 /* TensorRT 11, which takes types from the graph alone: the Casts to put into it. */
 enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
                                        struct ulp_error *error);
-
-#endif

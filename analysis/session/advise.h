@@ -1,6 +1,5 @@
 /* What helps most (struct ulp_audit_remedy). */
-#ifndef ULP_ANALYSIS_ADVISE_H
-#define ULP_ANALYSIS_ADVISE_H
+#pragma once
 
 #include "analysis/session/session.h"
 
@@ -28,5 +27,3 @@ enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp
 /* scaled_lanes.c: what formats with scales do to the tensors of every lane, in one sample. */
 enum ulp_status ulp_session_scaled(const struct ulp_session *session, struct ulp_audit *audit,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Quantised weights with other scales than their file has. */
-#ifndef ULP_ANALYSIS_RESCALE_H
-#define ULP_ANALYSIS_RESCALE_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -12,5 +11,3 @@
 enum ulp_status ulp_rescale(const struct ulp_plan *plan, const struct ulp_step *dequantizer,
                             const struct ulp_tensor *floats, int summed, struct ulp_tensor *out,
                             struct ulp_error *error);
-
-#endif

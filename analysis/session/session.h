@@ -2,8 +2,7 @@
  * auditor and, where shares are asked for, by an attributor; the audits of single samples, added up
  * in their order. The program, Python, studies and searches all audit here. Functions enter no
  * environment: their callers have. */
-#ifndef ULP_ANALYSIS_SESSION_H
-#define ULP_ANALYSIS_SESSION_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -56,5 +55,3 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
  * all. */
 enum ulp_status ulp_session_parts(const struct ulp_session *session, bool *whole,
                                   struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* A checkpoint's folders of finished samples. */
-#ifndef ULP_ANALYSIS_SESSION_STORE_H
-#define ULP_ANALYSIS_SESSION_STORE_H
+#pragma once
 
 #include "analysis/session/session.h"
 #include "base/text/text.h"
@@ -22,5 +21,3 @@ enum ulp_status ulp_store_read(const struct ulp_store *store, size_t index, unsi
 enum ulp_status ulp_store_keep(const struct ulp_store *store, size_t index,
                                const struct ulp_audit *audit, unsigned char **bytes, size_t *count,
                                struct ulp_error *error);
-
-#endif

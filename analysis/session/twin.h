@@ -1,6 +1,5 @@
 /* A model that was converted or quantised beside its original. */
-#ifndef ULP_ANALYSIS_TWIN_H
-#define ULP_ANALYSIS_TWIN_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -27,5 +26,3 @@ enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_
                                 const struct ulp_tensor_set *inputs,
                                 const struct ulp_tensor_set *weights, struct ulp_tensor_set *out,
                                 struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* A study under way: what its files share. */
-#ifndef ULP_ANALYSIS_STUDYING_H
-#define ULP_ANALYSIS_STUDYING_H
+#pragma once
 
 #include <math.h>
 
@@ -86,5 +85,3 @@ static inline size_t ulp_study_run_count(const struct ulp_study_setting *setting
 {
     return setting->trials ? setting->trials : 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of the timings share. */
-#ifndef ULP_ANALYSIS_TIMINGS_H
-#define ULP_ANALYSIS_TIMINGS_H
+#pragma once
 
 #include <ulpscope/timings.h>
 
@@ -38,5 +37,3 @@ struct ulp_timer {
  * later one takes its place. */
 struct ulp_observer ulp_timer_watch(struct ulp_timer *timer, enum ulp_timed timed,
                                     const struct ulp_observer *observer);
-
-#endif

@@ -1,6 +1,5 @@
 /* A text report's page: where it goes, how wide it is, and its tables. */
-#ifndef ULP_ANALYSIS_PAGE_H
-#define ULP_ANALYSIS_PAGE_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -125,5 +124,3 @@ static inline bool ulp_is_float_output(const struct ulp_audit_output *output)
 {
     return ulp_type_is_float(output->type);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Fields of files of values separated by commas. */
-#ifndef ULP_ANALYSIS_WRITING_CSV_H
-#define ULP_ANALYSIS_WRITING_CSV_H
+#pragma once
 
 #include "base/text/text.h"
 
@@ -8,5 +7,3 @@
  * it. */
 void ulp_csv_text(struct ulp_text *out, const char *value);
 void ulp_csv_number(struct ulp_text *out, double value);
-
-#endif

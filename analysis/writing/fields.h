@@ -2,8 +2,7 @@
  * says what the directives in comments are). What writes a result as JSON, reads it back or keeps
  * it in a checkpoint goes by these tables, so a figure is named where it is declared and nowhere
  * else. */
-#ifndef ULP_ANALYSIS_WRITING_FIELDS_H
-#define ULP_ANALYSIS_WRITING_FIELDS_H
+#pragma once
 
 #include <jansson.h>
 
@@ -110,5 +109,3 @@ bool ulp_json_read(const json_t *json, const struct ulp_struct *type, void *obje
 /* The struct's members but those of the whole result. An index of a node is below
  * coder->index_count; of anything else its reader checks it. */
 void ulp_code_struct(struct ulp_coder *coder, const struct ulp_struct *type, void *object);
-
-#endif

@@ -1,7 +1,6 @@
 /* The first screen of a result, once for page, notebook and JSON: its headline, the same as the
  * terminal's first line, and tiles of figures, a list of {title, value, note, level, node}. */
-#ifndef ULP_ANALYSIS_FIRST_SCREEN_H
-#define ULP_ANALYSIS_FIRST_SCREEN_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/audit.h>
@@ -30,5 +29,3 @@ void ulp_tile_count(json_t **tiles, enum ulp_tile_level level, const char *title
 
 /* Members "headline" (headline NULL: none) and "tiles" of the open object; both are freed. */
 void ulp_tiles_put(struct ulp_json_writer *writer, struct ulp_headline *headline, json_t *tiles);
-
-#endif

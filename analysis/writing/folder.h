@@ -1,6 +1,5 @@
 /* The folder that results are written into. */
-#ifndef ULP_ANALYSIS_WRITING_FOLDER_H
-#define ULP_ANALYSIS_WRITING_FOLDER_H
+#pragma once
 
 #include <ulpscope/report.h>
 
@@ -15,5 +14,3 @@ enum ulp_status ulp_report_write_json(json_t *root, const char *folder, const ch
 /* Begin the file FOLDER/NAME, in a folder that is there, for ulp_text_close. */
 enum ulp_status ulp_report_open(const char *folder, const char *name, struct ulp_text *out,
                                 struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values of JSON reports; NULL: out of memory. */
-#ifndef ULP_ANALYSIS_JSON_VALUE_H
-#define ULP_ANALYSIS_JSON_VALUE_H
+#pragma once
 
 #include <jansson.h>
 #include <ulpscope/limit.h>
@@ -36,5 +35,3 @@ void ulp_json_keep(json_t **keep, const char *pattern, const char *arithmetic);
 enum ulp_status ulp_json_put_document(json_t *root, struct ulp_text *out, const char *what,
                                       struct ulp_error *error);
 enum ulp_status ulp_json_write(json_t *root, const char *path, struct ulp_error *error);
-
-#endif

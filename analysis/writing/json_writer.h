@@ -1,7 +1,6 @@
 /* Writing a JSON document as it is made: one value of it at a time is in memory. Or the same calls
  * make it in memory. */
-#ifndef ULP_ANALYSIS_REPORT_JSON_WRITER_H
-#define ULP_ANALYSIS_REPORT_JSON_WRITER_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ void ulp_json_open(struct ulp_json_writer *writer, const char *key, char bracket
 void ulp_json_close(struct ulp_json_writer *writer, char bracket);
 /* Write a value and free it; NULL: there was no memory for it. */
 void ulp_json_put(struct ulp_json_writer *writer, const char *key, json_t *value);
-
-#endif

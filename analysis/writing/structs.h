@@ -1,6 +1,5 @@
 /* Made by scripts/result_fields.py: the structs of results whose members are in tables. */
-#ifndef ULP_ANALYSIS_WRITING_STRUCTS_H
-#define ULP_ANALYSIS_WRITING_STRUCTS_H
+#pragma once
 
 #include "analysis/writing/fields.h"
 
@@ -121,5 +120,3 @@ extern const struct ulp_struct ulp_struct_vacant;
 extern const struct ulp_struct ulp_struct_verified;
 extern const struct ulp_struct ulp_struct_wish;
 extern const struct ulp_struct ulp_struct_wishes;
-
-#endif

@@ -1,6 +1,5 @@
 /* Floating-point numbers and their IEEE 754 patterns. */
-#ifndef ULP_BASE_BITS_H
-#define ULP_BASE_BITS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -42,5 +41,3 @@ ULP_BITS_INLINE uint64_t ulp_double_pattern(double x)
 {
     return x == x ? ulp_double_bits(x) : UINT64_C(0x7ff8000000000000);
 }
-
-#endif

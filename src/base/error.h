@@ -1,6 +1,5 @@
 /* Filling a struct ulp_error. */
-#ifndef ULP_BASE_ERROR_H
-#define ULP_BASE_ERROR_H
+#pragma once
 
 #include <errno.h>
 #include <stdlib.h>
@@ -52,5 +51,3 @@ enum ulp_status ulp_fail_lines(struct ulp_error *error, enum ulp_status status, 
  * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */
 enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format,
                             ...) ULP_PRINTF(3, 4);
-
-#endif

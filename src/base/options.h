@@ -1,7 +1,6 @@
 /* Options that a caller hands in: structs that begin with their size, as the caller knows them
  * (ulpscope/status.h). */
-#ifndef ULP_BASE_OPTIONS_H
-#define ULP_BASE_OPTIONS_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/status.h>
@@ -19,5 +18,3 @@ enum ulp_status ulp_options_read(void *out, size_t bytes, size_t first, const vo
                          error) != ULP_OK)                                                       \
         return ULP_ERROR_USAGE;                                                                  \
     (options) = &options##_here
-
-#endif

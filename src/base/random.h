@@ -1,8 +1,7 @@
 /* Counter-based random numbers (Philox 4x32-10; Salmon et al., "Parallel Random Numbers: As Easy as
  * 1, 2, 3", SC11): the value at (key, counter) is a pure function, so streams do not depend on
  * threads or on the order in which elements are visited. */
-#ifndef ULP_BASE_RANDOM_H
-#define ULP_BASE_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -52,5 +51,3 @@ static inline uint64_t ulp_mix(uint64_t z)
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * bits. Constants that guard exactness stand where they are used, with their derivation.
  *
  * Before each constant: what it is for. `make bench` says what another value gives. */
-#ifndef ULP_BASE_TUNING_H
-#define ULP_BASE_TUNING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -180,5 +179,3 @@
 #define ULP_TUNE_SWEPT_BYTES ((size_t)256 << 20)
 /* Elements of temporary cotangents at a time. */
 #define ULP_TUNE_REVERSE_ELEMENTS ((size_t)1 << 21)
-
-#endif

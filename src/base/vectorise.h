@@ -1,7 +1,6 @@
 /* Loops that are worth vectors at -O2, too, where gcc makes them only of loops whose number of
  * turns it knows. What an operation computes stays as it is. */
-#ifndef ULP_BASE_VECTORISE_H
-#define ULP_BASE_VECTORISE_H
+#pragma once
 
 /* An attribute of the function that has the loop, and has loops of a few turns inside unrolled
  * (GCC unroll). clang makes vectors at -O2 anyway. */
@@ -9,6 +8,4 @@
 #define ULP_VECTORISE __attribute__((optimize("tree-vectorize", "vect-cost-model=dynamic")))
 #else
 #define ULP_VECTORISE
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* The commands, and what each of them includes: options, and the terminal. Commands print; the
  * library does not. */
-#ifndef ULP_CLI_COMMAND_H
-#define ULP_CLI_COMMAND_H
+#pragma once
 
 #include "cli/option/option.h"
 #include "cli/terminal/terminal.h"
@@ -34,5 +33,3 @@ int command_scales(int argc, char **argv);
 int command_selftest(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
-
-#endif

@@ -1,7 +1,6 @@
 /* Several processes of one audit, as mpirun starts them (configure --with-mpi). Without MPI, or
  * when started alone, there is one. */
-#ifndef ULP_CLI_RANKS_H
-#define ULP_CLI_RANKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ bool ranks_take(size_t index, size_t from, unsigned char **bytes, size_t *count)
 bool ranks_all_equal(uint64_t number);
 /* The end of the process, with that exit code; after a failure it is the end of all. Returns it. */
 int ranks_leave(int code);
-
-#endif

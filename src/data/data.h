@@ -1,7 +1,6 @@
 /* Tensors by name in files: numpy's npy and npz, and ONNX's test_data_set folders. What is read,
  * and what reading needs, is charged to `budget` (may be NULL). */
-#ifndef ULP_DATA_DATA_H
-#define ULP_DATA_DATA_H
+#pragma once
 
 #include <ulpscope/recording.h>
 
@@ -54,5 +53,3 @@ bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size
 
 /* How many folders test_data_set_0, test_data_set_1, ... without a gap there are in folder. */
 size_t ulp_test_data_set_count(const char *folder);
-
-#endif

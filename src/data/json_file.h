@@ -1,6 +1,5 @@
 /* JSON documents that a caller writes, small ones: plans, groups; and reports. */
-#ifndef ULP_DATA_JSON_FILE_H
-#define ULP_DATA_JSON_FILE_H
+#pragma once
 
 #include <jansson.h>
 #include <ulpscope/status.h>
@@ -44,5 +43,3 @@ enum ulp_status ulp_json_parse(const char *path, const unsigned char *bytes, siz
 enum ulp_status ulp_json_file_load(const char *path, struct ulp_budget *budget, json_t **root,
                                    size_t *charged, struct ulp_error *error);
 void ulp_json_file_free(json_t *root, struct ulp_budget *budget, size_t charged);
-
-#endif

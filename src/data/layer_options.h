@@ -15,8 +15,7 @@
  *   - Names are those of network layers, which ONNX's parser calls after the nodes. Names that are
  *     no layer's are ignored without a word.
  * TYPE is fp32, fp16, bf16, fp8, int8, int4, int32, int64, uint8 or bool. */
-#ifndef ULP_DATA_LAYER_OPTIONS_H
-#define ULP_DATA_LAYER_OPTIONS_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
@@ -63,5 +62,3 @@ bool ulp_layer_name_is_plain(const char *name);
 /* Append ",NAME:TYPE" (without the comma at the start of the text). In names that are not plain,
  * everything from the first such character to the last becomes one '*', which may match more. */
 void ulp_layer_option_add(struct ulp_text *out, const char *name, enum ulp_type type);
-
-#endif

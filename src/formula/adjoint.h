@@ -1,8 +1,7 @@
 /* The adjoint of a tape is a tape: reverse-mode differentiation of a formula as another formula,
  * made from its instructions and the derivatives of primitives (columns of primitive.def). It runs
  * over the same rows, in any arithmetic. */
-#ifndef ULP_FORMULA_ADJOINT_H
-#define ULP_FORMULA_ADJOINT_H
+#pragma once
 
 #include "base/text/text.h"
 #include "formula/tape.h"
@@ -24,5 +23,3 @@ enum ulp_status ulp_tape_adjoint(struct ulp_tape **out, const struct ulp_tape *t
 
 /* Does the result of the primitive never follow its arguments continuously? */
 bool ulp_primitive_is_decision(enum ulp_primitive primitive);
-
-#endif

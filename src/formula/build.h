@@ -1,7 +1,6 @@
 /* Building a tape: the parser asks for instructions, the builder gives each distinct one a number
  * once and at the end keeps those that an output needs. Between parse.c and tape.c only. */
-#ifndef ULP_FORMULA_BUILD_H
-#define ULP_FORMULA_BUILD_H
+#pragma once
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
@@ -31,5 +30,3 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
                                const char *const *operand_names, int operand_count,
                                const char *const *output_names, int output_count, int *outputs,
                                struct ulp_error *error);
-
-#endif

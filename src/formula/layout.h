@@ -4,8 +4,7 @@
  * operand whose shape is not broadcast from the right (a channel scale) is given as a view with
  * more dimensions: ulp_layout_view. Errors: ULP_ERROR_INPUT when a shape does not fit,
  * ULP_ERROR_MEMORY. */
-#ifndef ULP_FORMULA_LAYOUT_H
-#define ULP_FORMULA_LAYOUT_H
+#pragma once
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
@@ -59,5 +58,3 @@ enum ulp_status ulp_layout_window_counts(struct ulp_tensor *out,
  * or counts differ. */
 const struct ulp_tensor *ulp_layout_view(struct ulp_arena *arena, const struct ulp_tensor *tensor,
                                          int rank, const int64_t *dims);
-
-#endif

@@ -18,8 +18,7 @@
  *
  * The tape is a static list of instructions in dependency order, with no state, so that other walks
  * over it (adjoint, interval, ranges of intermediates) need nothing from the operators. */
-#ifndef ULP_FORMULA_TAPE_H
-#define ULP_FORMULA_TAPE_H
+#pragma once
 
 #include "base/machine/thread.h"
 #include "number/strip.h"
@@ -161,5 +160,3 @@ struct ulp_tape_plans {
 bool ulp_tape_plans_have_room(const struct ulp_tape_plans *plans);
 /* Tapes that plans were made for must live until then. */
 void ulp_tape_plans_free(struct ulp_tape_plans *plans);
-
-#endif

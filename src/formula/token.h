@@ -1,6 +1,5 @@
 /* The words of a formula: names, numbers and symbols. */
-#ifndef ULP_FORMULA_TOKEN_H
-#define ULP_FORMULA_TOKEN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,5 +15,3 @@ struct ulp_token {
 /* The first token of the text, white space skipped; *problem: what is wrong with it, else left. */
 struct ulp_token ulp_token_read(const char *text, const char **problem);
 bool ulp_token_is(const struct ulp_token *token, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* Our own model in memory: what the loader makes and everything else sees. No protobuf.
  * Everything is owned by the model's arena (tensor data by the model); const after loading. */
-#ifndef ULP_GRAPH_GRAPH_H
-#define ULP_GRAPH_GRAPH_H
+#pragma once
 
 #include <sys/types.h>
 #include <ulpscope/model.h>
@@ -169,5 +168,3 @@ size_t ulp_model_mapped_bytes(const struct ulp_model *model);
 size_t ulp_model_fetch(const struct ulp_model *model, const struct ulp_tensor *tensor,
                        size_t bytes_max);
 void ulp_model_give_back(const struct ulp_model *model, const struct ulp_tensor *tensor);
-
-#endif

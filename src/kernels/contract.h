@@ -1,8 +1,7 @@
 /* The one entry point for all products-and-sums: MatMul, Gemm, Conv, ConvTranspose, recurrent
  * cells, attention. An operator only says which elements multiply which; the arithmetic says how
  * they are multiplied and added. */
-#ifndef ULP_KERNELS_CONTRACT_H
-#define ULP_KERNELS_CONTRACT_H
+#pragma once
 
 #include "base/machine/thread.h"
 #include "tensor/tensor.h"
@@ -83,5 +82,3 @@ static inline enum ulp_element ulp_accumulator_element(const struct ulp_arithmet
 enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
                              const struct ulp_contraction *problem, struct ulp_pool *pool,
                              struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What NVIDIA's library of products does with a shape. */
-#ifndef ULP_KERNELS_CUBLAS_H
-#define ULP_KERNELS_CUBLAS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,5 +34,3 @@ struct ulp_cublas_order ulp_cublas_find(bool tf32, size_t batches, size_t m, siz
 
 /* The numbers of rows that were recorded, ascending: index 0, 1, ... until 0. */
 size_t ulp_cublas_rows(size_t index);
-
-#endif

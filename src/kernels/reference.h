@@ -1,8 +1,7 @@
 /* Contractions of the reference: accumulator mpfr:P. Every output is the correctly rounded exact
  * sum of exact products, so results depend on nothing but the operands: not on threads, instruction
  * set, or which of the methods below ran. */
-#ifndef ULP_KERNELS_REFERENCE_H
-#define ULP_KERNELS_REFERENCE_H
+#pragma once
 
 #include "kernels/contract.h"
 
@@ -38,5 +37,3 @@ enum ulp_status ulp_contract_wide_by(enum ulp_wide_method method,
                                      const struct ulp_contraction *problem,
                                      struct ulp_wide_counts *counts, struct ulp_pool *pool,
                                      struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Contractions of factors with scales. */
-#ifndef ULP_KERNELS_SCALED_CONTRACT_H
-#define ULP_KERNELS_SCALED_CONTRACT_H
+#pragma once
 
 #include "kernels/operand/scaled.h"
 
@@ -14,5 +13,3 @@ enum ulp_status ulp_contract_elements(const struct ulp_arithmetic *arithmetic,
                                       const struct ulp_contraction *problem,
                                       struct ulp_scaled sides[2], struct ulp_pool *pool,
                                       struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* From ONNX's protobuf bytes to the model of graph/: shared by the files of this folder, by the
  * reader of test_data_set folders, and by the fuzzer. */
-#ifndef ULP_LOAD_LOAD_H
-#define ULP_LOAD_LOAD_H
+#pragma once
 
 #include "graph/graph.h"
 #include "load/onnx.pb-c.h"
@@ -99,5 +98,3 @@ void ulp_elements_decode(struct ulp_tensor *out, const unsigned char *raw);
 bool ulp_raw_bytes(enum ulp_type type, size_t count, size_t *out);
 /* Memory holds such elements exactly as raw_data does. */
 bool ulp_raw_is_memory(enum ulp_type type);
-
-#endif

@@ -1,8 +1,7 @@
 /* Flat MPFR values: {int64 exponent, int64 kind, limbs}. No pointers, so tensors of them are moved
  * as bytes. An mpfr_t that works directly on a record is made with mpfr_custom_init_set and needs
  * no clear. */
-#ifndef ULP_NUMBER_MPFR_RECORD_H
-#define ULP_NUMBER_MPFR_RECORD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ static inline const struct ulp_record *ulp_record_at_const(const void *records, 
 {
     return (const struct ulp_record *)((const char *)records + i * ulp_record_bytes(precision));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* Records of two limbs in batches of eight, for AVX-512, and of four, for AVX2: number i of every
  * vector is record i's. */
-#ifndef ULP_NUMBER_RECORD_BATCH_H
-#define ULP_NUMBER_RECORD_BATCH_H
+#pragma once
 
 #include "number/mpfr_record.h"
 
@@ -83,6 +82,4 @@ ULP_FOUR ulp_four ulp_four_regular(const ulp_four fields[4], int64_t most)
     return ((fields[1] == MPFR_REGULAR_KIND) | (fields[1] == -MPFR_REGULAR_KIND)) &
            (fields[0] >= -most) & (fields[0] <= most);
 }
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  *
  * Five strip carriers: the three of formats (float, double, MPFR records) and two for integer
  * tensors (int64, uint64; results wrap modulo 2^bits of the tensor's type when stored). */
-#ifndef ULP_NUMBER_STRIP_H
-#define ULP_NUMBER_STRIP_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
@@ -135,5 +134,3 @@ void ulp_reduction_join(const struct ulp_strip_rule *rule, enum ulp_reduction ki
 /* The result as a one-element strip. Empty: sum 0, product 1, max -infinity, min +infinity
  * (integers: their type's ends). */
 void ulp_reduction_end(struct ulp_reduction_state *state, void *out);
-
-#endif

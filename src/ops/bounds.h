@@ -1,8 +1,7 @@
 /* A last check before elements are read: every place that a layout or a contraction names lies
  * inside its tensor. Operators check the shapes of their inputs and report what does not fit; this
  * check holds even where one forgot to. */
-#ifndef ULP_OPS_BOUNDS_H
-#define ULP_OPS_BOUNDS_H
+#pragma once
 
 #include "formula/tape.h"
 #include "kernels/contract.h"
@@ -27,5 +26,3 @@ enum ulp_status ulp_bounds_check_rows(const struct ulp_rows *rows,
                                       struct ulp_error *error);
 enum ulp_status ulp_bounds_check_contraction(const struct ulp_contraction *problem,
                                              struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What operators are written with: functions for their infer, rows and run functions. */
-#ifndef ULP_OPS_CALL_H
-#define ULP_OPS_CALL_H
+#pragma once
 
 #include "ops/operator.h"
 
@@ -178,5 +177,3 @@ enum ulp_status ulp_call_tape(struct ulp_call *call, const struct ulp_rows *rows
                               struct ulp_error *error);
 /* operands[] of the row's inputs and attributes: tensors and constants set, no layout. */
 void ulp_call_operands(const struct ulp_call *call, struct ulp_operand *operands);
-
-#endif

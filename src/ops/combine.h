@@ -1,7 +1,6 @@
 /* Combining updates into a tensor (ScatterElements, ...) where several may go to one place, in
  * their order. */
-#ifndef ULP_OPS_COMBINE_H
-#define ULP_OPS_COMBINE_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -12,5 +11,3 @@ enum ulp_status ulp_combine(struct ulp_call *call, const struct ulp_formula *for
                             const struct ulp_arithmetic *arithmetic, struct ulp_tensor *out,
                             const struct ulp_tensor *updates, const int64_t *places,
                             size_t update_count, size_t run, struct ulp_error *error);
-
-#endif

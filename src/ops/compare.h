@@ -1,6 +1,5 @@
 /* The order of elements of one tensor, in any lane: exact, NaN above everything, -0 equal to 0. */
-#ifndef ULP_OPS_COMPARE_H
-#define ULP_OPS_COMPARE_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -8,5 +7,3 @@
 int ulp_compare(const struct ulp_tensor *tensor, size_t i, size_t j);
 /* Is element i zero (BOOL: false)? NaN is not. */
 bool ulp_is_zero(const struct ulp_tensor *tensor, size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* Running an operator's contraction: ulp_contract, then the epilogue of its row. */
-#ifndef ULP_OPS_CONTRACTION_H
-#define ULP_OPS_CONTRACTION_H
+#pragma once
 
 #include "ops/infer.h"
 
@@ -79,5 +78,3 @@ enum ulp_status ulp_conv_infer(struct ulp_call *call, const struct ulp_tensor *x
 enum ulp_status ulp_conv_sums(struct ulp_call *call, const struct ulp_tensor *x,
                               const struct ulp_tensor *w, struct ulp_sums *sums,
                               struct ulp_error *error);
-
-#endif

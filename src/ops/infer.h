@@ -1,6 +1,5 @@
 /* Shape rules that many rows share. Each describes outputs from inputs; see ulp_infer_fn. */
-#ifndef ULP_OPS_INFER_H
-#define ULP_OPS_INFER_H
+#pragma once
 
 #include "formula/layout.h"
 #include "ops/call.h"
@@ -35,5 +34,3 @@ enum ulp_status ulp_call_set_range(const struct ulp_call *call, struct ulp_opera
                                    enum ulp_type type, struct ulp_error *error);
 /* Operands broadcast to output 0, the inputs after the first along axis 1: channels' parameters. */
 ulp_rows_fn ulp_rows_channels;
-
-#endif

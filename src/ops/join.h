@@ -4,8 +4,7 @@
  * tensors without memory, or with a contraction's sums. The last call runs them all, in place
  * of the sums. Where storage holds all that is computed in (ulp_join_serves) the bits are those of
  * the nodes one by one. */
-#ifndef ULP_OPS_JOIN_H
-#define ULP_OPS_JOIN_H
+#pragma once
 
 #include "ops/operator.h"
 
@@ -56,5 +55,3 @@ void ulp_join_note(struct ulp_join *join, const struct ulp_tape *tape, const str
 void ulp_join_take(struct ulp_join *join, struct ulp_tensor *sums);
 /* The end of one; it may begin again. */
 void ulp_join_clear(struct ulp_join *join);
-
-#endif

@@ -6,8 +6,7 @@
  * is NULL; registry.c lists the families. Several rows of one name: the newest `since` <= the
  * model's opset counts; of several with that `since`, the first whose `when` holds for the node's
  * attributes. */
-#ifndef ULP_OPS_OPERATOR_H
-#define ULP_OPS_OPERATOR_H
+#pragma once
 
 #include "formula/layout.h"
 #include "graph/graph.h"
@@ -283,5 +282,3 @@ enum ulp_status ulp_call_close(struct ulp_call *call, enum ulp_status status,
                                struct ulp_error *error);
 /* Only the shapes (planning). */
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Moving elements: every operator that only rearranges elements is one of these calls. Elements are
  * moved as bytes, so nothing is rounded in any arithmetic. */
-#ifndef ULP_OPS_MOVE_H
-#define ULP_OPS_MOVE_H
+#pragma once
 
 #include "ops/infer.h"
 
@@ -62,5 +61,3 @@ static inline void *ulp_element_at(const struct ulp_tensor *tensor, size_t i)
 {
     return (char *)tensor->data + i * tensor->element_bytes;
 }
-
-#endif

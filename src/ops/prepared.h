@@ -1,8 +1,7 @@
 /* What calls of a bound node prepare and keep for further ones: tapes of texts that depend on
  * shapes (ulp_call_text), joined tapes (join.h), and plans of tapes. Several threads may call a
  * node at once; nothing is removed before the end. Zero-initialised it is empty. */
-#ifndef ULP_OPS_PREPARED_H
-#define ULP_OPS_PREPARED_H
+#pragma once
 
 #include "formula/tape.h"
 
@@ -30,5 +29,3 @@ enum ulp_status ulp_prepared_join(struct ulp_prepared *prepared,
 void ulp_prepared_charge(struct ulp_prepared *prepared, struct ulp_budget *budget,
                          size_t bytes_max);
 void ulp_prepared_free(struct ulp_prepared *prepared);
-
-#endif

@@ -1,8 +1,7 @@
 /* What an operator holds inside. While a call with a probe runs in FP64, the gates through which
  * all arithmetic goes report it: of a formula the values of each instruction, of its row sums and
  * of contractions the partial sums. An operator needs nothing for it. */
-#ifndef ULP_OPS_PROBE_H
-#define ULP_OPS_PROBE_H
+#pragma once
 
 #include "formula/tape.h"
 #include "kernels/contract.h"
@@ -54,5 +53,3 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
 
 /* Does `format` round big + small to the larger of the two? */
 bool ulp_hidden_is_absorbed(const struct ulp_format *format, double a, double b);
-
-#endif

@@ -1,6 +1,5 @@
 /* Operators whose floats cannot have every type. */
-#ifndef ULP_OPS_WIDE_H
-#define ULP_OPS_WIDE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -8,5 +7,3 @@
  * BFLOAT16) in the node? Floats that only configure an operator (a Resize's scales) do not count:
  * they stay FLOAT. */
 bool ulp_op_is_wide(const struct ulp_node *node, int64_t opset, enum ulp_type type);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a run left the reference's decisions, and what it is to the walks. */
-#ifndef ULP_RUN_DEPARTURE_H
-#define ULP_RUN_DEPARTURE_H
+#pragma once
 
 #include "run/walk.h"
 
@@ -33,5 +32,3 @@ void ulp_departure_leave(struct ulp_departure *departure, const struct ulp_frame
  * returns the step to go on with. 0: there is nothing. */
 size_t ulp_departure_enter(struct ulp_departure *departure, const struct ulp_frame *frame);
 void ulp_departure_release(struct ulp_departure *departure);
-
-#endif

@@ -3,8 +3,7 @@
  * one run pays neither time nor memory for it; from the second on there is an upper limit
  * (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an allocation
  * fails. Results never depend on it. Several threads may run a plan at once. */
-#ifndef ULP_RUN_KEPT_H
-#define ULP_RUN_KEPT_H
+#pragma once
 
 #include "kernels/operand/packed.h"
 #include "run/plan/plan.h"
@@ -64,5 +63,3 @@ struct ulp_rerun *ulp_kept_find_rerun(const struct ulp_kept *kept, const struct 
 /* It becomes kept's (may be NULL), which frees it where there is one already. */
 void ulp_kept_leave_rerun(struct ulp_kept *kept, const struct ulp_step *step,
                           struct ulp_rerun *rerun);
-
-#endif

@@ -1,6 +1,5 @@
 /* A lane: the arithmetics of its nodes, and its values of one block. */
-#ifndef ULP_RUN_LANE_H
-#define ULP_RUN_LANE_H
+#pragma once
 
 #include "kernels/operand/packed.h"
 #include "run/plan/plan.h"
@@ -215,5 +214,3 @@ enum ulp_status ulp_body_enter(struct ulp_lane *lane, const struct ulp_call *cal
                                size_t output_count, struct ulp_error *error);
 enum ulp_status ulp_body_leave(struct ulp_lane *lane, size_t output_count,
                                struct ulp_tensor *outputs, struct ulp_error *error);
-
-#endif

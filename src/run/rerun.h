@@ -1,8 +1,7 @@
 /* Formulas that are run as one (plan_join.c), once more: all that their run follows from, but for
  * where values lie, is noted after one run of the plan, and further runs with operands of these
  * shapes go straight to the tape. A note does not change, so several threads may go by it. */
-#ifndef ULP_RUN_RERUN_H
-#define ULP_RUN_RERUN_H
+#pragma once
 
 #include "ops/join.h"
 #include "run/lane.h"
@@ -20,5 +19,3 @@ struct ulp_rerun *ulp_rerun_note(struct ulp_lane *lane, struct ulp_rerun_begin b
  * back to what it had before. */
 enum ulp_status ulp_rerun_run(const struct ulp_rerun *rerun, struct ulp_lane *lane,
                               struct ulp_tensor *result, bool *ran, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* The walk's inside: all lanes step through a block side by side, and so through the bodies of its
  * If, Loop and Scan. */
-#ifndef ULP_RUN_WALK_H
-#define ULP_RUN_WALK_H
+#pragma once
 
 #include "run/lane.h"
 
@@ -141,5 +140,3 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
 /* walk.c: every step of the block, in order. */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
                                struct ulp_error *error);
-
-#endif

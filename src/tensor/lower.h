@@ -1,6 +1,5 @@
 /* Constants as converters lower them to a storage format: enum ulp_constants. */
-#ifndef ULP_TENSOR_LOWER_H
-#define ULP_TENSOR_LOWER_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -28,5 +27,3 @@ struct ulp_lowered {
 struct ulp_lowered ulp_tensor_count_lowered(const struct ulp_tensor *in,
                                             const struct ulp_format *storage,
                                             enum ulp_constants rule, enum ulp_rounding rounding);
-
-#endif

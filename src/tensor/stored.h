@@ -2,8 +2,7 @@
  * ULP_ELEMENT_PACKED. A model's large weights of such types stay in the mapped file, an eighth to a
  * half of their size in memory, and whoever computes with them decodes as much as it needs at a
  * time. */
-#ifndef ULP_TENSOR_STORED_H
-#define ULP_TENSOR_STORED_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -30,5 +29,3 @@ static inline bool ulp_is_stored(const struct ulp_tensor *tensor)
 enum ulp_status ulp_tensor_in_memory(struct ulp_tensor *out, const struct ulp_tensor *tensor,
                                      struct ulp_budget *budget, struct ulp_pool *pool,
                                      struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tensors inside the library: creation under a budget, views, conversion, broadcasting. */
-#ifndef ULP_TENSOR_TENSOR_H
-#define ULP_TENSOR_TENSOR_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
@@ -101,5 +100,3 @@ void ulp_box_offsets(int64_t *offsets, int rank, const int64_t *dims, const int6
  * when they do not fit. */
 enum ulp_status ulp_broadcast_shape(int count, const struct ulp_tensor *const *tensors, int *rank,
                                     int64_t *dims, struct ulp_error *error);
-
-#endif

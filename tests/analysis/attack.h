@@ -1,7 +1,6 @@
 /* Attacks on proofs (ulpscope/prove.h): inputs of the box, random ones and ones that climb towards
  * the bound of an element, and every proven output held against its bounds. */
-#ifndef ULP_TESTS_ANALYSIS_ATTACK_H
-#define ULP_TESTS_ANALYSIS_ATTACK_H
+#pragma once
 
 #include <ulpscope/prove.h>
 
@@ -36,5 +35,3 @@ void attack_randomly(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes);
 void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes);
-
-#endif

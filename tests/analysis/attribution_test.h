@@ -1,6 +1,5 @@
 /* Attributing the errors of small graphs in tests. */
-#ifndef ULP_TESTS_ANALYSIS_ATTRIBUTION_TEST_H
-#define ULP_TESTS_ANALYSIS_ATTRIBUTION_TEST_H
+#pragma once
 
 #include <math.h>
 #include <string.h>
@@ -116,5 +115,3 @@ static inline void expect_whole(const struct ulp_audit *audit)
                       audit->lanes[l].name, a->residual, missing);
     }
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Searching for the fewest bits in tests. */
-#ifndef ULP_TESTS_ANALYSIS_BITS_TEST_H
-#define ULP_TESTS_ANALYSIS_BITS_TEST_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -32,5 +31,3 @@ static inline enum ulp_status find(const struct ulp_model *model, struct ulp_sea
     return ulp_search_run(model, &options, list, sample_count, &list[sample_count - 1], 1, out,
                           error);
 }
-
-#endif

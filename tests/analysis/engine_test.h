@@ -1,6 +1,5 @@
 /* What the parts of check_engine share: a small model and engines that were built of it. */
-#ifndef ULP_TESTS_ANALYSIS_ENGINE_TEST_H
-#define ULP_TESTS_ANALYSIS_ENGINE_TEST_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -45,5 +44,3 @@ TCase *engine_tests_begin(void);
 Suite *engine_lane_suite(void);
 Suite *engine_wishes_suite(void);
 Suite *kernel_names_suite(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Pairs of models for every rule of the lint: one that it finds, and one that only looks like it.
  */
-#ifndef ULP_TESTS_LINT_CASES_H
-#define ULP_TESTS_LINT_CASES_H
+#pragma once
 
 #include <stddef.h>
 
@@ -29,5 +28,3 @@ extern const int lint_case_count;
     "] ws = {" scales "}, int8[" dims "] wz = {0...}, int8[2,2,1,1] w = "                         \
     "{1...}> { [q] q = QuantizeLinear(x, s, z) [d] d = DequantizeLinear(q, s, z) [dw] dw = "      \
     "DequantizeLinear<axis=" axis ">(w, ws, wz) [conv] y = Conv(d, dw) }"
-
-#endif

@@ -1,6 +1,5 @@
 /* A small network over pictures, recordings of it, and mistakes in preparing its input. */
-#ifndef ULP_TESTS_ANALYSIS_PICTURES_H
-#define ULP_TESTS_ANALYSIS_PICTURES_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -38,5 +37,3 @@ enum ulp_status picture_compare(const struct ulp_model *model, const struct ulp_
 /* The model as it is meant, on the right inputs, beside one recording. */
 struct ulp_comparison picture_compare_one(const struct ulp_recording *recording,
                                           const char *arithmetic);
-
-#endif

@@ -1,7 +1,6 @@
 /* What tests of searches measure for themselves, by the public functions of ulpscope/run.h and in
  * doubles of their own. */
-#ifndef ULP_TESTS_ANALYSIS_PLAN_ORACLE_H
-#define ULP_TESTS_ANALYSIS_PLAN_ORACLE_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -11,5 +10,3 @@ double oracle_power_db(const struct ulp_tensor *value, const struct ulp_tensor *
 double oracle_outputs_db(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                          const struct ulp_precision_plan *read);
 bool oracle_file_has(const char *path, const char *text);
-
-#endif

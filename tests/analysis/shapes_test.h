@@ -1,6 +1,5 @@
 /* Inputs and models of tests whose samples have several shapes. */
-#ifndef ULP_TESTS_ANALYSIS_SHAPES_TEST_H
-#define ULP_TESTS_ANALYSIS_SHAPES_TEST_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -28,5 +27,3 @@ static inline struct ulp_tensor_set shaped_inputs(size_t sample, int64_t count,
     " s = Shape(x) n = Gather(s, zero) b = Equal(n, three)"                \
     " y = If<then_branch = () => (float[N] z) { z = Mul(x, x) },"          \
     " else_branch = () => (float[N] z) { t = Mul(x, x) z = Relu(t) }>(b) }"
-
-#endif

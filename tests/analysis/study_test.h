@@ -1,6 +1,5 @@
 /* Running a study in tests. */
-#ifndef ULP_TESTS_ANALYSIS_STUDY_TEST_H
-#define ULP_TESTS_ANALYSIS_STUDY_TEST_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -23,5 +22,3 @@ static inline struct ulp_study run(const struct ulp_model *model,
 #define RUN(model, inputs, options, ...) \
     run(model, inputs, options, (const char *const[]){__VA_ARGS__, NULL})
 static const struct ulp_study_options plain = {.thread_count = 1};
-
-#endif

@@ -1,6 +1,5 @@
 /* Elements of wide tensors that tests of measures write. */
-#ifndef ULP_TESTS_ANALYSIS_WIDE_H
-#define ULP_TESTS_ANALYSIS_WIDE_H
+#pragma once
 
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
@@ -15,5 +14,3 @@ static inline void test_set_wide(struct ulp_tensor *t, size_t i, double high, do
     mpfr_add_d(x, x, low, MPFR_RNDN);
     ulp_record_close(record, x);
 }
-
-#endif

@@ -7,8 +7,7 @@
  *
  * Seconds are this process's on a processor, so that other processes do not count, or by the wall
  * when it has several threads. */
-#ifndef ULP_TESTS_BENCH_H
-#define ULP_TESTS_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -86,5 +85,3 @@ __attribute__((noreturn)) static inline void bench_stop(const char *what)
     fprintf(stderr, "bench: %s\n", what);
     exit(1);
 }
-
-#endif

@@ -1,9 +1,6 @@
 /* What the commands of check_exhaustion read: a model with a function and a Loop, its inputs in
  * every kind of file, a recording, a plan, an engine's description. */
-#ifndef ULP_TESTS_CLI_EXHAUST_FILES_H
-#define ULP_TESTS_CLI_EXHAUST_FILES_H
+#pragma once
 
 /* In a new test_folder, with an empty folder "out". */
 void exhaust_files_create(void);
-
-#endif

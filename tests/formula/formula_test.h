@@ -1,6 +1,5 @@
 /* The parts of check_formula, one file per part, and what they share. */
-#ifndef ULP_TESTS_FORMULA_TEST_H
-#define ULP_TESTS_FORMULA_TEST_H
+#pragma once
 
 #include "base/random.h"
 #include "formula/layout.h"
@@ -33,5 +32,3 @@ struct ulp_tape *make_tape(const char *text, const char *const *operand_names, i
 enum ulp_status run_tape(const struct ulp_tape *tape, const struct ulp_arithmetic *arithmetic,
                          const struct ulp_rows *rows, const struct ulp_operand *operands,
                          const struct ulp_operand *outputs, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Six operands laid out every way an operand can be, a formula run over them, and the comparison,
  * bit for bit, with the oracle. */
-#ifndef ULP_TESTS_LAID_H
-#define ULP_TESTS_LAID_H
+#pragma once
 
 #include "formula_test.h"
 
@@ -28,5 +27,3 @@ struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape,
 /* The formula over such operands: every element, bit for bit. */
 void laid_check(const char *arithmetic, const char *formula, size_t row_count, size_t row_length,
                 bool specials);
-
-#endif

@@ -1,8 +1,7 @@
 /* A formula's value one element at a time in MPFR, every rounding written out: what evaluation is
  * compared with. It reads the tape as a tree and knows nothing of strips, phases, carriers or
  * layouts. */
-#ifndef ULP_TESTS_FORMULA_ORACLE_H
-#define ULP_TESTS_FORMULA_ORACLE_H
+#pragma once
 
 #include <mpfr.h>
 
@@ -31,5 +30,3 @@ void oracle_value(struct oracle *oracle, mpfr_t out, int output, size_t row, siz
 
 /* The tensor's element equals x: same value, same sign of zero; any NaN equals any NaN. */
 bool oracle_equal(const struct ulp_tensor *tensor, size_t index, const mpfr_t x);
-
-#endif

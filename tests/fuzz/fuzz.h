@@ -2,8 +2,7 @@
  * parser's header does not promise, a message that is not one clean line, a result that breaks a
  * promise. scripts/fuzz runs them under libFuzzer; what it found is kept in tests/fuzz/corpus,
  * which tests/fuzz/check_corpus.c reads again. */
-#ifndef ULP_TESTS_FUZZ_FUZZ_H
-#define ULP_TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ const char *fuzz_file(const uint8_t *bytes, size_t count);
 char *fuzz_text(const uint8_t *bytes, size_t count);
 /* A budget that bounds what a file may ask for; made once. */
 struct ulp_budget *fuzz_budget(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* The formulas' parser and evaluation fed with arbitrary text, and a maker of such text. */
-#ifndef ULP_TESTS_FUZZ_FUZZ_FORMULA_H
-#define ULP_TESTS_FUZZ_FUZZ_FORMULA_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -16,5 +15,3 @@ size_t fuzz_formula_make(uint8_t *bytes, size_t size, uint64_t seed);
 /* Damages the formula in place: bytes changed, removed, doubled. Returns the new count, at most
  * size. */
 size_t fuzz_formula_damage(uint8_t *bytes, size_t count, size_t size, uint64_t seed);
-
-#endif

@@ -1,6 +1,5 @@
 /* The loader fed with arbitrary bytes, and an engine that damages files at random. */
-#ifndef ULP_TESTS_FUZZ_FUZZ_LOAD_H
-#define ULP_TESTS_FUZZ_FUZZ_LOAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,5 +11,3 @@ const char *fuzz_load(const uint8_t *bytes, size_t count);
 
 /* A damaged copy of bytes (malloc'd, its size in *out_count): a pure function of (bytes, seed). */
 uint8_t *fuzz_mutate(const uint8_t *bytes, size_t count, uint64_t seed, size_t *out_count);
-
-#endif

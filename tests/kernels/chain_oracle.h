@@ -1,7 +1,6 @@
 /* What a scalar chain is, written from include/ulpscope/format.h alone: exact MPFR values, one
  * rounding per step. */
-#ifndef ULP_TESTS_CHAIN_ORACLE_H
-#define ULP_TESTS_CHAIN_ORACLE_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/format.h>
@@ -10,5 +9,3 @@
  * number `output` of the node's stochastic stream. Not rounded to storage. */
 double chain_oracle(const struct ulp_arithmetic *arithmetic, const double *x, const double *y,
                     size_t count, uint64_t stream, uint64_t output);
-
-#endif

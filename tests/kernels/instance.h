@@ -1,7 +1,6 @@
 /* What the parts of check_contract share: contractions of random elements that own their memory, in
  * every layout of factors, and the program's suites. */
-#ifndef ULP_TESTS_KERNELS_INSTANCE_H
-#define ULP_TESTS_KERNELS_INSTANCE_H
+#pragma once
 
 #include "kernels/contract.h"
 #include "tests/support/stream.h"
@@ -40,5 +39,3 @@ struct ulp_arithmetic instance_arithmetic(const char *name);
 Suite *integer_suite(void);
 Suite *pack_suite(void);
 Suite *special_suite(void);
-
-#endif

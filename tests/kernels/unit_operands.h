@@ -1,7 +1,6 @@
 /* Operands of matrix units: random, and of the kinds that sums are lost by. `state` counts draws.
  */
-#ifndef ULP_TESTS_UNIT_OPERANDS_H
-#define ULP_TESTS_UNIT_OPERANDS_H
+#pragma once
 
 #include "kernels/unit/unit.h"
 
@@ -31,5 +30,3 @@ double draw_finite(const struct ulp_format *format, uint64_t *state);
 void draw_line(float *line, const struct ulp_format *format, enum regime regime, int side,
                size_t k_count, uint64_t *state);
 float draw_accumulator(const struct ulp_unit *unit, enum regime regime, uint64_t *state);
-
-#endif

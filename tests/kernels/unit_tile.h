@@ -1,6 +1,5 @@
 /* Tiles of a matrix unit's fast path beside the oracle, in every set of instructions. */
-#ifndef ULP_TESTS_UNIT_TILE_H
-#define ULP_TESTS_UNIT_TILE_H
+#pragma once
 
 #include "kernels/unit/fast.h"
 #include "unit_operands.h"
@@ -35,5 +34,3 @@ void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state);
 /* The tile by every instance, with its columns in a panel and (when nothing is special) in planes,
  * with an even and an odd count of rows, and as lists, onto c and afresh. `what` says where it failed. */
 void unit_tile_compare(struct unit_tile *it, const char *what);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of check_load share. */
-#ifndef ULP_TESTS_LOAD_LOAD_TEST_H
-#define ULP_TESTS_LOAD_LOAD_TEST_H
+#pragma once
 
 #include "load/load.h"
 #include "tests/support/proto.h"
@@ -20,5 +19,3 @@ void expect_failure(struct proto *model, enum ulp_status status, const char *tex
 struct proto identity_graph(void);
 /* A message with such a graph and this initializer (freed), called t. */
 struct proto model_with_tensor(struct proto *tensor);
-
-#endif

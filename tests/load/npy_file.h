@@ -1,6 +1,5 @@
 /* npy files written by hand. */
-#ifndef ULP_TESTS_NPY_FILE_H
-#define ULP_TESTS_NPY_FILE_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -18,5 +17,3 @@ struct dtype {
 };
 extern const struct dtype dtypes[];
 extern const int dtype_count;
-
-#endif

@@ -1,7 +1,6 @@
 /* What the tests of strips compare with: every primitive computed on MPFR values so precisely that
  * one rounding follows, and operands that provoke trouble. Nothing here calls the strips. */
-#ifndef ULP_TESTS_STRIP_ORACLE_H
-#define ULP_TESTS_STRIP_ORACLE_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -46,5 +45,3 @@ Suite *strip_access_suite(void);
 Suite *strip_fold_suite(void);
 Suite *strip_chain_suite(void);
 Suite *strip_integer_suite(void);
-
-#endif

@@ -1,6 +1,5 @@
 /* Building the models of growth_models.h. */
-#ifndef ULP_TESTS_RUN_GROWTH_BUILD_H
-#define ULP_TESTS_RUN_GROWTH_BUILD_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -36,5 +35,3 @@ struct proto make_branch_outputs(size_t count);
 struct proto make_loop_nodes(size_t count);
 struct proto make_loop_values(size_t count);
 struct proto make_long_names(size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* Models with many of one thing, of any number. */
-#ifndef ULP_TESTS_RUN_GROWTH_MODELS_H
-#define ULP_TESTS_RUN_GROWTH_MODELS_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -15,5 +14,3 @@ struct growth_model {
 };
 extern const struct growth_model growth_models[];
 extern const int growth_model_count;
-
-#endif

@@ -1,6 +1,5 @@
 /* What the parts of check_run share. */
-#ifndef ULP_TESTS_RUN_RUN_TEST_H
-#define ULP_TESTS_RUN_RUN_TEST_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -18,5 +17,3 @@ void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *input
 
 /* Graphs of a few nodes (check_small.c). */
 Suite *small_suite(void);
-
-#endif

@@ -1,11 +1,8 @@
 /* Elements of tensors by number. */
-#ifndef ULP_TESTS_SUPPORT_ELEMENT_H
-#define ULP_TESTS_SUPPORT_ELEMENT_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
 /* Element e, of any integers or of floats in FP32 or FP64: the value as the tensor's type has it,
  * rounded to nearest or truncated. */
 void test_set_element(struct ulp_tensor *tensor, size_t e, double value);
-
-#endif

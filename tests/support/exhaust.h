@@ -1,7 +1,6 @@
 /* Memory that ends: the n-th allocation of this process fails, of its own code and of the libraries
  * it uses, and so does what else takes memory (mmap, pthread_create). */
-#ifndef ULP_TESTS_SUPPORT_EXHAUST_H
-#define ULP_TESTS_SUPPORT_EXHAUST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ void exhaust_fill(uint64_t word);
 /* Bytes that malloc has given and not got back, and the most they were since exhaust_start. */
 size_t exhaust_live(void);
 size_t exhaust_peak(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* Small models written as lines "y = Op(a, b) attribute=value ...", for tests that look at a
  * graph's shape. */
-#ifndef ULP_TESTS_SUPPORT_LINE_MODEL_H
-#define ULP_TESTS_SUPPORT_LINE_MODEL_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -15,5 +14,3 @@
  * with l_ INT64 of shape [1], with s_ FLOAT scalars.
  * Attributes: an integer, a list "1,2", or a number with a point. */
 struct ulp_model *line_model(const char *lines, int64_t opset);
-
-#endif

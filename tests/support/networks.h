@@ -1,7 +1,6 @@
 /* The networks the tests run: the project's own example everywhere, and the measured data's when it
  * is there. */
-#ifndef ULP_TESTS_SUPPORT_NETWORKS_H
-#define ULP_TESTS_SUPPORT_NETWORKS_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -18,5 +17,3 @@ bool network_load(int index, struct ulp_model **model, struct ulp_tensor_set *in
 /* Its recorded outputs (test_data_set_0); false when there are none. */
 bool network_outputs(int index, const struct ulp_model *model, struct ulp_tensor_set *inputs,
                      struct ulp_tensor_set *outputs);
-
-#endif

@@ -11,8 +11,7 @@
  * A node's name stands before it in brackets. Attributes: numbers (with '.', 'e' or "inf" a float),
  * [lists], "texts", tensors (float {1}), and graphs as above. Names may hold letters, digits and
  * _ . / : and -. */
-#ifndef ULP_TESTS_SUPPORT_ONNX_TEXT_H
-#define ULP_TESTS_SUPPORT_ONNX_TEXT_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -22,5 +21,3 @@
 struct proto onnx_text(int64_t opset, const char *text);
 /* The same, loaded, for ulp_model_free. */
 struct ulp_model *onnx_text_load(int64_t opset, const char *text);
-
-#endif

@@ -1,7 +1,6 @@
 /* Writing protobuf and ONNX messages by hand, so that tests can make models, broken ones included,
  * without any library. */
-#ifndef ULP_TESTS_SUPPORT_PROTO_H
-#define ULP_TESTS_SUPPORT_PROTO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ struct proto proto_node(const char *op, const char *name, const char *inputs, co
 struct proto proto_tensor(const char *name, int type, int rank, const int64_t *dims);
 /* IR version, ai.onnx's version, and the graph, which is freed. */
 struct proto proto_model(int64_t ir, int64_t opset, struct proto *graph);
-
-#endif

@@ -1,7 +1,6 @@
 /* A reproducible stream of random numbers for tests: each draw is the library's counter-based
  * generator at the next place. */
-#ifndef ULP_TESTS_SUPPORT_STREAM_H
-#define ULP_TESTS_SUPPORT_STREAM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -20,5 +19,3 @@ static inline uint64_t stream_draw_below(struct stream *stream, uint64_t bound)
 {
     return stream_draw(stream) % bound;
 }
-
-#endif

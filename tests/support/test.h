@@ -1,6 +1,5 @@
 /* What every check program shares: the runner, the long switch, data folders. */
-#ifndef ULP_TESTS_SUPPORT_TEST_H
-#define ULP_TESTS_SUPPORT_TEST_H
+#pragma once
 
 #include <check.h>
 #include <stdbool.h>
@@ -65,5 +64,3 @@ struct ulp_pool *test_pool(int thread_count);
         if (!(condition))              \
             ck_abort_msg(__VA_ARGS__); \
     } while (0)
-
-#endif

@@ -1,7 +1,6 @@
 /* Small models written as text, for tests of control flow: made, run, audited, and the figures
  * compared. */
-#ifndef ULP_TESTS_SUPPORT_TEXT_MODEL_H
-#define ULP_TESTS_SUPPORT_TEXT_MODEL_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -67,5 +66,3 @@ const struct ulp_audit_node *audit_node(const struct ulp_audit *audit, size_t la
 bool audit_same_metrics(const struct ulp_metrics *a, const struct ulp_metrics *b);
 /* The same judgement, and figures of equal bits. */
 void audit_expect_same(const struct ulp_audit_node *a, const struct ulp_audit_node *b);
-
-#endif

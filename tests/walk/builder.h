@@ -1,6 +1,5 @@
 /* Between the files that build random graphs. */
-#ifndef ULP_TESTS_WALK_BUILDER_H
-#define ULP_TESTS_WALK_BUILDER_H
+#pragma once
 
 #include "base/text/text.h"
 #include "ops/call.h"
@@ -84,5 +83,3 @@ int find_float(struct builder *b);
 /* ---- control.c ---- */
 
 bool draw_control(struct builder *b, const struct ulp_operator *row);
-
-#endif

@@ -1,8 +1,7 @@
 /* The walk through proofs: random graphs are proven in the ranges and the arithmetic that they have
  * (ulpscope/prove.h), and run there, at ends, inside and climbing; every output of every node is
  * held against what is said of it. */
-#ifndef ULP_TESTS_WALK_PROOF_WALK_H
-#define ULP_TESTS_WALK_PROOF_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,5 +31,3 @@ void proof_walk_print(const struct proof_walk *walk);
 /* Rows of the table that no graph had, or none that is proven, into out (at most `size` bytes); how
  * many there are beside those that proof_walk.c excepts. */
 size_t proof_walk_missing(const struct proof_walk *walk, char *out, size_t size);
-
-#endif

@@ -4,8 +4,7 @@
  * ranges of the inputs, from single points and zeros to numbers beyond the formats; an arithmetic.
  * Nothing here knows what is proven about operators. A seed gives the same graph on every machine,
  * for one version of the operator table. */
-#ifndef ULP_TESTS_WALK_RANDOM_GRAPH_H
-#define ULP_TESTS_WALK_RANDOM_GRAPH_H
+#pragma once
 
 #include <ulpscope/run.h>
 
@@ -51,5 +50,3 @@ char *random_graph_options(const struct random_graph *graph);
 
 /* The name of an arithmetic that there is, drawn from all bases, formats and parts. */
 void random_arithmetic(uint64_t key, char *out, size_t size);
-
-#endif

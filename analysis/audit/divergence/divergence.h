@@ -1,6 +1,5 @@
 /* What is said of outputs that differ from the reference in kind, not in size. */
-#ifndef ULP_ANALYSIS_AUDIT_DIVERGENCE_DIVERGENCE_H
-#define ULP_ANALYSIS_AUDIT_DIVERGENCE_DIVERGENCE_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -25,5 +24,3 @@ enum ulp_status ulp_divergence_follow(struct ulp_audit_output *output,
                                       const struct ulp_tensor *truth,
                                       const struct ulp_format *format, struct ulp_pool *pool,
                                       struct ulp_error *error);
-
-#endif

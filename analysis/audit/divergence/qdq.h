@@ -1,6 +1,5 @@
 /* Where an arithmetic with qdq=integer first differs from the same arithmetic without it. */
-#ifndef ULP_ANALYSIS_AUDIT_DIVERGENCE_QDQ_H
-#define ULP_ANALYSIS_AUDIT_DIVERGENCE_QDQ_H
+#pragma once
 
 #include <ulpscope/audit.h>
 
@@ -9,5 +8,3 @@ void ulp_qdq_divergence_prepare(struct ulp_audit *audit);
 /* Compare the two lanes' results of a node; index: of the lane among the audited ones. */
 void ulp_qdq_divergence_measure(struct ulp_audit_lane *lane, const struct ulp_event *event,
                                 size_t index);
-
-#endif

@@ -1,8 +1,7 @@
 /* The ways in which an input may have been prepared wrongly: a picture's channels, layout, place
  * and scale. Any tensor can be seen as a picture; one without channels has rows and columns only.
  */
-#ifndef ULP_ANALYSIS_COMPARE_CAUSE_CHANGE_H
-#define ULP_ANALYSIS_COMPARE_CAUSE_CHANGE_H
+#pragma once
 
 #include <ulpscope/tensor.h>
 
@@ -80,5 +79,3 @@ struct ulp_input_fit {
 struct ulp_input_fit ulp_input_fit(const struct ulp_tensor *given,
                                    const struct ulp_picture *picture,
                                    const struct ulp_tensor *recorded);
-
-#endif

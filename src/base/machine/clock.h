@@ -1,6 +1,5 @@
 /* The wall clock, for measured and estimated times. It never enters a result. */
-#ifndef ULP_BASE_MACHINE_CLOCK_H
-#define ULP_BASE_MACHINE_CLOCK_H
+#pragma once
 
 #include <time.h>
 
@@ -11,5 +10,3 @@ static inline double ulp_seconds_now(void)
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
-
-#endif

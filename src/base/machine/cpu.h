@@ -3,8 +3,7 @@
  *
  * The environment variable ULPSCOPE_DISABLE_CPU switches features off for tests: a list of the
  * names below, separated by commas. Switching one off also switches off those that build on it. */
-#ifndef ULP_BASE_MACHINE_CPU_H
-#define ULP_BASE_MACHINE_CPU_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -44,6 +43,4 @@ const char *ulp_cpu_names(char *out, unsigned set);
 #define ULP_VECTOR_WIDTH(bits) ""
 #else
 #define ULP_VECTOR_WIDTH(bits) ",prefer-vector-width=" #bits
-#endif
-
 #endif

@@ -4,8 +4,7 @@
  * that compute, read or write numbers begin with ULP_ENTER_ENVIRONMENT; and find all of it as a new
  * thread of a new process has it; what the caller had, exception flags included, is back when they
  * return. Threads of a pool enter once. */
-#ifndef ULP_BASE_MACHINE_ENVIRONMENT_H
-#define ULP_BASE_MACHINE_ENVIRONMENT_H
+#pragma once
 
 #include <fenv.h>
 #include <locale.h>
@@ -78,5 +77,3 @@ static inline void ulp_float_mode_leave(struct ulp_float_mode *caller)
 /* Compilers do not know that operations depend on the mode: x is computed before this, and what
  * uses it after. */
 #define ULP_COMPUTED_HERE(x) __asm__ volatile("" : "+m"(x) : : "memory")
-
-#endif

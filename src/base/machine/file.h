@@ -1,6 +1,5 @@
 /* Files: read whole, and written so that they are whole or untouched. */
-#ifndef ULP_BASE_MACHINE_FILE_H
-#define ULP_BASE_MACHINE_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -59,5 +58,3 @@ enum ulp_status ulp_text_open(struct ulp_text *text, const char *path, struct ul
 /* Write all of it now; closing then only gives the name. */
 enum ulp_status ulp_text_flush(struct ulp_text *text, struct ulp_error *error);
 enum ulp_status ulp_text_close(struct ulp_text *text, bool keep, struct ulp_error *error);
-
-#endif

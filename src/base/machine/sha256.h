@@ -1,6 +1,5 @@
 /* SHA-256 (FIPS 180-4), by which a page says what file a report is of: any tool computes it. */
-#ifndef ULP_BASE_MACHINE_SHA256_H
-#define ULP_BASE_MACHINE_SHA256_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,5 +8,3 @@
 /* Of a whole file, as 64 hexadecimal digits; *bytes is its length. False: it is no regular file, or
  * cannot be read. */
 bool ulp_file_sha256(const char *path, char out[65], uint64_t *bytes);
-
-#endif

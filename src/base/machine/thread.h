@@ -1,7 +1,6 @@
 /* A fixed pool of threads that splits independent work. Results never depend on the thread count:
  * only outputs are split, never sums. */
-#ifndef ULP_BASE_MACHINE_THREAD_H
-#define ULP_BASE_MACHINE_THREAD_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/status.h>
@@ -47,5 +46,3 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
 
 /* For work that costs something to split: into how many parts, all of the pool's threads or 1. */
 int ulp_pool_threads_for(const struct ulp_pool *pool, double nanoseconds);
-
-#endif

@@ -1,7 +1,6 @@
 /* Allocation: sizes come from files, so every product is checked before it is used, and a budget
  * is charged before memory is taken. */
-#ifndef ULP_BASE_MEMORY_ALLOC_H
-#define ULP_BASE_MEMORY_ALLOC_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -97,5 +96,3 @@ static inline char *ulp_arena_copy(struct ulp_arena *arena, const char *text)
 {
     return ulp_arena_text(arena, text, strlen(text));
 }
-
-#endif

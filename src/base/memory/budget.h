@@ -2,8 +2,7 @@
  * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
  * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
  * a root without a limit. */
-#ifndef ULP_BASE_MEMORY_BUDGET_H
-#define ULP_BASE_MEMORY_BUDGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <ulpscope/memory.h>
@@ -75,5 +74,3 @@ void *ulp_budget_take(struct ulp_budget *budget, size_t bytes, size_t *capacity)
 void ulp_budget_give(struct ulp_budget *budget, void *block, size_t bytes, size_t capacity);
 /* Write why this thread's last ulp_budget_take failed: the limit (": ..."), or nothing. */
 void ulp_budget_explain(char *out, size_t size);
-
-#endif

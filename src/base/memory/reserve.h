@@ -1,6 +1,5 @@
 /* The reserve of GMP's allocation functions: ulp_memory_reserve in ulpscope/memory.h. */
-#ifndef ULP_BASE_MEMORY_RESERVE_H
-#define ULP_BASE_MEMORY_RESERVE_H
+#pragma once
 
 #include <ulpscope/memory.h>
 
@@ -10,5 +9,3 @@ size_t ulp_reserve_draws(void);
 /* ULP_ERROR_MEMORY when the count is not `draws` any more; gives back what MPFR's caches of this
  * thread hold of the reserve. */
 enum ulp_status ulp_reserve_check(size_t draws, struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* A file without a name for bytes that would not fit in memory: gone when it is closed or the
  * process ends. */
-#ifndef ULP_BASE_MEMORY_SCRATCH_H
-#define ULP_BASE_MEMORY_SCRATCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -15,5 +14,3 @@ enum ulp_status ulp_scratch_write(int descriptor, const void *bytes, size_t coun
                                   struct ulp_error *error);
 enum ulp_status ulp_scratch_read(int descriptor, void *bytes, size_t count, uint64_t at,
                                  struct ulp_error *error);
-
-#endif

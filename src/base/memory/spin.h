@@ -1,6 +1,5 @@
 /* A lock for a few hundred instructions. */
-#ifndef ULP_BASE_MEMORY_SPIN_H
-#define ULP_BASE_MEMORY_SPIN_H
+#pragma once
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -18,5 +17,3 @@ static inline void ulp_spin_unlock(ulp_spin *spin)
 {
     atomic_store_explicit(spin, 0, memory_order_release);
 }
-
-#endif

@@ -2,8 +2,7 @@
  * these for its fields, and so writes or reads it. Numbers are eight bytes, the low one first; a
  * double is its bits. What is read comes from a file: counts and indexes are checked before they
  * are used. */
-#ifndef ULP_BASE_TEXT_CODER_H
-#define ULP_BASE_TEXT_CODER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,5 +30,3 @@ void ulp_code_count(struct ulp_coder *coder, size_t *count);
 void ulp_code_text(struct ulp_coder *coder, char **text);
 /* Memory of the arena for count things that are read, and one more; NULL: no_memory. */
 void *ulp_code_take(struct ulp_coder *coder, size_t count, size_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* Names by pattern. */
-#ifndef ULP_BASE_TEXT_GLOB_H
-#define ULP_BASE_TEXT_GLOB_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -8,5 +7,3 @@
 bool ulp_glob_matches(const char *glob, const char *text);
 /* The same; a pattern that begins with "..." is a name as a terminal shows it, cut at its front. */
 bool ulp_glob_matches_name(const char *pattern, const char *name);
-
-#endif

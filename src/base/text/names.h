@@ -1,6 +1,5 @@
 /* A hash table from names to numbers: values of a graph, attributes of a node, arrays of a set. */
-#ifndef ULP_BASE_TEXT_NAMES_H
-#define ULP_BASE_TEXT_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,5 +17,3 @@ void ulp_names_free(struct ulp_names *names);
 int ulp_names_find(const struct ulp_names *names, const char *name);
 /* Adds a name that is not there yet (look first). False: out of memory. */
 bool ulp_names_add(struct ulp_names *names, const char *name, int number);
-
-#endif

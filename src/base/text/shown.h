@@ -3,8 +3,7 @@
  * ends, characters that reverse or hide others, bytes that are no UTF-8. Visible UTF-8 stays as it
  * is; the rest is shown as \n, \t, \r, \xNN (a byte) or \u{N} (a character). What was made harmless
  * stays as it is when it is made so again. */
-#ifndef ULP_BASE_TEXT_SHOWN_H
-#define ULP_BASE_TEXT_SHOWN_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ const char *ulp_show_end(char *out, size_t size, const char *text, size_t column
  * a character. Takes d, i, u, x, c, s, a, e, f, g and %% with h, l, ll, z, j and t. */
 #define ULP_SHOWN_COLUMNS_MAX 1000
 int ulp_show_arguments(char *out, size_t size, const char *format, va_list arguments);
-
-#endif

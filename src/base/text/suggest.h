@@ -1,6 +1,5 @@
 /* Hints for misspelt words. */
-#ifndef ULP_BASE_TEXT_SUGGEST_H
-#define ULP_BASE_TEXT_SUGGEST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -13,5 +12,3 @@ int ulp_word_distance(const char *a, const char *b);
  * nothing. Names that hold the word are near, and those a third of it away. */
 void ulp_suggest_names(struct ulp_text *out, const char *word, size_t count,
                        const char *(*name)(const void *context, size_t i), const void *context);
-
-#endif

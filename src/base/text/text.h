@@ -1,6 +1,5 @@
 /* A growing text buffer. */
-#ifndef ULP_BASE_TEXT_TEXT_H
-#define ULP_BASE_TEXT_TEXT_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,5 +33,3 @@ bool ulp_text_ends(const char *text, const char *end);
 
 /* FNV-1a 64-bit of a string or of bytes. */
 unsigned long long ulp_hash(const void *bytes, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the files of `ulpscope audit` share. */
-#ifndef ULP_CLI_COMMAND_AUDIT_H
-#define ULP_CLI_COMMAND_AUDIT_H
+#pragma once
 
 #include "cli/command.h"
 
@@ -91,5 +90,3 @@ void close_engine_lane(struct engine_lane *lane);
 enum ulp_status print_engine_verdict(const struct engine_lane *lane, struct ulp_error *error);
 enum ulp_status print_engine_costs(const struct engine_lane *lane, const struct ulp_audit *audit,
                                    struct ulp_error *error);
-
-#endif

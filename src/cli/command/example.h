@@ -1,7 +1,6 @@
 /* The trained example (examples/digits) and vectors recorded on a GPU, inside the program: what
  * `ulpscope demo` shows and `ulpscope selftest` computes. */
-#ifndef ULP_CLI_COMMAND_EXAMPLE_H
-#define ULP_CLI_COMMAND_EXAMPLE_H
+#pragma once
 
 #include <stddef.h>
 #include <ulpscope/status.h>
@@ -17,5 +16,3 @@ extern const struct example_file example_files[EXAMPLE_COUNT];
  * with other bytes, or a link, is refused. */
 enum ulp_status example_write(enum example which, const char *folder, char **path,
                               struct ulp_error *error);
-
-#endif

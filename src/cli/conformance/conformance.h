@@ -2,8 +2,7 @@
  * case. What is shared by the command (command/conformance.c), the run of one case
  * (conformance_case.c) and the written list of what is out of scope (conformance_scope.c, which
  * `ulpscope ops` reads too). */
-#ifndef ULP_CLI_CONFORMANCE_H
-#define ULP_CLI_CONFORMANCE_H
+#pragma once
 
 #include <ulpscope.h>
 
@@ -54,5 +53,3 @@ struct case_result {
 bool run_case_apart(const char *folder, const struct ulp_arithmetic *arithmetic,
                     const struct tolerance *tolerance, size_t max_memory,
                     struct case_result *result);
-
-#endif

@@ -1,6 +1,5 @@
 /* How much of ai.onnx the operator table covers, opset by opset. */
-#ifndef ULP_CLI_COVERAGE_H
-#define ULP_CLI_COVERAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -11,5 +10,3 @@
  * opsets and the reason from the written list of conformance_scope.c. Returns how many are missing
  * without a reason. */
 int print_coverage(FILE *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* ulpscope mcp: tools that agents call by JSON-RPC, each a run of this program of its own. */
-#ifndef ULP_CLI_MCP_MCP_H
-#define ULP_CLI_MCP_MCP_H
+#pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
@@ -30,5 +29,3 @@ struct mcp_run {
 enum ulp_status mcp_run(char *const *words, const char *folder, struct mcp_run *out,
                         struct ulp_error *error);
 void mcp_run_free(struct mcp_run *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* Options that several commands have, and what is made of them: lanes, samples, shapes, files. */
-#ifndef ULP_CLI_OPTION_OPTION_H
-#define ULP_CLI_OPTION_OPTION_H
+#pragma once
 
 #include <argp.h>
 #include <stdio.h>
@@ -352,5 +351,3 @@ enum ulp_status read_search_samples(const struct ulp_model *model,
                                     size_t validate_count, struct search_samples *out,
                                     struct ulp_error *error);
 void free_search_samples(struct search_samples *samples);
-
-#endif

@@ -1,8 +1,7 @@
 /* Linux's Landlock (5.13 and later): from a moment on this process and its threads open no other
  * files than those beneath paths named before, start no program and (from 6.7 on) connect to
  * nothing over TCP. What is open stays open. It needs no right and cannot be undone. */
-#ifndef ULP_CLI_SANDBOX_LANDLOCK_H
-#define ULP_CLI_SANDBOX_LANDLOCK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ int landlock_open(void);
 int landlock_allow(int rules, const char *path, enum landlock_right right);
 /* 0, or -1 and errno. Before other threads are started: those that run already are not bound. */
 int landlock_enter(int rules);
-
-#endif

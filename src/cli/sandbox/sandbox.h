@@ -1,8 +1,7 @@
 /* --sandbox, which every command takes: from its arguments' end on, before a file is read, the
  * process opens nothing but what the command line names: to read, its inputs (of a model its whole
  * folder, for external data; of a list what it lists); to write, the folders of its outputs. */
-#ifndef ULP_CLI_SANDBOX_SANDBOX_H
-#define ULP_CLI_SANDBOX_SANDBOX_H
+#pragma once
 
 #include <argp.h>
 
@@ -15,5 +14,3 @@ int sandbox_enter(const struct argp *argp, int argc, char **argv);
 /* Of a command whose arguments lead to others': sandbox_enter adds its rules only, and the next
  * one enters. */
 void sandbox_wait(void);
-
-#endif

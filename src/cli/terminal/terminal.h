@@ -1,6 +1,5 @@
 /* What the program prints: messages, progress, colour. */
-#ifndef ULP_CLI_TERMINAL_TERMINAL_H
-#define ULP_CLI_TERMINAL_TERMINAL_H
+#pragma once
 
 #include <stdio.h>
 
@@ -84,5 +83,3 @@ enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_e
 bool use_colour(int descriptor);
 /* Columns of the terminal, at least 60; 0: the stream is none, and names need not be cut. */
 int terminal_width(int descriptor);
-
-#endif

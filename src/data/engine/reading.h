@@ -1,6 +1,5 @@
 /* What the readers of engine descriptions share: the engine as it grows. */
-#ifndef ULP_DATA_ENGINE_READING_H
-#define ULP_DATA_ENGINE_READING_H
+#pragma once
 
 #include <ulpscope/engine.h>
 
@@ -54,5 +53,3 @@ enum ulp_status ulp_engine_read_line(struct ulp_engine_reading *reading, const c
                                      size_t length, const struct ulp_names *tactics,
                                      const char *const *kernels, bool *found,
                                      struct ulp_error *error);
-
-#endif

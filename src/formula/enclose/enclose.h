@@ -4,8 +4,7 @@
  *   least; e / row_sum(e) lies in [0, 1] when e >= 0;
  *   |k d / sqrt(row_mean(d * d) + epsilon)| <= |k| sqrt(n), and the row's l2 norm is sqrt(n) at
  * most. (doc/prove.md) */
-#ifndef ULP_FORMULA_ENCLOSE_ENCLOSE_H
-#define ULP_FORMULA_ENCLOSE_ENCLOSE_H
+#pragma once
 
 #include "formula/enclose/interval.h"
 #include "formula/tape.h"
@@ -18,5 +17,3 @@
 void ulp_tape_enclose(const struct ulp_tape *tape, const struct ulp_interval_rule *rule,
                       size_t row_length, const struct ulp_intervals *values, const int *same,
                       double *largest, double *l1, double *l2);
-
-#endif

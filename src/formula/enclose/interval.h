@@ -2,8 +2,7 @@
  * inputs are. Endpoints are doubles, always moved outward: by the error of the double operation
  * that makes them, and by the rounding of the arithmetic whose values they enclose. No rounding
  * mode of the processor is changed. */
-#ifndef ULP_FORMULA_ENCLOSE_INTERVAL_H
-#define ULP_FORMULA_ENCLOSE_INTERVAL_H
+#pragma once
 
 #include "number/strip.h"
 #include "tensor/tensor.h"
@@ -70,5 +69,3 @@ void ulp_interval_set_step(const struct ulp_interval_rule *rule, const struct ul
                            double *largest);
 /* The largest magnitude of its finite numbers; INFINITY: anything. */
 double ulp_interval_magnitude(const struct ulp_intervals *x, size_t i);
-
-#endif

@@ -8,8 +8,7 @@
  * result is known one phase after the strips it sums, so a tile longer than a strip is walked once
  * per phase and its elements are computed again: the same instructions on the same operands at the
  * same places of the stochastic stream, hence the same bits. */
-#ifndef ULP_FORMULA_EVALUATE_EVALUATE_H
-#define ULP_FORMULA_EVALUATE_EVALUATE_H
+#pragma once
 
 #include "base/memory/alloc.h"
 #include "formula/tape.h"
@@ -274,5 +273,3 @@ bool ulp_repeat(void *out, const void *in, int64_t in_stride, size_t rows, size_
                 size_t element_bytes);
 /* The bytes `count` times. */
 void ulp_repeat_rows(void *out, const void *in, size_t bytes, size_t count);
-
-#endif

@@ -1,7 +1,6 @@
 /* A block of outputs, computed from beginning to end by one worker: the functions that chains.c,
  * segments.c, repair.c and share.c share. */
-#ifndef ULP_KERNELS_CHAIN_BLOCK_H
-#define ULP_KERNELS_CHAIN_BLOCK_H
+#pragma once
 
 #include "kernels/chain/job.h"
 
@@ -46,5 +45,3 @@ struct ulp_chains_block ulp_chains_find_block(const struct ulp_chains_job *job, 
 size_t ulp_chains_share_length(const struct ulp_chains_job *job);
 /* Item thread * share_length + number; without rows or columns when nothing is left for it. */
 struct ulp_chains_block ulp_chains_find_share(const struct ulp_chains_job *job, size_t item);
-
-#endif

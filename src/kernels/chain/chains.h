@@ -1,7 +1,6 @@
 /* Scalar chains over a whole contraction: how k is cut, blocking for the caches, threads, and the
  * output. */
-#ifndef ULP_KERNELS_CHAIN_CHAINS_H
-#define ULP_KERNELS_CHAIN_CHAINS_H
+#pragma once
 
 #include "kernels/contract.h"
 #include "kernels/chain/step.h"
@@ -32,5 +31,3 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
                                const struct ulp_arithmetic *arithmetic,
                                const struct ulp_contraction *problem, unsigned cpu,
                                struct ulp_pool *pool, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Chains of which one side is read where it lies. */
-#ifndef ULP_KERNELS_CHAIN_DIRECT_H
-#define ULP_KERNELS_CHAIN_DIRECT_H
+#pragma once
 
 #include "kernels/chain/job.h"
 
@@ -13,5 +12,3 @@ enum ulp_direct ulp_direct_find(const struct ulp_chains_job *job,
  * are set. */
 enum ulp_status ulp_direct_run(const struct ulp_chains_job *job, enum ulp_direct way, bool *nan,
                                struct ulp_error *error);
-
-#endif

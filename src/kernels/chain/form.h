@@ -1,6 +1,5 @@
 /* Panels of a factor that stay from call to call: see operand/packed.h. */
-#ifndef ULP_KERNELS_CHAIN_FORM_H
-#define ULP_KERNELS_CHAIN_FORM_H
+#pragma once
 
 #include "kernels/chain/job.h"
 
@@ -12,5 +11,3 @@ void ulp_chains_forms_close(struct ulp_chains_job *job);
 /* The panels of a batch: for each block of k all lines, padded to whole tiles. */
 const char *ulp_chains_form_panels(const struct ulp_chains_form *form, int64_t batch_offset);
 size_t ulp_chains_form_lines(const struct ulp_chains_form *form);
-
-#endif

@@ -1,7 +1,6 @@
 /* One run of scalar chains: which side becomes the rows, and how the outputs are cut into
  * blocks. */
-#ifndef ULP_KERNELS_CHAIN_JOB_H
-#define ULP_KERNELS_CHAIN_JOB_H
+#pragma once
 
 #include "kernels/chain/chains.h"
 #include "kernels/operand/output.h"
@@ -68,5 +67,3 @@ static inline size_t ulp_chains_shared_tile(const struct ulp_chains_job *job)
 {
     return job->share_rows ? job->tile_rows : job->tile_columns;
 }
-
-#endif

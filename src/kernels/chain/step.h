@@ -1,8 +1,7 @@
 /* One step of a scalar chain: what a multiplication and an addition are in an arithmetic, over
  * strips of independent outputs. This plain C is the definition; tiles (tile.h) are faster ways to
  * the same bits. */
-#ifndef ULP_KERNELS_CHAIN_STEP_H
-#define ULP_KERNELS_CHAIN_STEP_H
+#pragma once
 
 #include "kernels/operand/draw.h"
 #include "tensor/tensor.h"
@@ -52,5 +51,3 @@ struct ulp_step_row {
                          size_t n, struct ulp_draw draw);
 };
 extern const struct ulp_step_row ulp_step_rows[ULP_STEP_COUNT];
-
-#endif

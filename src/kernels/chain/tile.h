@@ -1,8 +1,7 @@
 /* Tiles: the innermost loops of a contraction. A tile adds products to a block of `rows` times
  * `columns` sums held in contiguous memory (row-major), from packed panels: rows k-major of width
  * `rows`, columns likewise. */
-#ifndef ULP_KERNELS_CHAIN_TILE_H
-#define ULP_KERNELS_CHAIN_TILE_H
+#pragma once
 
 #include "kernels/chain/step.h"
 
@@ -66,5 +65,3 @@ size_t ulp_tile_rows_even(const struct ulp_tile *tile, size_t row_count);
 void ulp_pairwise(const struct ulp_step_rule *rule, void *sums, const void *rows,
                   const void *columns, size_t row_count, size_t column_count, size_t k_count,
                   struct ulp_tile_place place, void *scratch);
-
-#endif

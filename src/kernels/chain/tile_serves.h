@@ -1,6 +1,5 @@
 /* Which rules a tile of vectors computes: the same of every instruction set. */
-#ifndef ULP_KERNELS_CHAIN_TILE_SERVES_H
-#define ULP_KERNELS_CHAIN_TILE_SERVES_H
+#pragma once
 
 #include "kernels/chain/step.h"
 #include "number/round/round.h"
@@ -52,5 +51,3 @@ static inline bool serves_bf16(const struct ulp_step_rule *rule)
 {
     return serves_strict(rule, 8, 127);
 }
-
-#endif

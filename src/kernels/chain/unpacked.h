@@ -1,6 +1,5 @@
 /* Contractions of one or two rows without packing. */
-#ifndef ULP_KERNELS_CHAIN_UNPACKED_H
-#define ULP_KERNELS_CHAIN_UNPACKED_H
+#pragma once
 
 #include "kernels/operand/output.h"
 #include "kernels/operand/pack.h"
@@ -20,5 +19,3 @@ bool ulp_unpacked_serves(const struct ulp_unpacked_problem *problem, const struc
 enum ulp_status ulp_unpacked_run(const struct ulp_unpacked_problem *problem,
                                  const struct ulp_tile *tile, struct ulp_pool *pool,
                                  struct ulp_error *error);
-
-#endif

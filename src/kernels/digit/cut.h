@@ -1,7 +1,6 @@
 /* What the files that cut lines into digits share: integer digits are cut in digits.c, doubles in
  * doubles.c. */
-#ifndef ULP_KERNELS_DIGIT_CUT_H
-#define ULP_KERNELS_DIGIT_CUT_H
+#pragma once
 
 #include "kernels/digit/digits.h"
 #include "kernels/exact/number.h"
@@ -90,5 +89,3 @@ void ulp_wide_make_tails(struct ulp_wide_tails *tails, const struct ulp_wide_pan
 /* Sets the panel's tail and arrays. */
 void ulp_wide_choose_tails(struct ulp_wide_panel *panel, const struct ulp_wide_scheme *scheme);
 ulp_wide_cut_fn *ulp_wide_choose_double_cut(const struct ulp_tensor *tensor);
-
-#endif

@@ -1,7 +1,6 @@
 /* Factors' digits that stay from call to call: side 0 of a call gives the rows, side 1 the
  * columns. */
-#ifndef ULP_KERNELS_DIGIT_FORM_H
-#define ULP_KERNELS_DIGIT_FORM_H
+#pragma once
 
 #include "kernels/operand/packed.h"
 #include "kernels/digit/digits.h"
@@ -24,5 +23,3 @@ const struct ulp_wide_panel *ulp_wide_form_panels(const struct ulp_wide_form *fo
 
 /* Does a side of the call hold an infinity or NaN? */
 bool ulp_wide_is_special_side(const struct ulp_wide_call *call, int side);
-
-#endif

@@ -1,8 +1,7 @@
 /* Tiles of the digit method: a block of rows times a block of columns whose digits are multiplied
  * and summed without any error. Two kinds of digit: unsigned of 52 bits (AVX-512 IFMA), and signed
  * in doubles, of few enough bits that products and sums of up to 2^53 are exact (any machine). */
-#ifndef ULP_KERNELS_DIGIT_TILE_H
-#define ULP_KERNELS_DIGIT_TILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,6 +84,4 @@ extern const struct ulp_wide_tile ulp_wide_tile_portable;
 #ifdef __x86_64__
 ulp_wide_round_fn ulp_wide_round_avx512;
 extern const struct ulp_wide_tile ulp_wide_tile_ifma, ulp_wide_tile_avx512, ulp_wide_tile_avx2;
-#endif
-
 #endif

@@ -8,8 +8,7 @@
  * the plan's are left out, with a bound on what that loses. Integer digits are unsigned: they are
  * those of f' = (f + 1) / 2, and sum f g = 4 sum f' g' - 2 sum f' - 2 sum g' + k. Double digits are
  * signed, and what they do not hold is in tails (digit/scheme.h). */
-#ifndef ULP_KERNELS_DIGIT_DIGITS_H
-#define ULP_KERNELS_DIGIT_DIGITS_H
+#pragma once
 
 #include "kernels/exact/parts.h"
 #include "kernels/digit/scheme.h"
@@ -155,5 +154,3 @@ enum ulp_status ulp_wide_run_vector(const struct ulp_wide_plan *plan,
 enum ulp_status ulp_wide_run_digits(const struct ulp_wide_plan *plan,
                                     const struct ulp_wide_call *call, struct ulp_pool *pool,
                                     struct ulp_error *error);
-
-#endif

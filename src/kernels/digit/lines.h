@@ -1,6 +1,5 @@
 /* Scales and integer digits of a panel's lines, several elements at once. */
-#ifndef ULP_KERNELS_DIGIT_LINES_H
-#define ULP_KERNELS_DIGIT_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,6 +42,4 @@ struct ulp_wide_lines_code {
 
 #ifdef __x86_64__
 extern const struct ulp_wide_lines_code ulp_wide_lines_avx512;
-#endif
-
 #endif

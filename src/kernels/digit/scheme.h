@@ -13,8 +13,7 @@
  * others are at most 2^-reach (1 + 2^-10) and are formed in double arithmetic, with tails rounded
  * to 53 bits: D + 1 products for what exact digits need some times as many for. Where b is short,
  * all of the tails but b itself are zero. The bounds are in digit/product.c. */
-#ifndef ULP_KERNELS_DIGIT_SCHEME_H
-#define ULP_KERNELS_DIGIT_SCHEME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ static inline int ulp_wide_scheme_last_weight(const struct ulp_wide_scheme *sche
 /* A bound on the tails' error in units of the last position, `tails` products for each k. */
 uint64_t ulp_wide_scheme_error(const struct ulp_wide_scheme *scheme, int tails, size_t k,
                                size_t k_block);
-
-#endif

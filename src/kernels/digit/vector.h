@@ -1,8 +1,7 @@
 /* One or a few vectors times a matrix of floats. Each element of the matrix is used so rarely that
  * storing its digits would not pay, so it is cut in registers. For columns whose floats are one
  * integer digit each or two doubles, as those of nearly all weights are. */
-#ifndef ULP_KERNELS_DIGIT_VECTOR_H
-#define ULP_KERNELS_DIGIT_VECTOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,6 +60,4 @@ struct ulp_wide_vector {
 #ifdef __x86_64__
 extern const struct ulp_wide_vector ulp_wide_vector_ifma, ulp_wide_vector_avx512,
     ulp_wide_vector_avx2;
-#endif
-
 #endif

@@ -1,7 +1,6 @@
 /* An element of a factor as sign, exponent and limbs, whatever its type: what the wide kernels read
  * operands with. */
-#ifndef ULP_KERNELS_EXACT_NUMBER_H
-#define ULP_KERNELS_EXACT_NUMBER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -80,5 +79,3 @@ static inline int64_t ulp_wide_lowest_bit(const struct ulp_wide_number *x)
         i++;
     return x->exponent - 64 * (int64_t)(x->limb_count - i) + __builtin_ctzll(x->limbs[i]);
 }
-
-#endif

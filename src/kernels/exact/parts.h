@@ -1,6 +1,5 @@
 /* Declarations shared by the files of kernels/exact and kernels/digit. */
-#ifndef ULP_KERNELS_EXACT_PARTS_H
-#define ULP_KERNELS_EXACT_PARTS_H
+#pragma once
 
 #include <string.h>
 
@@ -92,5 +91,3 @@ void ulp_wide_sum_free(struct ulp_wide_sum *sum);
 /* Computes and stores one output. */
 void ulp_wide_sum_element(struct ulp_wide_sum *sum, const struct ulp_wide_call *call,
                           struct ulp_wide_place place);
-
-#endif

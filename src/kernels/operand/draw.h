@@ -1,6 +1,5 @@
 /* Where the sums of a contraction draw their random numbers of stochastic rounding. */
-#ifndef ULP_KERNELS_OPERAND_DRAW_H
-#define ULP_KERNELS_OPERAND_DRAW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ enum {
     ULP_DRAW_STORE = 68,
     ULP_DRAWS = 72,
 };
-
-#endif

@@ -1,7 +1,6 @@
 /* Looking for values that arithmetic treats separately: NaN, infinities, numbers that a format
  * cannot hold. */
-#ifndef ULP_KERNELS_OPERAND_SPECIAL_H
-#define ULP_KERNELS_OPERAND_SPECIAL_H
+#pragma once
 
 #include "base/machine/thread.h"
 #include "tensor/tensor.h"
@@ -9,5 +8,3 @@
 /* Is an element of the floating-point tensor NaN or infinite or, unless the elements are records,
  * above `limit` >= 0 in magnitude? */
 bool ulp_any_beyond(const struct ulp_tensor *tensor, double limit, struct ulp_pool *pool);
-
-#endif

@@ -1,7 +1,6 @@
 /* The end of a contraction: sums, rounded to storage when the problem says so, go to their places
  * in the output. */
-#ifndef ULP_KERNELS_OPERAND_OUTPUT_H
-#define ULP_KERNELS_OPERAND_OUTPUT_H
+#pragma once
 
 #include "kernels/contract.h"
 #include "kernels/operand/draw.h"
@@ -51,5 +50,3 @@ static inline __attribute__((always_inline)) void ulp_output_fetch(const struct 
         __builtin_prefetch(out + at, 1);
     __builtin_prefetch(out + bytes - 1, 1);
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Packing: gathers the elements of a factor through its offset tables into contiguous memory,
  * converted to the arithmetic's factor format on the way. Every contraction path (tiles, matrix
  * units) starts here. */
-#ifndef ULP_KERNELS_OPERAND_PACK_H
-#define ULP_KERNELS_OPERAND_PACK_H
+#pragma once
 
 #include "kernels/contract.h"
 
@@ -88,5 +87,3 @@ static inline int64_t ulp_factor_offset(const struct ulp_factor *factor, size_t 
     return (factor->batch_offset ? factor->batch_offset[batch] : 0) + factor->line_offset[line] +
            factor->k_offset[k];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* One panel of packing: what pack.c shares with its faster ways. */
-#ifndef ULP_KERNELS_OPERAND_PACK_PANEL_H
-#define ULP_KERNELS_OPERAND_PACK_PANEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ static inline bool ulp_pack_is_contiguous(const int64_t *offset, size_t count)
 /* data[lane offset i + k_offset[k]] to out[k * width + i], zeros for lanes->count <= i < width. */
 void ulp_pack_panel_avx512(ulp_move32 *out, const ulp_move32 *data, const struct ulp_lanes *lanes,
                            const int64_t *k_offset, size_t k_count, size_t width);
-
-#endif

@@ -3,8 +3,7 @@
  * which an audit contracts with the values of every lane, and a recurrent cell or a loop's body at
  * every step. Results never depend on it; when memory is short, forms are evicted before an
  * allocation fails. Thread-safe. */
-#ifndef ULP_KERNELS_OPERAND_PACKED_H
-#define ULP_KERNELS_OPERAND_PACKED_H
+#pragma once
 
 #include "base/memory/alloc.h"
 #include "kernels/contract.h"
@@ -112,5 +111,3 @@ static inline size_t ulp_packed_group(const struct ulp_packed_form *form, int64_
     }
     return low < form->group_count && form->tables[low] == batch_offset ? low : form->group_count;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * of the kernel, else all of k. The elements of a run are a cell. Lines of a convolution share
  * cells, each of which is rounded once: cells are then the places of the tensor where a run begins,
  * else every line has its own. */
-#ifndef ULP_KERNELS_OPERAND_SCALED_H
-#define ULP_KERNELS_OPERAND_SCALED_H
+#pragma once
 
 #include "kernels/contract.h"
 #include "number/format/scaling.h"
@@ -81,5 +80,3 @@ void ulp_scaled_row_scales(const struct ulp_scaled *s, size_t row, size_t first,
 enum ulp_status ulp_scaled_back(struct ulp_scaled *scaled, const struct ulp_format *format,
                                 enum ulp_element element, struct ulp_pool *pool,
                                 struct ulp_error *error);
-
-#endif

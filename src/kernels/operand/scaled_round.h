@@ -1,6 +1,5 @@
 /* Cells of a factor rounded to a format with scales. */
-#ifndef ULP_KERNELS_OPERAND_SCALED_ROUND_H
-#define ULP_KERNELS_OPERAND_SCALED_ROUND_H
+#pragma once
 
 #include <ulpscope/format.h>
 
@@ -20,5 +19,3 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
 size_t ulp_scaled_spare(const struct ulp_scaled_rule *rule, size_t cell_count);
 /* The largest magnitude of those that are finite. */
 float ulp_scaled_largest(const float *x, size_t count);
-
-#endif

@@ -1,6 +1,5 @@
 /* 16 x 16 elements of 32 bits, transposed in registers. */
-#ifndef ULP_KERNELS_OPERAND_TURN_X86_H
-#define ULP_KERNELS_OPERAND_TURN_X86_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -38,5 +37,3 @@ ulp_turn_avx512(__m512i r[16])
         r[12 + c] = _mm512_shuffle_i32x4(t[8 + c], t[12 + c], 0xDD);
     }
 }
-
-#endif

@@ -6,8 +6,7 @@
  * of every step-th element, where the lanes of a place are neighbours whatever k adds to them: a
  * convolution's stride is its step. Lanes that are no column (the padding between an image's rows)
  * are computed with and dropped. */
-#ifndef ULP_KERNELS_UNIT_COLUMN_MAP_H
-#define ULP_KERNELS_UNIT_COLUMN_MAP_H
+#pragma once
 
 #include "kernels/unit/fast.h"
 
@@ -39,5 +38,3 @@ enum ulp_status ulp_unit_column_map_create(struct ulp_unit_column_map *map,
                                            const struct ulp_unit_layout *layout,
                                            struct ulp_budget *budget, struct ulp_error *error);
 void ulp_unit_column_map_free(struct ulp_unit_column_map *map);
-
-#endif

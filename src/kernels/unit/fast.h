@@ -14,8 +14,7 @@
  * none that truncates, tiles run in the mode that does. Lanes outside of these conditions are
  * summed one by one by the oracle. Lanes that meet NaN or Inf are decided all at once by masks: see
  * unit/special_template.h. */
-#ifndef ULP_KERNELS_UNIT_FAST_H
-#define ULP_KERNELS_UNIT_FAST_H
+#pragma once
 
 #include <string.h>
 
@@ -188,5 +187,3 @@ struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 /* One lane's block by the oracle; lane: the place and the column in it. */
 float ulp_unit_sum_by_oracle(const struct ulp_unit_tile *tile, size_t row, size_t block,
                              size_t lane, float before);
-
-#endif

@@ -1,6 +1,5 @@
 /* Contractions on block-scaled units of FP4. */
-#ifndef ULP_KERNELS_UNIT_FP4_H
-#define ULP_KERNELS_UNIT_FP4_H
+#pragma once
 
 #include "kernels/operand/scaled.h"
 
@@ -9,5 +8,3 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                                  const struct ulp_contraction *problem,
                                  const struct ulp_scaled sides[2], struct ulp_pool *pool,
                                  struct ulp_error *error);
-
-#endif

@@ -5,8 +5,7 @@
  * "h200.wgmma.e4m3.f32". NVIDIA's units are one algorithm, the truncated fused dot-product-add;
  * unit.c states it. Sources: recorded vectors of the GPUs themselves, and MMA-Sim (arXiv
  * 2511.10909). */
-#ifndef ULP_KERNELS_UNIT_UNIT_H
-#define ULP_KERNELS_UNIT_UNIT_H
+#pragma once
 
 #include "kernels/contract.h"
 
@@ -147,5 +146,3 @@ float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *
 enum ulp_status ulp_contract_unit(const struct ulp_arithmetic *arithmetic,
                                   const struct ulp_contraction *problem, struct ulp_pool *pool,
                                   struct ulp_error *error);
-
-#endif

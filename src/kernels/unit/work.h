@@ -1,7 +1,6 @@
 /* Declarations shared by the methods of a contraction on a matrix unit: unit/unit_contract.c
  * chooses between unit/panels.c and unit/inplace.c; unit/sums.c forms the sums of both. */
-#ifndef ULP_KERNELS_UNIT_WORK_H
-#define ULP_KERNELS_UNIT_WORK_H
+#pragma once
 
 #include "kernels/operand/output.h"
 #include "kernels/unit/column_map.h"
@@ -94,5 +93,3 @@ enum ulp_status ulp_unit_run_inplace(const struct ulp_unit_work *work,
 double ulp_unit_cost_of_lists(const struct ulp_unit_work *work);
 enum ulp_status ulp_unit_run_lists(const struct ulp_unit_work *work, struct ulp_pool *pool,
                                    struct ulp_error *error);
-
-#endif

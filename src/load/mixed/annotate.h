@@ -1,6 +1,5 @@
 /* A copy of a model's file in which nodes say more: entries of metadata_props, and a doc_string. */
-#ifndef ULP_LOAD_ANNOTATE_H
-#define ULP_LOAD_ANNOTATE_H
+#pragma once
 
 #include "base/text/text.h"
 #include "graph/graph.h"
@@ -29,5 +28,3 @@ struct ulp_annotator {
  * ULP_ERROR_UNSUPPORTED: the copy would be too large for protobuf. */
 enum ulp_status ulp_annotate_file(const struct ulp_model *model, const char *path,
                                   const struct ulp_annotator *annotator, struct ulp_error *error);
-
-#endif

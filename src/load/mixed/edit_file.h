@@ -1,7 +1,6 @@
 /* A copy of a model's file with some nodes replaced by others, and constants by other numbers: of
  * the main graph and of bodies, not of functions. */
-#ifndef ULP_LOAD_EDIT_FILE_H
-#define ULP_LOAD_EDIT_FILE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -45,5 +44,3 @@ enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_ed
 enum ulp_status ulp_edit_load(const struct ulp_model *model, const struct ulp_edit *edits,
                               size_t count, bool written, struct ulp_model **out,
                               struct ulp_error *error);
-
-#endif

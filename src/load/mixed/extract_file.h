@@ -1,6 +1,5 @@
 /* A part of a model's main graph as a model of its own, and tensors as files of ONNX's. */
-#ifndef ULP_LOAD_EXTRACT_FILE_H
-#define ULP_LOAD_EXTRACT_FILE_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -33,5 +32,3 @@ enum ulp_status ulp_extract_file(const struct ulp_extract_request *request,
 enum ulp_status ulp_tensor_write_pb(const struct ulp_tensor *tensor, const char *name,
                                     struct ulp_budget *budget, const char *path,
                                     struct ulp_error *error);
-
-#endif

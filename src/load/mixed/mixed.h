@@ -1,8 +1,7 @@
 /* Writing a model again with other float types: the file that it was loaded from, with each node in
  * a type of its own and Casts where types meet. Everything else of the file stays: names, comments,
  * metadata and fields that this program does not know. */
-#ifndef ULP_LOAD_MIXED_H
-#define ULP_LOAD_MIXED_H
+#pragma once
 
 #include "graph/graph.h"
 
@@ -47,5 +46,3 @@ void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count);
  * the model was loaded from any more. */
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error);
-
-#endif

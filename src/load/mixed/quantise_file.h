@@ -1,7 +1,6 @@
 /* A copy of a model's file in which factors of products are quantised to formats with scales in
  * front of their nodes, by ONNX's own operators. */
-#ifndef ULP_LOAD_QUANTISE_FILE_H
-#define ULP_LOAD_QUANTISE_FILE_H
+#pragma once
 
 #include "base/machine/thread.h"
 #include "graph/graph.h"
@@ -43,5 +42,3 @@ enum ulp_status ulp_quantise_file(const struct ulp_model *model, const struct ul
                                   size_t count, bool tensorrt, int64_t opset, const char *path,
                                   struct ulp_pool *pool, struct ulp_quantise_written *out,
                                   struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* What quantise_file.c is made of: nodes and constants that are put into a file. A failure is
  * remembered in `status`, and what follows does nothing. */
-#ifndef ULP_LOAD_QUANTISING_H
-#define ULP_LOAD_QUANTISING_H
+#pragma once
 
 #include "load/mixed/quantise_file.h"
 #include "load/mixed/writer.h"
@@ -47,5 +46,3 @@ void quantising_constant(struct quantising *q, const struct ulp_quantised *item,
                          const char **elements, const char **scales);
 /* Initializers that nothing reads any more. */
 void quantising_drop(struct quantising *q, const struct ulp_graph *graph);
-
-#endif

@@ -1,6 +1,5 @@
 /* The inside of the writer of models with other types. */
-#ifndef ULP_LOAD_MIXED_WRITER_H
-#define ULP_LOAD_MIXED_WRITER_H
+#pragma once
 
 #include "base/text/names.h"
 #include "base/text/text.h"
@@ -223,5 +222,3 @@ enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
 enum ulp_status mixed_set_constant(struct mixed *mixed, Ulp__NodeProto *node,
                                    const struct ulp_tensor *tensor, enum ulp_type type,
                                    struct ulp_error *error);
-
-#endif

@@ -1,8 +1,7 @@
 /* The fast path of the MPFR carrier: primitives on records of up to 256 bits, rounded to nearest
  * even exactly as MPFR rounds them. What it cannot decide it leaves to the caller, who asks MPFR:
  * so MPFR stays the definition. */
-#ifndef ULP_NUMBER_FIXED_FUNCTION_H
-#define ULP_NUMBER_FIXED_FUNCTION_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -16,5 +15,3 @@ ulp_wide_fn *ulp_wide_function(enum ulp_primitive primitive, int precision);
 /* *sum += x[0], x[1], ... of n records, one after the other, as that function does it: stops in
  * front of the first that it does not add, and returns how many it did. */
 size_t ulp_wide_add_chain(int precision, void *sum, const void *x, size_t n);
-
-#endif

@@ -2,8 +2,7 @@
  * Every count of limbs is a constant where these are used, so that the loops unroll and the arrays
  * live in registers. As fractions, n limbs a stand for a 2^(-64 n) in [0, 1); the unit of the last
  * limb is an ulp here. */
-#ifndef ULP_NUMBER_FIXED_LIMBS_H
-#define ULP_NUMBER_FIXED_LIMBS_H
+#pragma once
 
 #include "number/mpfr_record.h"
 
@@ -279,5 +278,4 @@ ULP_LIMBS_INLINE void ulp_limbs_divide(uint64_t *q, uint64_t *a, uint64_t low, c
     }
 }
 
-#endif
 #endif

@@ -1,7 +1,6 @@
 /* Taylor series in fixed point for the wide carrier's functions, their coefficients computed by
  * MPFR on first use. */
-#ifndef ULP_NUMBER_FIXED_SERIES_H
-#define ULP_NUMBER_FIXED_SERIES_H
+#pragma once
 
 #include "number/fixed/limbs.h"
 
@@ -80,5 +79,4 @@ ULP_LIMBS_INLINE void ulp_series_evaluate(uint64_t *y, const struct ulp_series *
     ulp_limbs_copy(y, sum, n);
 }
 
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* What the first word of an arithmetic's name means. */
-#ifndef ULP_NUMBER_FORMAT_BASE_H
-#define ULP_NUMBER_FORMAT_BASE_H
+#pragma once
 
 #include <ulpscope/format.h>
 
@@ -21,5 +20,3 @@ enum ulp_status ulp_base_find(struct ulp_base *out, char name[32], const char *w
                               struct ulp_error *error);
 /* Bases in a storage format that have another name than it, by index, until NULL. */
 const char *ulp_base_of_storage(const char *storage, size_t index);
-
-#endif

@@ -1,6 +1,5 @@
 /* The GPUs of gpu.def. */
-#ifndef ULP_NUMBER_FORMAT_GPU_H
-#define ULP_NUMBER_FORMAT_GPU_H
+#pragma once
 
 #include "number/format/request.h"
 
@@ -20,5 +19,3 @@ extern const struct ulp_gpu_row ulp_gpus[ULP_GPU_COUNT];
 
 /* The row of that name; NULL: there is none. */
 const struct ulp_gpu_row *ulp_gpu_find(const char *name);
-
-#endif

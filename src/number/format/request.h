@@ -1,6 +1,5 @@
 /* What the name of an arithmetic asks for: its base and the parts set by hand. */
-#ifndef ULP_NUMBER_FORMAT_REQUEST_H
-#define ULP_NUMBER_FORMAT_REQUEST_H
+#pragma once
 
 #include <ulpscope/format.h>
 
@@ -107,5 +106,3 @@ const char *ulp_suggest(char text[64], const char *word, const char *const *word
 
 /* "@GPU": the other GPU to compare the arithmetic's with (gpu.def). NULL: it has none. */
 const char *ulp_arithmetic_other_gpu(const struct ulp_arithmetic *arithmetic);
-
-#endif

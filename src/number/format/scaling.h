@@ -1,6 +1,5 @@
 /* Formats with scales by name, and the rules by which scales are chosen. */
-#ifndef ULP_NUMBER_FORMAT_SCALING_H
-#define ULP_NUMBER_FORMAT_SCALING_H
+#pragma once
 
 #include <string.h>
 #include <ulpscope/format.h>
@@ -46,5 +45,3 @@ static inline bool ulp_scaling_is_fake(const struct ulp_arithmetic *arithmetic)
     return arithmetic->scaling[0].name[0] &&
            strcmp(arithmetic->factor.name, arithmetic->scaling[0].element.name) != 0;
 }
-
-#endif

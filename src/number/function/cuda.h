@@ -1,7 +1,6 @@
 /* FP32 functions as CUDA's library computes them, in every bit as far as recordings tell (README.md
  * section 7.1): not correctly rounded. */
-#ifndef ULP_NUMBER_FUNCTION_CUDA_H
-#define ULP_NUMBER_FUNCTION_CUDA_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -16,5 +15,3 @@ void ulp_cuda_ex2(float *out, const float *a, size_t n);
 /* out[i] = 1 / a[i] by the GPU's reciprocal unit, 1 <= a[i] <= 2^126; out may be a. Equal for all
  * 2^23 significands. */
 void ulp_cuda_rcp(float *out, const float *a, size_t n);
-
-#endif

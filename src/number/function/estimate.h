@@ -1,6 +1,5 @@
 /* Estimates of elementary functions in double, with an error bound (function/estimate.c). */
-#ifndef ULP_NUMBER_FUNCTION_ESTIMATE_H
-#define ULP_NUMBER_FUNCTION_ESTIMATE_H
+#pragma once
 
 #include "number/function/function.h"
 
@@ -19,5 +18,3 @@ void ulp_estimate_pow(double *restrict out, const double *restrict a, const doub
  * the bound leaves a choice. */
 int ulp_estimate_floats(enum ulp_primitive function, float *restrict out, const float *restrict a,
                         const float *restrict b, size_t n);
-
-#endif

@@ -3,8 +3,7 @@
  * formats up to float (function/estimate.c), a sum of two for the others (function/pair.c). Where
  * the bound leaves two candidates, and for special values, fixed point (fixed/fixed_function.h) or MPFR
  * (function/exact.c) decides. Bounds: number/README.md, 7. */
-#ifndef ULP_NUMBER_FUNCTION_FUNCTION_H
-#define ULP_NUMBER_FUNCTION_FUNCTION_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -44,5 +43,3 @@ void ulp_function_to_odd(enum ulp_primitive primitive, double *out, const double
  * significand bit is 1 (so zero and infinity only stand for themselves). ternary says how x errs
  * from the true value, as MPFR gave it under MPFR_RNDZ; precision of x >= 53. */
 double ulp_double_to_odd(const mpfr_t x, int ternary);
-
-#endif

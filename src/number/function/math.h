@@ -1,7 +1,6 @@
 /* What <math.h> has, correctly rounded: a libm's last bit depends on the machine, and figures of
  * reports and bounds must not. Of finite and other doubles; to nearest, ties to even. */
-#ifndef ULP_NUMBER_FUNCTION_MATH_H
-#define ULP_NUMBER_FUNCTION_MATH_H
+#pragma once
 
 /* Of a number and NaN the number; of zeros of unlike signs, whose order fmax and fmin leave to the
  * processor, the second. */
@@ -28,5 +27,3 @@ double ulp_math_pow(double x, double y);
 /* For x > 0, not correctly rounded: within 10^-12 (1 + |x log x| / 1000), with the same bits
  * everywhere. */
 double ulp_math_log_gamma(double x);
-
-#endif

@@ -1,7 +1,6 @@
 /* Elementary functions to more than 53 bits, as sums of two doubles with a bound (number/README.md,
  * section 7.2): what decides almost every result in binary64. */
-#ifndef ULP_NUMBER_FUNCTION_PAIR_H
-#define ULP_NUMBER_FUNCTION_PAIR_H
+#pragma once
 
 #include "number/function/function.h"
 
@@ -18,5 +17,3 @@ void ulp_function_pairs(enum ulp_primitive primitive, double *restrict high, dou
 #define ULP_PAIR_ERROR_ERF 0x1p-61
 /* For sin, cos and tan there is besides: what the reduction of large arguments leaves. */
 #define ULP_PAIR_ERROR_ANGLE 0x1p-98
-
-#endif

@@ -1,7 +1,6 @@
 /* Short estimates of the functions that networks use most: 38 bits instead of 44, enough for all
  * but one float in 2^13, in less than half the time (function/short_estimate.c). */
-#ifndef ULP_NUMBER_FUNCTION_SHORT_ESTIMATE_H
-#define ULP_NUMBER_FUNCTION_SHORT_ESTIMATE_H
+#pragma once
 
 #include "number/function/function.h"
 
@@ -19,5 +18,3 @@ typedef int ulp_short_estimate_fn(float *out, const float *a, size_t n,
 
 /* NULL: the function has none, or not on this processor. */
 ulp_short_estimate_fn *ulp_short_estimate_of(enum ulp_primitive function);
-
-#endif

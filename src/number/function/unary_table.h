@@ -1,6 +1,5 @@
 /* Tables of unary functions over all values of a small format. */
-#ifndef ULP_NUMBER_FUNCTION_UNARY_TABLE_H
-#define ULP_NUMBER_FUNCTION_UNARY_TABLE_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -11,5 +10,3 @@
  * memory ran out. The caller then computes element by element. y may be x. */
 bool ulp_unary_table_apply(const struct ulp_strip_rule *rule, enum ulp_primitive function, float *y,
                            const float *x, size_t n);
-
-#endif

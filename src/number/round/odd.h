@@ -2,8 +2,7 @@
  * become the neighbour whose last significand bit is 1. From that any rounding to at most 51 bits
  * is the single correct rounding (S. Boldo, G. Melquiond, "Emulation of a FMA and correctly rounded
  * sums", IEEE TC 57(4), 2008; number/README.md). */
-#ifndef ULP_NUMBER_ROUND_ODD_H
-#define ULP_NUMBER_ROUND_ODD_H
+#pragma once
 
 #include <float.h>
 #include <stdint.h>
@@ -76,5 +75,3 @@ static inline double ulp_odd_fma(double a, double b, double c)
     const double finite = exact == 0 ? plain : exact; /* whose zero has the right sign */
     return __builtin_fabs(plain) <= DBL_MAX ? finite : plain;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* Rounding values to a format: once, correctly, in every mode. */
-#ifndef ULP_NUMBER_ROUND_ROUND_H
-#define ULP_NUMBER_ROUND_ROUND_H
+#pragma once
 
 #include <mpfr.h>
 #include <string.h>
@@ -47,5 +46,3 @@ static inline const struct ulp_format *ulp_wider_format(const struct ulp_format 
     return ulp_format_holds(a, b) ? a : b;
 }
 bool ulp_format_has_infinity(const struct ulp_format *format);
-
-#endif

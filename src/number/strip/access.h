@@ -1,6 +1,5 @@
 /* Between strips and tensors: what the carriers' load and store share. */
-#ifndef ULP_NUMBER_STRIP_ACCESS_H
-#define ULP_NUMBER_STRIP_ACCESS_H
+#pragma once
 
 #include "number/mpfr_record.h"
 #include "number/strip.h"
@@ -54,5 +53,3 @@ static inline size_t ulp_strip_at(int64_t base, const int64_t *offset, int64_t s
 {
     return (size_t)(base + (offset ? offset[i] : (int64_t)i * stride));
 }
-
-#endif

@@ -1,8 +1,7 @@
 /* Fused runs: some primitives one after the other on strips of native numbers, the running value
  * staying in registers. The same operations in the same order as one primitive at a time, hence the
  * same bits. */
-#ifndef ULP_NUMBER_STRIP_FUSED_H
-#define ULP_NUMBER_STRIP_FUSED_H
+#pragma once
 
 #include "number/strip.h"
 
@@ -37,5 +36,3 @@ typedef void ulp_reduce_fn(enum ulp_reduction kind, void *sums, const void *in, 
 ulp_fused_fn *ulp_fused_of(enum ulp_strip_carrier carrier, unsigned cpu);
 ulp_windows_fn *ulp_windows_of(enum ulp_strip_carrier carrier, unsigned cpu);
 ulp_reduce_fn *ulp_reduce_of(enum ulp_strip_carrier carrier, unsigned cpu);
-
-#endif

@@ -2,8 +2,7 @@
  * in a fused kernel, scores are not rounded to storage; probabilities are, as factors of the second
  * product. Where rows are added as a GPU does (reduce=warp), the factors are exp(score - top), and
  * the second product is divided by their sum before it is rounded to storage: FlashAttention. */
-#ifndef ULP_OPS_ATTENTION_ATTENTION_H
-#define ULP_OPS_ATTENTION_ATTENTION_H
+#pragma once
 
 #include "ops/attention/heads.h"
 
@@ -43,5 +42,3 @@ extern const struct ulp_formula ulp_attend_average;
 enum ulp_status ulp_attention_check(const struct ulp_attention *a, struct ulp_error *error);
 enum ulp_status ulp_attend(struct ulp_call *call, const struct ulp_attention *a,
                            struct ulp_error *error);
-
-#endif

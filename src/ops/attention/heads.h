@@ -1,7 +1,6 @@
 /* Heads of attention: batch, heads, positions and features of a tensor, packed in its last axis or
  * an axis of their own. */
-#ifndef ULP_OPS_ATTENTION_HEADS_H
-#define ULP_OPS_ATTENTION_HEADS_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -24,5 +23,3 @@ enum ulp_status ulp_heads_read(const struct ulp_tensor *tensor, int64_t heads,
 /* Offsets of the rows (batch, head, position) in a tensor. */
 enum ulp_status ulp_heads_rows(struct ulp_call *call, const struct ulp_heads *heads, int64_t **out,
                                struct ulp_error *error);
-
-#endif

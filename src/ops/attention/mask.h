@@ -1,6 +1,5 @@
 /* Which keys a query sees, and what is added to its scores. */
-#ifndef ULP_OPS_ATTENTION_MASK_H
-#define ULP_OPS_ATTENTION_MASK_H
+#pragma once
 
 #include "ops/attention/attention.h"
 
@@ -16,5 +15,3 @@ enum ulp_status ulp_attention_lay_mask(struct ulp_call *call, const struct ulp_a
 /* The sink of each row's head; 0 when `smooth`. */
 enum ulp_status ulp_attention_lay_sink(struct ulp_call *call, const struct ulp_attention *a,
                                        struct ulp_operand *out, struct ulp_error *error);
-
-#endif

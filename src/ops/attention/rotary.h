@@ -1,6 +1,5 @@
 /* Rotary position embeddings. */
-#ifndef ULP_OPS_ATTENTION_ROTARY_H
-#define ULP_OPS_ATTENTION_ROTARY_H
+#pragma once
 
 #include "ops/attention/heads.h"
 
@@ -24,5 +23,3 @@ enum ulp_status ulp_rotate(struct ulp_call *call, const struct ulp_rotation *rot
 enum ulp_status ulp_rotate_heads(struct ulp_call *call, const struct ulp_rotation *rotation,
                                  const struct ulp_tensor **in, struct ulp_heads *heads,
                                  struct ulp_error *error);
-
-#endif

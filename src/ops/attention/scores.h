@@ -1,6 +1,5 @@
 /* The parts of attention: products over heads, and the softmax between them. */
-#ifndef ULP_OPS_ATTENTION_SCORES_H
-#define ULP_OPS_ATTENTION_SCORES_H
+#pragma once
 
 #include "ops/attention/attention.h"
 
@@ -25,5 +24,3 @@ enum ulp_status ulp_attention_scores(struct ulp_call *call, const struct ulp_att
                                      const struct ulp_tensor *allowed, const char *wanted,
                                      struct ulp_tensor *out, struct ulp_tensor *sums,
                                      struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Attention as a GPU's kernels go through its keys. */
-#ifndef ULP_OPS_ATTENTION_TILES_H
-#define ULP_OPS_ATTENTION_TILES_H
+#pragma once
 
 #include "ops/attention/scores.h"
 
@@ -13,5 +12,3 @@ enum ulp_status ulp_attend_tiles(struct ulp_call *call, const struct ulp_attenti
                                  int64_t total, const struct ulp_tensor *acc,
                                  const struct ulp_tensor *allowed,
                                  struct ulp_attention_product *second, struct ulp_error *error);
-
-#endif

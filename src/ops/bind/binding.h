@@ -1,7 +1,6 @@
 /* Binding a row to a node, inside bind/: bind.c with the texts of a row that attributes.c and
  * slots.c read. */
-#ifndef ULP_OPS_BINDING_H
-#define ULP_OPS_BINDING_H
+#pragma once
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
@@ -41,5 +40,3 @@ enum ulp_status ulp_bind_inputs(const struct ulp_binding *b);
 /* *outputs is in the scratch arena. */
 enum ulp_status ulp_bind_outputs(const struct ulp_binding *b, const struct ulp_slot **outputs,
                                  size_t *count);
-
-#endif

@@ -1,6 +1,5 @@
 /* FP32 and TF32 products as a library's kernels go through them. */
-#ifndef ULP_OPS_CALL_LIBRARY_H
-#define ULP_OPS_CALL_LIBRARY_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -21,5 +20,3 @@ enum ulp_status ulp_fill_lines(const struct ulp_call *call, const int64_t *place
 /* Like `model`, but of these values in lines. */
 void ulp_make_flat(struct ulp_tensor *out, const struct ulp_tensor *model, float *values,
                    size_t lines, size_t count);
-
-#endif

@@ -5,8 +5,7 @@
  *     end; free
  *
  * The call must not move meanwhile; everything else is in its scratch memory. */
-#ifndef ULP_OPS_CONTROL_H
-#define ULP_OPS_CONTROL_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -64,5 +63,3 @@ struct ulp_control_source {
 struct ulp_control_source ulp_control_input_source(const struct ulp_control *control, size_t i);
 /* Of the node's output i after the last iteration. */
 struct ulp_control_source ulp_control_output_source(const struct ulp_control *control, size_t i);
-
-#endif

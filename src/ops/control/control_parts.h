@@ -1,7 +1,6 @@
 /* Parts of tensors that bodies take and make: slices of scan inputs, items of a batch, and results
  * gathered into one tensor. */
-#ifndef ULP_OPS_CONTROL_PARTS_H
-#define ULP_OPS_CONTROL_PARTS_H
+#pragma once
 
 #include "ops/control/control.h"
 
@@ -20,5 +19,3 @@ enum ulp_status ulp_part_slice(struct ulp_call *call, struct ulp_tensor *out,
                                struct ulp_error *error);
 /* Item b of a batch, a view. */
 struct ulp_tensor ulp_part_item(const struct ulp_tensor *in, size_t b);
-
-#endif

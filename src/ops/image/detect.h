@@ -1,6 +1,5 @@
 /* What NonMaxSuppression decides by: boxes and limits. */
-#ifndef ULP_OPS_IMAGE_DETECT_H
-#define ULP_OPS_IMAGE_DETECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <ulpscope/tensor.h>
@@ -16,5 +15,3 @@ double ulp_box_overlap(const struct ulp_box *a, const struct ulp_box *b);
 
 /* Of an input with a limit of one element; `fallback` when it is left out (NULL) or empty. */
 double ulp_detect_limit(const struct ulp_tensor *tensor, double fallback);
-
-#endif

@@ -1,6 +1,5 @@
 /* Values of less than 8 bits, packed from the low bits up. */
-#ifndef ULP_OPS_MICROSOFT_BITS_H
-#define ULP_OPS_MICROSOFT_BITS_H
+#pragma once
 
 #include "tensor/tensor.h"
 
@@ -16,5 +15,3 @@ static inline bool ulp_bits_are_known(const struct ulp_tensor *integers)
 {
     return !ulp_element_is_float(integers->element);
 }
-
-#endif

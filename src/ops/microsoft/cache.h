@@ -1,6 +1,5 @@
 /* The caches of GroupQueryAttention. */
-#ifndef ULP_OPS_MICROSOFT_CACHE_H
-#define ULP_OPS_MICROSOFT_CACHE_H
+#pragma once
 
 #include "ops/attention/heads.h"
 
@@ -28,5 +27,3 @@ int64_t ulp_cache_size(enum ulp_type codes, int64_t size);
 enum ulp_status ulp_cache_join(struct ulp_call *call, const struct ulp_cache *cache,
                                const struct ulp_tensor **now, struct ulp_heads *h,
                                struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What the attention operators of com.microsoft share. */
-#ifndef ULP_OPS_MICROSOFT_ATTENTION_H
-#define ULP_OPS_MICROSOFT_ATTENTION_H
+#pragma once
 
 #include "ops/attention/attention.h"
 #include "ops/attention/rotary.h"
@@ -21,5 +20,3 @@ enum ulp_status ulp_microsoft_view(const struct ulp_call *call, const struct ulp
  * keys that it hides go into a. */
 enum ulp_status ulp_microsoft_hide(struct ulp_call *call, const struct ulp_tensor *mask,
                                    struct ulp_attention *a, struct ulp_error *error);
-
-#endif

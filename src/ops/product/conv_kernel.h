@@ -1,7 +1,6 @@
 /* In which order PyTorch's convolutions on a GPU add their products (conv=torch), as far as
  * recordings tell. */
-#ifndef ULP_OPS_PRODUCT_CONV_KERNEL_H
-#define ULP_OPS_PRODUCT_CONV_KERNEL_H
+#pragma once
 
 #include "ops/spatial/window.h"
 
@@ -32,5 +31,3 @@ bool ulp_conv_kernel_find(const struct ulp_arithmetic *arithmetic, int64_t chann
  * block of the unit is filled up with zeros. NULL: only their number is wanted. */
 size_t ulp_conv_kernel_order(const struct ulp_conv_kernel *kernel, int64_t channels,
                              int64_t positions, int64_t *places);
-
-#endif

@@ -1,6 +1,5 @@
 /* What Conv and ConvTranspose share: the padded input, and tables of offsets. */
-#ifndef ULP_OPS_PRODUCT_CONV_LAYOUT_H
-#define ULP_OPS_PRODUCT_CONV_LAYOUT_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -39,5 +38,3 @@ enum ulp_status ulp_conv_channel_table(const struct ulp_call *call, int64_t chan
 enum ulp_status ulp_conv_describe(struct ulp_call *call, enum ulp_type type,
                                   const struct ulp_conv_groups *g, const int64_t *spatial, int rank,
                                   struct ulp_error *error);
-
-#endif

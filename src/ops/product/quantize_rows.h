@@ -1,6 +1,5 @@
 /* What quantisation operators share: scales of tensors, axes and blocks laid over the elements. */
-#ifndef ULP_OPS_PRODUCT_QUANTIZE_ROWS_H
-#define ULP_OPS_PRODUCT_QUANTIZE_ROWS_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -40,5 +39,3 @@ static inline bool ulp_is_dequantizer(const struct ulp_operator *op)
 #define ULP_DEQUANTIZE                                                                         \
     .inputs = "x:*u x_scale:p x_zero_point:*?=0", .outputs = "y", .check = ulp_quantize_check, \
     .rows = ulp_quantize_rows, .formula = "(x - x_zero_point) * x_scale"
-
-#endif

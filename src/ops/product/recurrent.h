@@ -1,6 +1,5 @@
 /* A run of RNN, GRU or LSTM. */
-#ifndef ULP_OPS_PRODUCT_RECURRENT_H
-#define ULP_OPS_PRODUCT_RECURRENT_H
+#pragma once
 
 #include "ops/product/recurrent_cell.h"
 #include "ops/product/recurrent_codes.h"
@@ -27,5 +26,3 @@ enum ulp_status ulp_recurrent_read(const struct ulp_call *call, struct ulp_recur
 /* All that is kept while it runs, in the formats that the kernel says. */
 enum ulp_status ulp_recurrent_make_buffers(struct ulp_call *call, struct ulp_recurrent *s,
                                            struct ulp_error *error);
-
-#endif

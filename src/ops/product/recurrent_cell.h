@@ -3,8 +3,7 @@
  *
  * Names in a formula: x_G, h_G: gate G's sums over the input and over the state; v_G, r_G: its two
  * biases; p_G: its peephole; h, c: the state; q: GRU's sum over the reset state. */
-#ifndef ULP_OPS_PRODUCT_RECURRENT_CELL_H
-#define ULP_OPS_PRODUCT_RECURRENT_CELL_H
+#pragma once
 
 #include "base/text/text.h"
 #include "ops/call.h"
@@ -41,5 +40,3 @@ enum ulp_status ulp_cell_activations(const struct ulp_call *call, size_t directi
 enum ulp_status ulp_cell_write(const struct ulp_call *call,
                                const struct ulp_chosen_activation *chosen,
                                struct ulp_text formulas[2], struct ulp_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* Products of DynamicQuantizeLSTM: the first factor is quantised by its own range each time, the
  * sums are exact in INT32, and one multiplication by both scales makes them floats. */
-#ifndef ULP_OPS_PRODUCT_RECURRENT_CODES_H
-#define ULP_OPS_PRODUCT_RECURRENT_CODES_H
+#pragma once
 
 #include "ops/contraction.h"
 
@@ -26,5 +25,3 @@ enum ulp_status ulp_coded_multiply(struct ulp_call *call, struct ulp_tensor *out
                                    struct ulp_error *error);
 
 extern const struct ulp_formula ulp_coded_scaled; /* for the row's list */
-
-#endif

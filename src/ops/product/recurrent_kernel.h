@@ -1,7 +1,6 @@
 /* Where a recurrence rounds: as the operator is written, or as cuDNN's kernels keep their numbers.
  */
-#ifndef ULP_OPS_PRODUCT_RECURRENT_KERNEL_H
-#define ULP_OPS_PRODUCT_RECURRENT_KERNEL_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -22,5 +21,3 @@ struct ulp_recurrent_shape {
 /* That of the call's arithmetic for this shape; static storage. */
 const struct ulp_recurrent_kernel *ulp_recurrent_kernel_find(
     const struct ulp_call *call, const struct ulp_recurrent_shape *shape);
-
-#endif

@@ -3,8 +3,7 @@
  *
  * Coordinates and weights follow the lane's compute arithmetic, but never one narrower than FP32:
  * GPU kernels compute positions in FP32 whatever the tensors are. */
-#ifndef ULP_OPS_INTERPOLATE_H
-#define ULP_OPS_INTERPOLATE_H
+#pragma once
 
 #include "ops/ops_move.h"
 
@@ -51,5 +50,3 @@ enum ulp_status ulp_positions_make(struct ulp_call *call, size_t count, struct u
 
 /* floor(coordinate p) within +-2^40; NaN gives -2^40. */
 int64_t ulp_coordinate_floor(const struct ulp_tensor *coordinates, size_t p);
-
-#endif

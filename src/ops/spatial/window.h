@@ -1,6 +1,5 @@
 /* Sliding windows over the spatial axes of an N x C x D1 x ... tensor: convolution and pooling. */
-#ifndef ULP_OPS_WINDOW_H
-#define ULP_OPS_WINDOW_H
+#pragma once
 
 #include "formula/layout.h"
 #include "ops/infer.h"
@@ -27,5 +26,3 @@ struct ulp_window_shape ulp_windows_shape(const struct ulp_tensor *in,
                                           const struct ulp_windows *windows);
 /* Product of count numbers >= 0, as ulp_dim_mul. */
 int64_t ulp_product(const int64_t *numbers, int count);
-
-#endif

@@ -6,8 +6,7 @@
  *
  * A term stands for one unknown: an element of an input, or what a step that is not linear has done
  * to an element. Roundings go to `rest`. */
-#ifndef ULP_OPS_TRACE_AFFINE_H
-#define ULP_OPS_TRACE_AFFINE_H
+#pragma once
 
 #include <math.h>
 
@@ -97,5 +96,3 @@ bool ulp_affine_tape_run(struct ulp_affine_tape *at, size_t k, size_t n);
 struct ulp_affine *ulp_affine_contract(struct ulp_trace *trace, const struct ulp_contraction *p,
                                        const struct ulp_affine *a, const struct ulp_affine *b,
                                        struct ulp_pool *pool);
-
-#endif

@@ -1,6 +1,5 @@
 /* A formula of intervals while it is evaluated: what enclose_tape.c and enclose_store.c share. */
-#ifndef ULP_OPS_TRACE_ENCLOSE_TAPE_H
-#define ULP_OPS_TRACE_ENCLOSE_TAPE_H
+#pragma once
 
 #include "formula/enclose/enclose.h"
 #include "ops/trace/affine.h"
@@ -59,5 +58,3 @@ void ulp_enclose_open_output(struct ulp_enclose_tape *v, int o, size_t n,
 void ulp_enclose_store_output(struct ulp_enclose_tape *v, const struct ulp_enclose_output *output,
                               size_t k);
 void ulp_enclose_store_empty(struct ulp_enclose_tape *v, size_t row);
-
-#endif

@@ -1,6 +1,5 @@
 /* The state of a trace that encloses: numbers are intervals. */
-#ifndef ULP_OPS_TRACE_ENCLOSING_H
-#define ULP_OPS_TRACE_ENCLOSING_H
+#pragma once
 
 #include "ops/trace/trace_enclose.h"
 #include "ops/trace/gate.h"
@@ -75,5 +74,3 @@ enum ulp_status ulp_enclosing_contract(struct ulp_trace *trace,
                                        const struct ulp_arithmetic *arithmetic,
                                        const struct ulp_contraction *problem, struct ulp_pool *pool,
                                        struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What a trace has recorded: numbers, and the gates that made them. */
-#ifndef ULP_OPS_TRACE_GATE_H
-#define ULP_OPS_TRACE_GATE_H
+#pragma once
 
 #include <string.h>
 
@@ -218,5 +217,3 @@ static inline enum ulp_status ulp_trace_fail(struct ulp_error *error)
 {
     return ulp_out_of_memory(error);
 }
-
-#endif

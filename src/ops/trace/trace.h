@@ -7,8 +7,7 @@
  * written once, so memory that is used again does no harm. Going back over the gates, each one's
  * adjoint adds to the cotangents of the numbers it read: of a formula another formula
  * (formula/adjoint.h), of a contraction two contractions with exchanged tables. */
-#ifndef ULP_OPS_TRACE_H
-#define ULP_OPS_TRACE_H
+#pragma once
 
 #include "formula/tape.h"
 #include "kernels/contract.h"
@@ -85,5 +84,3 @@ const struct ulp_trace_mark *ulp_trace_remembered(const struct ulp_trace *trace)
 
 void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor *named,
                           double weight, bool add, double *out);
-
-#endif

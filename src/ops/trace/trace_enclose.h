@@ -9,8 +9,7 @@
  *
  * All bounds hold for the values of a lane in `arithmetic`, every rounding included; doc/prove.md
  * has the theorem. */
-#ifndef ULP_OPS_ENCLOSE_H
-#define ULP_OPS_ENCLOSE_H
+#pragma once
 
 #include "formula/enclose/interval.h"
 #include "ops/trace/trace.h"
@@ -92,5 +91,3 @@ const struct ulp_hidden_bound *ulp_trace_hidden(const struct ulp_trace *trace, s
  * value: anything. */
 void ulp_interval_store(const struct ulp_arithmetic *arithmetic, const struct ulp_format *format,
                         const struct ulp_intervals *x, size_t i);
-
-#endif

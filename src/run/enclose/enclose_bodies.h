@@ -1,7 +1,6 @@
 /* Between enclose_body.c, iterations.c and enclose_bodies.c: an If, Loop or Scan that is being
  * followed. */
-#ifndef ULP_RUN_ENCLOSE_BODIES_H
-#define ULP_RUN_ENCLOSE_BODIES_H
+#pragma once
 
 #include "ops/control/control.h"
 #include "run/enclose/enclosed.h"
@@ -50,5 +49,3 @@ enum ulp_status ulp_bodies_loop(struct bodies *b, struct ulp_slot_bounds *output
 enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *outputs,
                                 struct ulp_error *error);
 void ulp_bodies_free_parts(struct bodies *b);
-
-#endif

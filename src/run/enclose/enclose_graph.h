@@ -2,8 +2,7 @@
  * be for any input of a box (ops/trace/trace_enclose.h). One arithmetic, that of the plan's lane 0,
  * with every rounding. Bodies of If, Loop and Scan are walked through with them: nodes in there are
  * told of once for each iteration that is followed. */
-#ifndef ULP_RUN_ENCLOSE_ENCLOSE_H
-#define ULP_RUN_ENCLOSE_ENCLOSE_H
+#pragma once
 
 #include "ops/trace/trace_enclose.h"
 #include "run/plan/plan.h"
@@ -48,5 +47,3 @@ struct ulp_enclose {
     uint32_t symbols; /* unknowns of affine forms, at most; 0: intervals and norms alone */
 };
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error);
-
-#endif

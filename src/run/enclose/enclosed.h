@@ -1,6 +1,5 @@
 /* Between the files of the walk that bounds values. */
-#ifndef ULP_RUN_ENCLOSE_ENCLOSED_H
-#define ULP_RUN_ENCLOSE_ENCLOSED_H
+#pragma once
 
 #include "run/enclose/enclose_graph.h"
 #include "run/lane.h"
@@ -134,5 +133,3 @@ const char *ulp_enclose_normalised(struct ulp_enclosing_walk *walk, size_t s, bo
 enum ulp_status ulp_enclose_find_shares(struct ulp_enclosing_walk *walk, struct ulp_error *error);
 enum ulp_status ulp_enclose_shares(struct ulp_enclosing_walk *walk, size_t s,
                                    struct ulp_error *error);
-
-#endif

@@ -14,8 +14,7 @@
  * A name that is not defined is a hole, which must be the same value wherever it stands: one of
  * enum ulp_idiom_hole. $epsilon in a sum and $scale in a product are any scalar constant, also a
  * missing one (0 and 1). Functions are those of the table in match.c. */
-#ifndef ULP_RUN_IDIOM_IDIOM_H
-#define ULP_RUN_IDIOM_IDIOM_H
+#pragma once
 
 #include <math.h>
 
@@ -112,5 +111,3 @@ enum ulp_status ulp_idiom_parse(const char *text, struct ulp_idiom_formula *out,
 /* Match at the step; out->root and the rest are set when it returns true. */
 bool ulp_idiom_match(const struct ulp_block *block, int step,
                      const struct ulp_idiom_formula *formula, struct ulp_idiom *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* Reading steps and slots of a block: operators, constants, axes. */
-#ifndef ULP_RUN_IDIOM_READ_H
-#define ULP_RUN_IDIOM_READ_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -17,5 +16,3 @@ uint32_t ulp_step_axes(const struct ulp_block *block, const struct ulp_step *ste
 bool ulp_step_keeps_dims(const struct ulp_step *step);
 /* Is it a Reshape or Expand that only adds or takes away dimensions of 1? */
 bool ulp_step_same_elements(const struct ulp_block *block, const struct ulp_step *step);
-
-#endif

@@ -1,6 +1,5 @@
 /* Quantised values through which derivatives pass (backward.h). */
-#ifndef ULP_RUN_PASS_AMOUNTS_H
-#define ULP_RUN_PASS_AMOUNTS_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -10,5 +9,3 @@
 void ulp_find_amounts(const struct ulp_block *block, bool *amounts);
 /* Is it a Cast from integers to integers? It hands amounts on as they are. */
 bool ulp_casts_amounts(const struct ulp_block *block, const struct ulp_step *step);
-
-#endif

@@ -1,8 +1,7 @@
 /* The reverse sweep: from cotangents of some of the main graph's values to those of every node's
  * outputs, each node's derivative taken from its own gates (ops/trace/trace.h) in FP64. Nodes
  * inside If, Loop and Scan are gone through with the node whose bodies they are in. */
-#ifndef ULP_RUN_PASS_SWEEP_H
-#define ULP_RUN_PASS_SWEEP_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -53,5 +52,3 @@ enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot
  * memory, `told`, `open` and `close` are the first one's. */
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                                 struct ulp_error *error);
-
-#endif

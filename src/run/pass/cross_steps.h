@@ -1,5 +1,4 @@
-#ifndef ULP_RUN_PASS_CROSS_STEPS_H
-#define ULP_RUN_PASS_CROSS_STEPS_H
+#pragma once
 
 #include "run/pass/backward.h"
 
@@ -10,5 +9,3 @@
  * to input 0; NULL: nothing. */
 enum ulp_status ulp_cross_steps(const struct ulp_reverse *sweep, const struct ulp_step *step,
                                 double *owed, struct ulp_error *error);
-
-#endif

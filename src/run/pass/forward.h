@@ -2,8 +2,7 @@
  * what another lane would read there: the reference's values rounded to that lane's storage. On
  * these the node can run in FP64 (what the lane's values would be if it computed without error) or
  * in the lane's own arithmetic. */
-#ifndef ULP_RUN_PASS_FORWARD_H
-#define ULP_RUN_PASS_FORWARD_H
+#pragma once
 
 #include "run/lane.h"
 
@@ -60,5 +59,3 @@ enum ulp_status ulp_forward_store(struct ulp_forward *forward, size_t l,
 enum ulp_status ulp_forward_format(const struct ulp_forward *forward, size_t l,
                                    const struct ulp_step *step, enum ulp_type type,
                                    struct ulp_format *out, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* What one step of a reverse sweep (backward.h) hands on to its inputs. */
-#ifndef ULP_RUN_PASS_HANDED_H
-#define ULP_RUN_PASS_HANDED_H
+#pragma once
 
 #include "run/pass/backward.h"
 
@@ -32,5 +31,3 @@ enum ulp_status ulp_handed_weigh(const struct ulp_step *step, struct ulp_handed 
                                  struct ulp_error *error);
 /* Into the sweep: to the inputs' cotangents, and what is left of the step's. */
 void ulp_handed_finish(const struct ulp_step *step, struct ulp_handed *handed);
-
-#endif

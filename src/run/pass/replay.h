@@ -1,7 +1,6 @@
 /* The main graph forward in FP64, with errors put in: what the outputs would be if nodes made these
  * and no others. */
-#ifndef ULP_RUN_PASS_REPLAY_H
-#define ULP_RUN_PASS_REPLAY_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -15,5 +14,3 @@ struct ulp_replay {
     struct ulp_pool *pool;
 };
 enum ulp_status ulp_replay_run(const struct ulp_replay *replay, struct ulp_error *error);
-
-#endif

@@ -1,6 +1,5 @@
 /* Where a sweep back visits the steps that follow from constants alone. */
-#ifndef ULP_RUN_SETTLED_ORDER_H
-#define ULP_RUN_SETTLED_ORDER_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -14,5 +13,3 @@ struct ulp_settled_order {
 enum ulp_status ulp_settled_order(const struct ulp_block *block, struct ulp_budget *budget,
                                   struct ulp_settled_order *out, struct ulp_error *error);
 void ulp_settled_order_free(struct ulp_settled_order *order);
-
-#endif

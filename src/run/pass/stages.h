@@ -2,8 +2,7 @@
  * arithmetic rounds: from the exact result of these inputs, which is known, towards the lane's own.
  * Differences of neighbours add up to the error that the node introduces, each being that of one
  * cause. What is not rounded is in FP64; a stage that rounds nothing more is not run. */
-#ifndef ULP_RUN_STAGES_H
-#define ULP_RUN_STAGES_H
+#pragma once
 
 #include "run/lane.h"
 
@@ -41,5 +40,3 @@ bool ulp_stages_apply(const struct ulp_stages *stages);
  * lane's own result follows by that of the steps; else the other way round. */
 enum ulp_status ulp_stages_run(const struct ulp_stages *stages, bool *results_first,
                                struct ulp_error *error);
-
-#endif

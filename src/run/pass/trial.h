@@ -2,8 +2,7 @@
  * values are held between runs, so that a run computes only what lies behind a change and reads
  * other values than before. Results are those of ulp_plan_run with the same nodes kept, bit for
  * bit. For one thread at a time. */
-#ifndef ULP_RUN_PASS_TRIAL_H
-#define ULP_RUN_PASS_TRIAL_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -35,5 +34,3 @@ void ulp_trial_accept(struct ulp_trial *trial);
 
 /* How much was computed: the costs of steps (struct ulp_step) over that of the graph. */
 double ulp_trial_work(const struct ulp_trial *trial);
-
-#endif

@@ -1,8 +1,7 @@
 /* What errors make of the outputs': sums of products of cotangents with them, in FP64. The order in
  * which a sum is formed follows from its length alone: parts, and in each eight sums side by side.
  */
-#ifndef ULP_RUN_PASS_WEIGH_H
-#define ULP_RUN_PASS_WEIGH_H
+#pragma once
 
 #include "base/machine/thread.h"
 
@@ -26,5 +25,3 @@ static inline double ulp_weigh_eight(const double *s)
 {
     return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
-
-#endif

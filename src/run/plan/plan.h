@@ -1,8 +1,7 @@
 /* The plan inside: blocks of steps over slots. A block is a graph after its functions are expanded;
  * the bodies of If, Loop and Scan are blocks of their own, whose captured outer values are extra
  * inputs of the step that owns them. */
-#ifndef ULP_RUN_PLAN_H
-#define ULP_RUN_PLAN_H
+#pragma once
 
 #include <string.h>
 #include <ulpscope/run.h>
@@ -472,5 +471,3 @@ double ulp_plan_peak(const struct ulp_plan *plan, bool audit, const char **node)
 /* Does the observer want the run to end? It is asked in its host's floating-point environment.
  * NULL: no. */
 bool ulp_observer_cancels(const struct ulp_observer *observer);
-
-#endif

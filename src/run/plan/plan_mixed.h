@@ -1,6 +1,5 @@
 /* A lane with kept nodes as a graph with types: which type each node gets, and the graph's file. */
-#ifndef ULP_RUN_PLAN_MIXED_H
-#define ULP_RUN_PLAN_MIXED_H
+#pragma once
 
 #include <ulpscope/mixed.h>
 
@@ -33,5 +32,3 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
                                       const struct ulp_mixed_types *types, enum ulp_type io,
                                       const char *path, struct ulp_mixed_written *out,
                                       struct ulp_error *error);
-
-#endif

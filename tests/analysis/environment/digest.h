@@ -1,7 +1,6 @@
 /* What subjects share: hashes of what functions give, calls that must leave the host's environment,
  * the model and its inputs. */
-#ifndef ULP_TESTS_DIGEST_H
-#define ULP_TESTS_DIGEST_H
+#pragma once
 
 #include "host.h"
 #include "subject.h"
@@ -51,5 +50,3 @@ void digest_tolerance(struct digest *digest);
 void digest_study(struct digest *digest);
 /* engines.c */
 void digest_engine(struct digest *digest);
-
-#endif

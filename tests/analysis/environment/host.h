@@ -1,6 +1,5 @@
 /* What a host program may have set on the thread that calls the library. */
-#ifndef ULP_TESTS_HOST_H
-#define ULP_TESTS_HOST_H
+#pragma once
 
 #include <locale.h>
 #include <mpfr.h>
@@ -33,5 +32,3 @@ extern const char *host_name;
  * arithmetic say nothing, and each that the library raises is another one. */
 void expect_no_flags(void);
 void expect_state(const char *what);
-
-#endif

@@ -1,6 +1,5 @@
 /* Every public function that computes, reads or writes numbers, and what it gives, as one hash. */
-#ifndef ULP_TESTS_SUBJECT_H
-#define ULP_TESTS_SUBJECT_H
+#pragma once
 
 struct digest {
     unsigned long long value;
@@ -16,5 +15,3 @@ extern const int subject_count;
 /* The model and the inputs that subjects share: made before, in a plain environment. */
 void subjects_open(void);
 void subjects_close(void);
-
-#endif

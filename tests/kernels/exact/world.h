@@ -1,7 +1,6 @@
 /* What the parts of check_wide share: wide contractions of random operands of every kind, the sums
  * that mpfr_dot gives, and the comparison, bit for bit, of what any method makes of them. */
-#ifndef ULP_TESTS_WIDE_WORLD_H
-#define ULP_TESTS_WIDE_WORLD_H
+#pragma once
 
 #include "kernels/reference.h"
 #include "number/mpfr_record.h"
@@ -83,5 +82,3 @@ bool world_same_record(const struct ulp_record *x, const struct ulp_record *y, i
 
 /* Factors that are kept between calls (check_kept.c). */
 Suite *kept_suite(void);
-
-#endif

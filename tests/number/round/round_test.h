@@ -1,6 +1,5 @@
 /* What the parts of check_round share. */
-#ifndef ULP_TESTS_ROUND_ROUND_TEST_H
-#define ULP_TESTS_ROUND_ROUND_TEST_H
+#pragma once
 
 #include "number/round/round.h"
 #include "tests/support/test.h"
@@ -21,5 +20,3 @@ void check_double(const struct ulp_format *format, enum ulp_rounding mode, doubl
 /* Against MPFR (check_oracle.c) and the numbers drawn (check_stochastic.c). */
 Suite *oracle_suite(void);
 Suite *stochastic_suite(void);
-
-#endif

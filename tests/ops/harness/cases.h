@@ -15,8 +15,7 @@
  *   sum of terms whose magnitudes add up to `magnitude` at most, and `steps` roundings act on each:
  *   |lane - reference| <= steps * u * magnitude + the rounding to storage. 0 steps: every lane
  *   moves, selects or counts; its result is the reference's, rounded. */
-#ifndef ULP_TESTS_CASES_H
-#define ULP_TESTS_CASES_H
+#pragma once
 
 #include "ops/call.h"
 
@@ -54,5 +53,3 @@ const char *case_exemption(const struct ulp_operator *row);
 void case_make(struct node_case *out, const struct ulp_operator *row, const struct hint *hint,
                const struct ulp_arithmetic *lane);
 void case_free(struct node_case *c);
-
-#endif

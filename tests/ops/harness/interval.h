@@ -7,8 +7,7 @@
  * on endpoints and rounds these to nearest (INTERVAL_STEP): a single point when operands are
  * points. Rounding endpoints down and up instead (INTERVAL_BOUND) gives an interval that holds the
  * unrounded computation, too: an error bound of the one against the other. */
-#ifndef ULP_TESTS_INTERVAL_H
-#define ULP_TESTS_INTERVAL_H
+#pragma once
 
 #include <mpfr.h>
 
@@ -38,5 +37,3 @@ void interval_round(struct interval *x, const struct ulp_format *format,
 void interval_truncate(struct interval *x);
 /* value is in x; slack: relative to |value|. */
 bool interval_holds(const struct interval *x, const mpfr_t value, double slack);
-
-#endif

@@ -1,6 +1,5 @@
 /* Tests that walk the operator table: one forked test a row, which runs the row's cases. */
-#ifndef ULP_TESTS_ROWS_H
-#define ULP_TESTS_ROWS_H
+#pragma once
 
 #include <check.h>
 
@@ -24,5 +23,3 @@ enum ulp_status case_call(const struct node_case *c, struct ulp_call call,
                           enum ulp_status (*function)(struct ulp_call *, struct ulp_error *),
                           struct ulp_tensor *outputs, struct ulp_error *error);
 void case_free_outputs(struct ulp_tensor *outputs);
-
-#endif

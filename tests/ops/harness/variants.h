@@ -1,7 +1,6 @@
 /* Variants of the harness' cases: one thing about a node or its inputs is changed to something
  * empty, extreme or wrong. What comes of it may be a result or a refusal, and nothing else. */
-#ifndef ULP_TESTS_VARIANTS_H
-#define ULP_TESTS_VARIANTS_H
+#pragma once
 
 #include "base/text/text.h"
 #include "cases.h"
@@ -28,5 +27,3 @@ size_t variant_list(const struct ulp_operator *row, const struct node_case *c, s
 void variant_apply(struct node_case *c, const struct ulp_operator *row,
                    const struct ulp_arithmetic *lane, const struct variant *variant,
                    struct ulp_text *what);
-
-#endif

@@ -1,6 +1,5 @@
 /* Between variants.c and variants_attribute.c. */
-#ifndef ULP_TESTS_VARIANTS_INSIDE_H
-#define ULP_TESTS_VARIANTS_INSIDE_H
+#pragma once
 
 #include "variants.h"
 
@@ -26,5 +25,3 @@ void variant_set_number(struct ulp_tensor *tensor, const struct ulp_arithmetic *
 int variant_attribute_values(const struct ulp_operator *row, int place);
 void variant_change_attribute(struct node_case *c, const struct ulp_operator *row, int place,
                               int detail, struct ulp_text *what);
-
-#endif

@@ -8,8 +8,7 @@
  * formula alone, the reference's value r lies in the interval whose steps are rounded outward,
  * which holds v and the exact result: |v - r| is at most its width, the error bound derived from
  * the formula. */
-#ifndef ULP_TESTS_WATCH_H
-#define ULP_TESTS_WATCH_H
+#pragma once
 
 #include <mpfr.h>
 
@@ -30,5 +29,3 @@ void watch_start(struct watch *watch);
 
 /* Element i of a tensor, exactly. */
 void watch_element(mpfr_t out, const struct ulp_tensor *tensor, size_t i);
-
-#endif

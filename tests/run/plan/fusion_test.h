@@ -1,6 +1,5 @@
 /* What tests of fused kernels share. */
-#ifndef ULP_TESTS_RUN_PLAN_FUSION_TEST_H
-#define ULP_TESTS_RUN_PLAN_FUSION_TEST_H
+#pragma once
 
 #include "tests/support/text_model.h"
 
@@ -16,5 +15,3 @@ static const struct text_graph forked = {"x",
         .name = NAME, .nodes = (const char *const[]){__VA_ARGS__},                \
         .node_count = sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) \
     }
-
-#endif

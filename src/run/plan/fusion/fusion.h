@@ -6,8 +6,7 @@
  * others, and those that are kept in memory, begin as kernels of their own; kernels that run over
  * the same elements become one where that makes no circle. Inside a kernel values keep the inner
  * format. */
-#ifndef ULP_RUN_PLAN_FUSION_FUSION_H
-#define ULP_RUN_PLAN_FUSION_FUSION_H
+#pragma once
 
 #include "run/plan/plan.h"
 
@@ -98,5 +97,3 @@ bool ulp_kernel_leaves(const struct ulp_kernels *kernels, int step);
 /* The step whose result the step's input i is, through views; or that it is a constant, or from
  * outside the block. *indexed is set when a view between them changes places. */
 int ulp_kernel_source(const struct ulp_kernels *kernels, int step, size_t i, bool *indexed);
-
-#endif
