@@ -22,8 +22,9 @@
  * added. */
 #define UNIT 0x1p-24
 
-/* Is all that the node reads and gives kept as the lane holds it? Its causes are found as soon as
- * it is told what it is owed, then. */
+/* Is all that the node reads and gives kept as the lane holds it, and nothing read for another
+ * lane's sake (integers of qdq=integer)? Its causes are found as soon as it is told what it is
+ * owed, then. */
 static bool is_shown(const struct ulp_course *course, const struct ulp_plan_node *node)
 {
     const struct ulp_attributed *lane = course->lane;
@@ -31,7 +32,8 @@ static bool is_shown(const struct ulp_course *course, const struct ulp_plan_node
     const struct ulp_mix *mix = &plan->mixes[1 + (lane - course->attributor->lanes)];
     const struct ulp_step *step = node->step;
     bool shown = node->block == plan->main && !mix->of_node && !mix->fusion &&
-                 !mix->items->batchnorm_folded && !lane->nonfinite;
+                 !mix->items->batchnorm_folded && !lane->nonfinite &&
+                 step->input_count == step->own_input_count;
     for (size_t i = 0; i < step->own_input_count && shown; i++)
         shown = step->inputs[i] < 0 || plan->main->slots[step->inputs[i]].constant ||
                 lane->as_held[step->inputs[i]];

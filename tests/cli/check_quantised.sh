@@ -76,6 +76,20 @@ lane, nodes = audit("clipped.onnx", "fp16")
 claim(abs(nodes["culprit"].get("share") or 0) <= 1e-3, f"what is clipped has a share of {nodes['culprit'].get('share')}")
 sys.exit(failures > 0)
 END
+# a product has the causes that it has without a lane beside, which computes it from the integers
+python3 "$source/examples/walkthrough/quantised.py" beside >beside.log || { cat beside.log; failed=1; }
+for lanes in fp32 fp32,fp32,qdq=integer; do
+    expect 0 "$lanes" "$program" audit beside/qdq.onnx -i beside/inputs.npz -a $lanes -q -o "beside/$lanes"
+done
+python3 - <<'END' || failed=1
+import json
+import sys
+
+alone, beside = ({node["name"]: node.get("causes") for node in json.load(open(f"beside/{lanes}/report.json"))["lanes"][0]["nodes"]}
+                 for lanes in ("fp32", "fp32,fp32,qdq=integer"))
+if alone != beside or not any(alone.values()):
+    sys.exit(f"FAIL causes are {alone} alone, beside integers {beside}")
+END
 # a weight that the original has under another name, and in another node's place
 PYTHONPATH=$source/examples python3 - <<'END' || failed=1
 import numpy as np
