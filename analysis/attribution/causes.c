@@ -22,6 +22,12 @@
  * added. */
 #define UNIT 0x1p-24
 
+static const struct ulp_mix *mix_of(const struct ulp_course *course)
+{
+    const struct ulp_attributor *attributor = course->attributor;
+    return &attributor->plan->mixes[1 + (course->lane - attributor->lanes)];
+}
+
 /* Is all that the node reads and gives kept as the lane holds it, and nothing read for another
  * lane's sake (integers of qdq=integer)? Its causes are found as soon as it is told what it is
  * owed, then. */
@@ -29,7 +35,7 @@ static bool is_shown(const struct ulp_course *course, const struct ulp_plan_node
 {
     const struct ulp_attributed *lane = course->lane;
     const struct ulp_plan *plan = course->attributor->plan;
-    const struct ulp_mix *mix = &plan->mixes[1 + (lane - course->attributor->lanes)];
+    const struct ulp_mix *mix = mix_of(course);
     const struct ulp_step *step = node->step;
     bool shown = node->block == plan->main && !mix->of_node && !mix->fusion &&
                  !mix->items->batchnorm_folded && !lane->nonfinite &&
@@ -330,8 +336,8 @@ enum ulp_status ulp_causes_visit(void *context, const struct ulp_step *step,
     struct ulp_owed *owed = lane->owed[step->number];
     if (!owed || !owed->borrowed)
         return ULP_OK;
-    ULP_TRY(make_visit(&visit, &plan->mixes[1 + (lane - course->attributor->lanes)],
-                       &plan->nodes[step->number], fill_from_kept, step, error));
+    ULP_TRY(make_visit(&visit, mix_of(course), &plan->nodes[step->number], fill_from_kept, step,
+                       error));
     for (; owed; owed = owed->next)
         owed->visited = true;
     return ULP_OK;

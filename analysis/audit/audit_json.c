@@ -1,6 +1,5 @@
 #include "analysis/audit/audit_json.h"
 
-
 #include "analysis/writing/json_value.h"
 
 void ulp_json_add_exact(struct ulp_json_writer *writer, const void *metrics, const void *context)

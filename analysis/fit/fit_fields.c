@@ -5,7 +5,6 @@
 
 /* clang-format off */
 
-
 static const struct ulp_field fit_candidate[] = {
     {.name = "name", .kind = ULP_FIELD_LETTERS, .offset = offsetof(struct ulp_fit_candidate, name)},
     {.name = "gpus", .kind = ULP_FIELD_LETTERS, .offset = offsetof(struct ulp_fit_candidate, gpus)},

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-
 /* A constant that stands in the model, not one that another value repeats. */
 static bool is_own(const struct ulp_lint_graph *graph, size_t value)
 {

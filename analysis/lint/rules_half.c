@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-
 /* ---- epsilons ---- */
 
 /* Is the value of the node a divisor, or under a root or logarithm? */

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-
 const char *ulp_grade_name(enum ulp_grade grade)
 {
     static const char *const names[] = {"fine", "borderline", "broken", "not judged"};

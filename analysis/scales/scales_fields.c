@@ -5,7 +5,6 @@
 
 /* clang-format off */
 
-
 static const struct ulp_field scales_choice[] = {
     {.name = "words", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scales_choice, words)},
     {.name = "arithmetic", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_scales_choice, arithmetic)},

@@ -5,7 +5,6 @@
 
 /* clang-format off */
 
-
 static const struct ulp_field tolerance_element[] = {
     {.name = "index", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_tolerance_element, index)},
     {.name = "reference", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_tolerance_element, reference)},

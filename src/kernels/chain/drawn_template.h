@@ -153,10 +153,10 @@ TILE_ATTRIBUTE static void NAME(run_drawn)(const struct ulp_step_rule *rule, dou
     const struct draw_keys keys = make_draw_keys(rule->seed);
     const bool rounds = !rule->fused && !rule->exact_products,
                exact = rounds && adds_exactly(&rule->product, &rule->sum);
-    const int products = 2 * lowest_bit(&rule->factor);
+    const int products = 2 * ulp_format_lowest_bit(&rule->factor);
     const struct NAME(drawn)
         p = NAME(make_drawn)(&rule->product, products),
-        r = NAME(make_drawn)(&rule->sum, rounds ? lowest_bit(&rule->product) : products);
+        r = NAME(make_drawn)(&rule->sum, rounds ? ulp_format_lowest_bit(&rule->product) : products);
     struct NAME(counted) counted[2 * DRAWN_ROWS];
     size_t at[DRAWN_ROWS], vectors = 0; /* of a row's first words; vectors of counters */
     TILE_VECTOR s[DRAWN_ROWS][2];

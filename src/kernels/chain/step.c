@@ -16,12 +16,6 @@
 
 #define STRIP_MAX 64
 
-/* Exponent of the lowest bit any value of the format has. */
-static int lowest_bit(const struct ulp_format *format)
-{
-    return format->emin - format->precision + 1;
-}
-
 /* Is it exactly IEEE binary32 (24, 127) or binary64 (53, 1023), as the processor computes it? */
 static bool is_native(const struct ulp_format *format, enum ulp_rounding rounding, int precision,
                       int emax)
@@ -34,20 +28,22 @@ static bool is_native(const struct ulp_format *format, enum ulp_rounding roundin
 /* Are products of two of its values exact in double? */
 static bool has_exact_products(const struct ulp_format *format)
 {
-    return format->precision <= 26 && 2 * lowest_bit(format) >= -1074 && format->emax <= 511;
+    return format->precision <= 26 && 2 * ulp_format_lowest_bit(format) >= -1074 &&
+           format->emax <= 511;
 }
 
 /* Does a double rounded to odd, then to the format, give the single rounding? The range keeps the
  * sums of its values and their errors away from double's own limits. */
 static bool is_below_double(const struct ulp_format *format)
 {
-    return format->precision <= 51 && lowest_bit(format) >= -1000 && format->emax <= 511;
+    return format->precision <= 51 && ulp_format_lowest_bit(format) >= -1000 && format->emax <= 511;
 }
 
 static bool holds_products(const struct ulp_format *format, const struct ulp_format *factor)
 {
     return format->precision >= 2 * factor->precision && format->emax > 2 * factor->emax + 1 &&
-           (format->subnormals ? lowest_bit(format) : format->emin) <= 2 * lowest_bit(factor) &&
+           (format->subnormals ? ulp_format_lowest_bit(format) : format->emin) <=
+               2 * ulp_format_lowest_bit(factor) &&
            format->signed_zero && format->overflow == ULP_OVERFLOW_INFINITY;
 }
 

@@ -107,16 +107,12 @@ static struct draw_keys make_draw_keys(uint64_t seed)
     return keys;
 }
 
-static int lowest_bit(const struct ulp_format *format)
-{
-    return format->emin - format->precision + 1;
-}
-
 /* Is every sum of two values of the formats a double, or an infinity or NaN anyhow? */
 static bool adds_exactly(const struct ulp_format *x, const struct ulp_format *y)
 {
     const int most = (x->emax > y->emax ? x->emax : y->emax) + 1,
-              last = lowest_bit(x) < lowest_bit(y) ? lowest_bit(x) : lowest_bit(y);
+              last = ulp_format_lowest_bit(x) < ulp_format_lowest_bit(y) ? ulp_format_lowest_bit(x)
+                                                                         : ulp_format_lowest_bit(y);
     return most - last < 53;
 }
 
@@ -132,7 +128,7 @@ static enum drawn_below find_below(const struct ulp_format *format, int lowest)
 {
     if (!format->subnormals || lowest < format->emin - 52)
         return DRAWN_RARE;
-    return lowest < lowest_bit(format) ? DRAWN_LIFTED : DRAWN_KEPT;
+    return lowest < ulp_format_lowest_bit(format) ? DRAWN_LIFTED : DRAWN_KEPT;
 }
 
 /* Each half below the point of 2^52, exact; and so is their sum of 53 bits. */

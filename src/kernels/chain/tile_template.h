@@ -11,7 +11,8 @@
  *   STEP(s, a, b)  the sum s with a * b added, as a VECTOR expression
  *   EVEN(x, y)     the elements of even number of two vectors; not defined: no row functions
  *   READS          defined, with ROWS_MAX 14: also functions that read their rows, or their
- * columns, where they lie Instantiated by tile_x86.c and tile_neon.c. */
+ *                  columns, where they lie
+ * Instantiated by tile_x86.c and tile_neon.c. */
 
 #define JOIN_(a, b) a##_##b
 #define JOIN(a, b) JOIN_(a, b)
