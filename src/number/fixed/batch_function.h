@@ -13,11 +13,9 @@ OP bool finish_batch(struct batch_2 *out, const lanes *v, lanes exponent, __mmas
 {
     const int unused = 128 - precision;
     const lanes shift = (lanes)_mm512_lzcnt_epi64((__m512i)v[FRACTION_LIMBS - 1]),
-                back = set(64) - shift, half = set(UINT64_C(1) << 63);
+                half = set(UINT64_C(1) << 63);
     lanes y[FRACTION_LIMBS];
-    y[0] = left(v[0], shift);
-    ULP_LIMBS_UNROLL for (int i = 1; i < FRACTION_LIMBS; i++) y[i] =
-        left(v[i], shift) | right(v[i - 1], back);
+    move_up(y, v, shift);
     const lanes window = left_all(y[1] << 1, 63 - unused) | right_all(y[0], unused),
                 margin = left(set(ULP_SERIES_ERROR), shift);
     if (less(shift, set(SHIFT_MAX + 1)) != 0xFF ||
@@ -125,8 +123,7 @@ FUNCTION(exp)
 OP lanes half_exp(lanes *y, lanes *f, const struct batch_2 *x, const struct ulp_series *series)
 {
     const lanes k = exp_batch(f, x, 0xFF, series);
-    y[0] = f[0] << 1;
-    ULP_LIMBS_UNROLL for (int i = 1; i < FRACTION_LIMBS; i++) y[i] = f[i] << 1 | f[i - 1] >> 63;
+    move_up(y, f, set(1));
     shift_batch(y, -k - set(1));
     return k;
 }
@@ -204,8 +201,7 @@ OP bool log_of_batch(struct batch_2 *out, const lanes *m, lanes exponent, __mmas
 {
     lanes t[FRACTION_LIMBS], y[FRACTION_LIMBS + 1], digits[FRACTION_DIGITS];
     const lanes k = exponent - set(1);
-    t[0] = m[0] << 1;
-    ULP_LIMBS_UNROLL for (int i = 1; i < FRACTION_LIMBS; i++) t[i] = m[i] << 1 | m[i - 1] >> 63;
+    move_up(t, m, set(1));
     log_batch(y, t, series);
     split_digits(digits, FRACTION_DIGITS, y, FRACTION_LIMBS);
     y[FRACTION_LIMBS] =
@@ -247,9 +243,7 @@ FUNCTION(log1p)
     const __mmask8 below = tops(w[FRACTION_LIMBS]);
     const lanes bits = align_batch(w),
                 shift = (lanes)_mm512_lzcnt_epi64((__m512i)w[FRACTION_LIMBS - 1]);
-    m[0] = left(w[0], shift);
-    ULP_LIMBS_UNROLL for (int i = 1; i < FRACTION_LIMBS; i++) m[i] =
-        left(w[i], shift) | right(w[i - 1], set(64) - shift);
+    move_up(m, w, shift);
     return !below && less(shift, set(9)) == 0xFF &&
            log_of_batch(out, m, bits - shift, zero, precision, series);
 }

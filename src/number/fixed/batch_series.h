@@ -14,6 +14,14 @@ OP lanes raise_digit(lanes digit)
     return digit << 4;
 }
 
+/* y = x 2^count of a fraction, without what leaves it. */
+OP void move_up(lanes *y, const lanes *x, lanes count)
+{
+    y[0] = left(x[0], count);
+    ULP_LIMBS_UNROLL for (int i = 1; i < FRACTION_LIMBS; i++) y[i] =
+        left(x[i], count) | right(x[i - 1], set(64) - count);
+}
+
 /* Digits 0, 1, ... of n limbs. */
 OP void split_digits(lanes *digits, int count, const lanes *limbs, int n)
 {
