@@ -6,8 +6,7 @@
 static enum ulp_status copy_keeps(struct ulp_alone *alone, size_t nodes, const struct ulp_mix *mix,
                                   struct ulp_error *error)
 {
-    alone->keeps = ulp_arena_take(alone->memory, mix->count + 1, sizeof *alone->keeps);
-    ULP_TRY(ulp_taken(alone->keeps, error));
+    ULP_TAKE(alone->keeps, alone->memory, mix->count + 1, error);
     for (size_t a = 1; a < mix->count; a++) {
         size_t *kept = ulp_arena_take(alone->memory, nodes + 1, sizeof *kept), count = 0;
         ULP_TRY(ulp_taken(kept, error));

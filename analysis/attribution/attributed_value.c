@@ -100,13 +100,9 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
                                         struct ulp_error *error)
 {
     const struct ulp_block *block = attributor->plan->main;
-    attributor->targets =
-        ulp_arena_take(attributor->memory, block->output_count + 2, sizeof *attributor->targets);
-    attributor->wanted =
-        ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->wanted);
-    attributor->amounts =
-        ulp_arena_take(attributor->memory, block->slot_count + 1, sizeof *attributor->amounts);
-    ULP_TRY(ulp_taken(attributor->targets && attributor->wanted && attributor->amounts, error));
+    ULP_TAKE(attributor->targets, attributor->memory, block->output_count + 2, error);
+    ULP_TAKE(attributor->wanted, attributor->memory, block->slot_count + 1, error);
+    ULP_TAKE(attributor->amounts, attributor->memory, block->slot_count + 1, error);
     ulp_find_amounts(block, attributor->amounts);
     if (output) {
         attributor->output = ulp_arena_text(attributor->memory, output, strlen(output));

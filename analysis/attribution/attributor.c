@@ -155,8 +155,7 @@ static enum ulp_status finish_verified(const struct ulp_attributor *attributor,
                                        const struct ulp_audit *audit, struct ulp_attribution *to,
                                        struct ulp_error *error)
 {
-    to->verified = ulp_arena_take(audit->memory, from->verified_count + 1, sizeof *to->verified);
-    ULP_TRY(ulp_taken(to->verified, error));
+    ULP_TAKE(to->verified, audit->memory, from->verified_count + 1, error);
     to->verified_count = from->verified_count;
     if (from->verified_count)
         memcpy(to->verified, from->verified, from->verified_count * sizeof *to->verified);

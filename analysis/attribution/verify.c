@@ -130,9 +130,7 @@ static void put_error(void *context, size_t node, int position, int slot, struct
 static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
 {
     const struct ulp_block *block = trial->attributor->plan->main;
-    trial->inputs =
-        ulp_arena_take(trial->alone.memory, block->slot_count + 1, sizeof *trial->inputs);
-    ULP_TRY(ulp_taken(trial->inputs, error));
+    ULP_TAKE(trial->inputs, trial->alone.memory, block->slot_count + 1, error);
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const struct ulp_tensor *kept = &trial->lane->values[slot];

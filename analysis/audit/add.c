@@ -31,8 +31,7 @@ static enum ulp_status add_divergence(const struct ulp_audit *audit,
     if (!from)
         return ULP_OK;
     if (!output->divergence) {
-        output->divergence = ulp_arena_take(audit->memory, 1, sizeof *output->divergence);
-        ULP_TRY(ulp_taken(output->divergence, error));
+        ULP_TAKE(output->divergence, audit->memory, 1, error);
         *output->divergence = *from;
         return ULP_OK;
     }
@@ -54,9 +53,8 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, size_t l,
                    ? ULP_OK
                    : ulp_fail(error, ULP_ERROR_INPUT, "node '%s' has another number of outputs",
                               node->name);
-    node->outputs = ulp_arena_take(audit->memory, from->output_count + 1, sizeof *node->outputs);
-    *sampled = ulp_arena_take(auditor->arena, from->output_count + 1, sizeof **sampled);
-    ULP_TRY(ulp_taken(node->outputs && *sampled, error));
+    ULP_TAKE(node->outputs, audit->memory, from->output_count + 1, error);
+    ULP_TAKE(*sampled, auditor->arena, from->output_count + 1, error);
     node->output_count = from->output_count;
     for (size_t o = 0; o < from->output_count; o++) {
         struct ulp_audit_output *output = &node->outputs[o];
@@ -134,8 +132,7 @@ static enum ulp_status prepare_shares(const struct ulp_audit *audit, struct ulp_
     if (to->outputs)
         return ULP_OK;
     to->output_count = one->output_count;
-    if (!(to->outputs = ulp_arena_take(audit->memory, count, sizeof *to->outputs)))
-        return ulp_out_of_memory(error);
+    ULP_TAKE(to->outputs, audit->memory, count, error);
     for (size_t o = 0; o < count; o++) {
         struct ulp_output_shares *shares = &to->outputs[o];
         shares->node_count = lane->node_count;
@@ -183,8 +180,7 @@ static enum ulp_status add_attribution(const struct ulp_audit *audit, struct ulp
         !(to->output = copy_text(audit, one->output)))
         return ulp_out_of_memory(error);
     if (one->verified_count && !to->verified_count) {
-        to->verified = ulp_arena_take(audit->memory, one->verified_count, sizeof *to->verified);
-        ULP_TRY(ulp_taken(to->verified, error));
+        ULP_TAKE(to->verified, audit->memory, one->verified_count, error);
         memcpy(to->verified, one->verified, one->verified_count * sizeof *to->verified);
         to->verified_count = one->verified_count;
         if (one->verified_output && !(to->verified_output = copy_text(audit, one->verified_output)))

@@ -31,8 +31,7 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
                                     .first_born = -1,
                                     .first_decided = -1,
                                     .qdq_divergence = {.other = -1, .first = -1, .first_step = -1}};
-    lane->nodes = ulp_arena_take(audit->memory, lane->node_count + 1, sizeof *lane->nodes);
-    ULP_TRY(ulp_taken(lane->nodes, error));
+    ULP_TAKE(lane->nodes, audit->memory, lane->node_count + 1, error);
     for (size_t n = 0; n < lane->node_count; n++) {
         struct ulp_audit_node *node = &lane->nodes[n];
         node->index = n;
@@ -74,10 +73,9 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
         ULP_TRY(ulp_taken(audit->attention_apart && audit->attention_why, error));
     }
     audit->opset = ulp_model_opset(plan->model, "");
-    auditor->taints = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->taints);
-    auditor->sampled = ulp_arena_take(auditor->arena, lanes, sizeof *auditor->sampled);
-    ULP_TRY(ulp_taken(audit->lanes && audit->model_path && audit->arguments && audit->reference &&
-                          auditor->taints && auditor->sampled,
+    ULP_TAKE(auditor->taints, auditor->arena, lanes, error);
+    ULP_TAKE(auditor->sampled, auditor->arena, lanes, error);
+    ULP_TRY(ulp_taken(audit->lanes && audit->model_path && audit->arguments && audit->reference,
                       error));
     for (audit->lane_count = 0; audit->lane_count < lanes; audit->lane_count++) {
         const size_t l = audit->lane_count;
@@ -198,8 +196,7 @@ static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp
                                        const struct ulp_plan *plan, struct ulp_error *error)
 {
     size_t count = plan->main->output_count;
-    lane->outputs.outputs = ulp_arena_take(audit->memory, count + 1, sizeof *lane->outputs.outputs);
-    ULP_TRY(ulp_taken(lane->outputs.outputs, error));
+    ULP_TAKE(lane->outputs.outputs, audit->memory, count + 1, error);
     for (size_t i = 0; i < count; i++) {
         struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
         if (!from)

@@ -47,8 +47,7 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
                                     const struct ulp_border *borders, size_t count,
                                     struct ulp_arena *memory, struct ulp_error *error)
 {
-    lane->borders = ulp_arena_take(memory, count + 1, sizeof *lane->borders);
-    ULP_TRY(ulp_taken(lane->borders, error));
+    ULP_TAKE(lane->borders, memory, count + 1, error);
     for (size_t b = 0; b < count; b++) {
         const struct ulp_border *from = &borders[b];
         lane->borders[b] = (struct ulp_audit_border){.value = ulp_arena_text(memory, from->value,

@@ -41,9 +41,8 @@ enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const st
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].constant = lane->nodes[n].overflow = -1;
     ULP_TRY(ulp_plan_constants(plan, index, &constants, error));
-    lane->constants = ulp_arena_take(memory, constants.count + 1, sizeof *lane->constants);
-    lane->overflows = ulp_arena_take(memory, lane->node_count + 1, sizeof *lane->overflows);
-    ULP_TRY(ulp_taken(lane->constants && lane->overflows, error));
+    ULP_TAKE(lane->constants, memory, constants.count + 1, error);
+    ULP_TAKE(lane->overflows, memory, lane->node_count + 1, error);
     for (size_t c = 0; c < constants.count; c++)
         ULP_TRY(copy_constant(lane, &constants.items[c], memory, error));
     return ULP_OK;

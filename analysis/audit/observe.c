@@ -37,9 +37,8 @@ static enum ulp_status prepare_outputs(struct ulp_auditor *auditor, struct ulp_a
         return ULP_OK;
     const struct ulp_audit *audit = &auditor->audit;
     const size_t room = event->output_count ? event->output_count : 1;
-    node->outputs = ulp_arena_take(audit->memory, room, sizeof *node->outputs);
-    *sampled = ulp_arena_take(auditor->arena, room, sizeof **sampled);
-    ULP_TRY(ulp_taken(node->outputs && *sampled, error));
+    ULP_TAKE(node->outputs, audit->memory, room, error);
+    ULP_TAKE(*sampled, auditor->arena, room, error);
     node->output_count = event->output_count;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *tensor = event->values[o].entire;

@@ -50,8 +50,7 @@ static enum ulp_status keep_later(struct ulp_arena *memory, struct ulp_audit_out
     size_t before = sampled->samples_before;
     const struct ulp_metrics *views = sampled->later->views;
     if (!output->samples) {
-        if (!(output->samples = ulp_arena_take(memory, 1, sizeof *output->samples)))
-            return ulp_out_of_memory(error);
+        ULP_TAKE(output->samples, memory, 1, error);
         for (int v = 0; v < ULP_VIEW_COUNT; v++)
             *ulp_view_mean(output->samples, v) = *ulp_view_limit(output->samples, v) =
                 *ulp_view(output, v);

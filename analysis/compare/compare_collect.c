@@ -62,8 +62,7 @@ enum ulp_status ulp_compare_note_kinds(struct ulp_comparing *comparing,
                                        struct ulp_error *error)
 {
     if (!members->kinds)
-        members->kinds = ulp_arena_take(comparing->arena, work->count, sizeof *members->kinds);
-    ULP_TRY(ulp_taken(members->kinds, error));
+        ULP_TAKE(members->kinds, comparing->arena, work->count, error);
     for (size_t i = 0; i < work->count; i++) {
         const unsigned kind = ulp_value_kind(ulp_tensor_get(value, i));
         if (kind != ULP_VALUE_FINITE || !isfinite(work->reference[i]))

@@ -47,8 +47,7 @@ static enum ulp_status list_values(const struct ulp_comparing *comparing, struct
     for (size_t b = 0; b < plan->block_count; b++)
         most += plan->blocks[b]->slot_count;
     out->numbers.budget = ulp_comparing_budget(comparing);
-    out->items = ulp_arena_take(comparing->arena, most + 1, sizeof *out->items);
-    ULP_TRY(ulp_taken(out->items, error));
+    ULP_TAKE(out->items, comparing->arena, most + 1, error);
     for (size_t b = 0; b < plan->block_count; b++) {
         const struct ulp_block *block = plan->blocks[b];
         for (size_t v = 0; v < block->slot_count && !block->inlined_in; v++) {

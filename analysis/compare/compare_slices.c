@@ -330,9 +330,8 @@ enum ulp_status ulp_compare_find_slices(const struct ulp_comparing *comparing,
     if (!wanted)
         return ULP_OK;
     ULP_TRY(ulp_arena_create(&found->memory, ulp_model_budget(comparing->model), error));
-    found->arithmetics = ulp_arena_take(found->memory, count, sizeof *found->arithmetics);
-    found->keeps = ulp_arena_take(found->memory, count, sizeof *found->keeps);
-    ULP_TRY(ulp_taken(found->arithmetics && found->keeps, error));
+    ULP_TAKE(found->arithmetics, found->memory, count, error);
+    ULP_TAKE(found->keeps, found->memory, count, error);
     for (size_t a = 0; a < count; a++) {
         found->arithmetics[a] = options->arithmetics[a];
         found->keeps[a] = options->keeps ? options->keeps[a] : (struct ulp_keeps){0};

@@ -86,8 +86,7 @@ enum ulp_status ulp_compare_add_neighbours(const struct ulp_comparing *comparing
         return ULP_OK;
     ULP_TRY(ulp_arena_create(memory, ulp_model_budget(comparing->model), error));
     struct neighbours all = {.capacity = options->arithmetic_count * (1 + NEIGHBOURS_MAX)};
-    all.items = ulp_arena_take(*memory, all.capacity, sizeof *all.items);
-    ULP_TRY(ulp_taken(all.items, error));
+    ULP_TAKE(all.items, *memory, all.capacity, error);
     for (; all.count < options->arithmetic_count; all.count++)
         all.items[all.count] = options->arithmetics[all.count];
     const bool quantised = ulp_model_has_operator(comparing->model, "DequantizeLinear");

@@ -8,15 +8,12 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
 {
     const size_t problems = emulation->given.sample_count + ULP_DRAWN_MAX;
     struct ulp_arena *memory = emulation->memory;
-    emulation->inputs = ulp_arena_take(memory, problems, sizeof *emulation->inputs);
-    emulation->truths = ulp_arena_take(memory, problems, sizeof *emulation->truths);
-    emulation->integers = ulp_arena_take(memory, problems, sizeof *emulation->integers);
-    emulation->shapes = ulp_arena_take(memory, problems, sizeof *emulation->shapes);
-    emulation->shape_of = ulp_arena_take(memory, problems, sizeof *emulation->shape_of);
-    emulation->place = ulp_arena_take(memory, problems, sizeof *emulation->place);
-    ULP_TRY(ulp_taken(emulation->inputs && emulation->truths && emulation->integers &&
-                          emulation->shapes && emulation->shape_of && emulation->place,
-                      error));
+    ULP_TAKE(emulation->inputs, memory, problems, error);
+    ULP_TAKE(emulation->truths, memory, problems, error);
+    ULP_TAKE(emulation->integers, memory, problems, error);
+    ULP_TAKE(emulation->shapes, memory, problems, error);
+    ULP_TAKE(emulation->shape_of, memory, problems, error);
+    ULP_TAKE(emulation->place, memory, problems, error);
     for (size_t p = 0; p < problems; p++) {
         emulation->integers[p] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
                                                 sizeof **emulation->integers);

@@ -15,12 +15,10 @@
 enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
-    emulation->limits =
-        ulp_arena_take(emulation->memory, given->tolerance_count + 1, sizeof *emulation->limits);
+    ULP_TAKE(emulation->limits, emulation->memory, given->tolerance_count + 1, error);
     const size_t outputs = ulp_model_output_count(given->model) + 1;
-    emulation->decided = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->decided);
-    emulation->left = ulp_arena_take(emulation->memory, outputs, sizeof *emulation->left);
-    ULP_TRY(ulp_taken(emulation->limits && emulation->decided && emulation->left, error));
+    ULP_TAKE(emulation->decided, emulation->memory, outputs, error);
+    ULP_TAKE(emulation->left, emulation->memory, outputs, error);
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
     for (size_t t = 0; t < given->tolerance_count; t++)

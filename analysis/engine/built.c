@@ -33,15 +33,11 @@ static enum ulp_status list_layers(struct ulp_layer_map *mapping, struct ulp_err
 {
     struct ulp_engine_map *built = mapping->built;
     const struct ulp_engine *engine = mapping->engine;
-    built->layers = ulp_arena_take(mapping->arena, engine->layer_count + 1, sizeof *built->layers);
-    mapping->of_layer =
-        ulp_arena_take(mapping->arena, engine->layer_count + 1, sizeof *mapping->of_layer);
-    built->nodes = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *built->nodes);
-    mapping->stamp = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stamp);
-    mapping->stack = ulp_arena_take(mapping->arena, built->node_count + 1, sizeof *mapping->stack);
-    ULP_TRY(ulp_taken(built->layers && mapping->of_layer && built->nodes && mapping->stamp &&
-                          mapping->stack,
-                      error));
+    ULP_TAKE(built->layers, mapping->arena, engine->layer_count + 1, error);
+    ULP_TAKE(mapping->of_layer, mapping->arena, engine->layer_count + 1, error);
+    ULP_TAKE(built->nodes, mapping->arena, built->node_count + 1, error);
+    ULP_TAKE(mapping->stamp, mapping->arena, built->node_count + 1, error);
+    ULP_TAKE(mapping->stack, mapping->arena, built->node_count + 1, error);
     for (size_t l = 0; l < engine->layer_count; l++)
         if (engine->layers[l].profile == 0)
             built->layers[built->layer_count++].layer = &engine->layers[l];

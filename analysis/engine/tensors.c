@@ -53,9 +53,7 @@ static bool is_copy(const struct ulp_engine_map_layer *layer)
 static enum ulp_status index_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
     size_t count = 0;
-    mapping->engine_values =
-        ulp_arena_take(mapping->arena, count_tensors(mapping) + 1, sizeof *mapping->engine_values);
-    ULP_TRY(ulp_taken(mapping->engine_values, error));
+    ULP_TAKE(mapping->engine_values, mapping->arena, count_tensors(mapping) + 1, error);
     for (size_t l = 0; l < mapping->built->layer_count; l++) {
         const struct ulp_engine_layer *row = mapping->built->layers[l].layer;
         for (size_t t = 0; t < row->input_count; t++)
@@ -360,9 +358,8 @@ static bool may_be_taken(const struct ulp_step *step)
 
 enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    ptrdiff_t *readers =
-        ulp_arena_take(mapping->arena, mapping->plan->node_count + 1, sizeof *readers);
-    ULP_TRY(ulp_taken(readers, error));
+    ptrdiff_t *readers;
+    ULP_TAKE(readers, mapping->arena, mapping->plan->node_count + 1, error);
     find_readers(mapping, readers);
     for (size_t n = 0; n < mapping->plan->node_count; n++) {
         struct ulp_engine_map_node *node = &mapping->built->nodes[n];

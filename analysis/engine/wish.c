@@ -25,11 +25,9 @@ static enum ulp_status index_layers(struct wishing *wishing, struct ulp_error *e
     size_t total = 0;
     for (size_t l = 0; l < built->layer_count; l++)
         total += built->layers[l].node_count;
-    wishing->first = ulp_arena_take(wishing->arena, built->node_count + 2, sizeof *wishing->first);
-    wishing->layers = ulp_arena_take(wishing->arena, total + 1, sizeof *wishing->layers);
-    wishing->chosen =
-        ulp_arena_take(wishing->arena, built->node_count + 1, sizeof *wishing->chosen);
-    ULP_TRY(ulp_taken(wishing->first && wishing->layers && wishing->chosen, error));
+    ULP_TAKE(wishing->first, wishing->arena, built->node_count + 2, error);
+    ULP_TAKE(wishing->layers, wishing->arena, total + 1, error);
+    ULP_TAKE(wishing->chosen, wishing->arena, built->node_count + 1, error);
     for (size_t l = 0; l < built->layer_count; l++)
         for (size_t i = 0; i < built->layers[l].node_count; i++)
             wishing->first[built->layers[l].nodes[i] + 2]++;
@@ -267,9 +265,7 @@ static enum ulp_status judge_all(struct wishing *wishing, const struct ulp_preci
     if (layer_precisions)
         ULP_TRY(ulp_layer_options_parse(layer_precisions, ULP_LAYER_PRECISIONS, wishing->arena,
                                         &options, error));
-    wishing->out->items = ulp_arena_take(wishing->arena, kept + options.count + settings + 1,
-                                         sizeof *wishing->out->items);
-    ULP_TRY(ulp_taken(wishing->out->items, error));
+    ULP_TAKE(wishing->out->items, wishing->arena, kept + options.count + settings + 1, error);
     ULP_TRY(index_layers(wishing, error));
     ULP_TRY(index_settings(wishing, error));
     for (size_t k = 0; k < kept; k++)

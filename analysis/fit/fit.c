@@ -325,8 +325,7 @@ static enum ulp_status settle(struct fitting *fitting, struct ulp_fit *out, stru
           sizeof *fitting->candidates, by_equal);
     out->count = ulp_size_min(fitting->count,
                               out->consistent + (out->consistent ? NEAREST : NEAREST_OF_NONE));
-    out->candidates = ulp_arena_take(out->memory, out->count, sizeof *out->candidates);
-    ULP_TRY(ulp_taken(out->candidates, error));
+    ULP_TAKE(out->candidates, out->memory, out->count, error);
     memcpy(out->candidates, fitting->candidates, out->count * sizeof *out->candidates);
     return read_order(fitting, out, error);
 }

@@ -165,8 +165,7 @@ static enum ulp_status make(struct making *making, uint64_t seed, struct ulp_fit
     making->seed = seed;
     *out = (struct ulp_fit_probe){.count = making->fit->consistent};
     ULP_TRY(ulp_arena_create(&out->memory, NULL, error));
-    if (!(out->classes = ulp_arena_take(out->memory, out->count + 1, sizeof *out->classes)))
-        return ulp_out_of_memory(error);
+    ULP_TAKE(out->classes, out->memory, out->count + 1, error);
     ULP_TRY(make_operand(making, false, &out->a, error));
     ULP_TRY(make_operand(making, true, &out->b, error));
     return classify(making, out, error);

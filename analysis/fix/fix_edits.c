@@ -33,9 +33,8 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
     const struct ulp_fix_options *options = x->options;
     struct ulp_fix *fix = x->fix;
     const struct ulp_lint_proposals *proposals = &x->proposals;
-    x->taken = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *x->taken);
-    fix->edits = ulp_arena_take(fix->memory, proposals->count + 1, sizeof *fix->edits);
-    ULP_TRY(ulp_taken(x->taken && fix->edits, error));
+    ULP_TAKE(x->taken, fix->memory, proposals->count + 1, error);
+    ULP_TAKE(fix->edits, fix->memory, proposals->count + 1, error);
     for (size_t i = 0; i < proposals->count; i++) {
         const struct ulp_lint_edit *said = &proposals->items[i].said;
         struct ulp_fix_edit *edit = &fix->edits[fix->edit_count++];

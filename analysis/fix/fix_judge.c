@@ -131,10 +131,9 @@ enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
                                        .what = "a fix"};
     ULP_TRY(ulp_emulation_open(&x->emulation, &given, error));
     struct ulp_arena *memory = x->emulation.memory;
-    struct ulp_tensor_set *lowered = ulp_arena_take(memory, x->sample_count, sizeof *lowered);
-    x->emulation.judged =
-        ulp_arena_take(memory, ulp_model_output_count(x->model) + 1, sizeof *x->emulation.judged);
-    ULP_TRY(ulp_taken(lowered && x->emulation.judged, error));
+    struct ulp_tensor_set *lowered;
+    ULP_TAKE(x->emulation.judged, memory, ulp_model_output_count(x->model) + 1, error);
+    ULP_TAKE(lowered, memory, x->sample_count, error);
     begin(x, out);
     enum ulp_status status = judge_given(x, lowered, out, error);
     for (size_t s = 0; s < x->sample_count; s++)

@@ -79,8 +79,7 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
 {
     const struct ulp_plan *plan = job->plan;
     const struct ulp_mixed_types *types = &job->types;
-    out->widened = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->widened);
-    ULP_TRY(ulp_taken(out->widened, error));
+    ULP_TAKE(out->widened, out->memory, plan->node_count + 1, error);
     out->low_count = out->float_count = out->other_count = out->widened_count = 0;
     for (size_t n = 0; n < plan->node_count; n++) {
         if (types->node[n] == ULP_TYPE_UNDEFINED)

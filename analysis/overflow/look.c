@@ -152,8 +152,7 @@ static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
     struct ulp_arena *memory = meter->forecast.memory;
     if (node->outputs)
         return ULP_OK;
-    node->outputs = ulp_arena_take(memory, step->output_count + 1, sizeof *node->outputs);
-    ULP_TRY(ulp_taken(node->outputs, error));
+    ULP_TAKE(node->outputs, memory, step->output_count + 1, error);
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(outputs[o].type))

@@ -60,12 +60,9 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     forecast->model_path = copy_text(meter, ulp_model_path(plan->model));
     forecast->arguments = ulp_model_words(forecast->memory, plan->model);
     forecast->reference = copy_text(meter, plan->lanes[0].name);
-    forecast->lanes =
-        ulp_arena_take(forecast->memory, forecast->lane_count, sizeof *forecast->lanes);
-    meter->lanes = ulp_arena_take(meter->memory, forecast->lane_count, sizeof *meter->lanes);
-    ULP_TRY(ulp_taken(forecast->model_path && forecast->arguments && forecast->reference &&
-                          forecast->lanes && meter->lanes,
-                      error));
+    ULP_TAKE(forecast->lanes, forecast->memory, forecast->lane_count, error);
+    ULP_TAKE(meter->lanes, meter->memory, forecast->lane_count, error);
+    ULP_TRY(ulp_taken(forecast->model_path && forecast->arguments && forecast->reference, error));
     ULP_TRY(ulp_places_make(plan, forecast->memory, &forecast->places, error));
     forecast->place_count = ulp_plan_node_count(plan);
     meter->thread_count = thread_count;
@@ -144,9 +141,7 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
     const struct ulp_step *step = view->step;
     if (node->outputs)
         return ULP_OK;
-    node->outputs =
-        ulp_arena_take(meter->forecast.memory, step->output_count + 1, sizeof *node->outputs);
-    ULP_TRY(ulp_taken(node->outputs, error));
+    ULP_TAKE(node->outputs, meter->forecast.memory, step->output_count + 1, error);
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         if (slot < 0 || !ulp_type_is_float(view->exact[o].type))
@@ -395,8 +390,7 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
     for (size_t l = 0; l < forecast->lane_count; l++) {
         struct ulp_overflow_lane *lane = &forecast->lanes[l];
         const struct ulp_overflow_course *from = &meter->lanes[l];
-        lane->nodes = ulp_arena_take(forecast->memory, plan->node_count + 1, sizeof *lane->nodes);
-        ULP_TRY(ulp_taken(lane->nodes, error));
+        ULP_TAKE(lane->nodes, forecast->memory, plan->node_count + 1, error);
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
         ulp_overflow_judge(plan, from, lane);
         ULP_TRY(estimate(meter, from, lane, error));

@@ -211,9 +211,7 @@ static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
 static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *error)
 {
     struct candidate *candidate;
-    trying->nodes =
-        ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *trying->nodes);
-    ULP_TRY(ulp_taken(trying->nodes, error));
+    ULP_TAKE(trying->nodes, trying->memory, trying->plan->node_count + 1, error);
     for (size_t n = 0; n < trying->lane->node_count; n++)
         if (trying->lane->nodes[n].keep)
             trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;

@@ -128,9 +128,8 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
 {
     const struct ulp_block *block = plan->main;
     proof->input_count = ulp_model_input_count(model);
-    proof->inputs = ulp_arena_take(proof->memory, proof->input_count + 1, sizeof *proof->inputs);
-    *out = ulp_arena_take(proof->memory, block->input_count + 1, sizeof **out);
-    ULP_TRY(ulp_taken(proof->inputs && *out, error));
+    ULP_TAKE(proof->inputs, proof->memory, proof->input_count + 1, error);
+    ULP_TAKE(*out, proof->memory, block->input_count + 1, error);
     enum ulp_status status = check_names(model, from, error);
     ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(model)};
     bool room = true;

@@ -85,9 +85,7 @@ static enum ulp_status add_hidden(struct prover *prover, const struct ulp_enclos
                                   struct ulp_proof_node *node, struct ulp_error *error)
 {
     const struct ulp_hidden_bound *largest = NULL;
-    node->hidden =
-        ulp_arena_take(prover->proof->memory, from->hidden_count + 1, sizeof *node->hidden);
-    ULP_TRY(ulp_taken(node->hidden, error));
+    ULP_TAKE(node->hidden, prover->proof->memory, from->hidden_count + 1, error);
     for (size_t h = 0; h <= from->hidden_count; h++) {
         const struct ulp_hidden_bound *hidden = h < from->hidden_count ? &from->hidden[h] : largest;
         if (!hidden || (h < from->hidden_count && is_output(hidden)))
@@ -178,9 +176,8 @@ static enum ulp_status make_node(struct prover *prover, const struct ulp_enclose
                                     .inputs = from->inputs,
                                     .normalised = from->normalised != NULL,
                                     .grew = -1};
-    node->outputs =
-        ulp_arena_take(prover->proof->memory, from->output_count, sizeof *node->outputs);
-    ULP_TRY(ulp_taken(node->name && node->op && node->outputs, error));
+    ULP_TAKE(node->outputs, prover->proof->memory, from->output_count, error);
+    ULP_TRY(ulp_taken(node->name && node->op, error));
     for (size_t o = 0; o < from->output_count; o++) {
         if (!from->outputs[o].is_float)
             continue;
@@ -290,13 +287,9 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
     proof->arithmetic = copy(prover, plan->lanes[0].name);
     proof->format = plan->lanes[0].storage;
     prover->limit = proof->format.max_finite;
-    prover->bounds =
-        ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->bounds);
-    prover->makers =
-        ulp_arena_take(proof->memory, plan->main->slot_count + 1, sizeof *prover->makers);
-    ULP_TRY(ulp_taken(proof->model_path && proof->arguments && proof->arithmetic &&
-                          prover->bounds && prover->makers,
-                      error));
+    ULP_TAKE(prover->bounds, proof->memory, plan->main->slot_count + 1, error);
+    ULP_TAKE(prover->makers, proof->memory, plan->main->slot_count + 1, error);
+    ULP_TRY(ulp_taken(proof->model_path && proof->arguments && proof->arithmetic, error));
     for (size_t s = 0; s < plan->main->slot_count; s++)
         prover->makers[s] = -1;
     ULP_TRY(ulp_proof_set_box(proof, plan, model, from, &box, error));

@@ -13,8 +13,7 @@ static enum ulp_status keep_crossings(const struct ulp_audit *audit,
                                       const struct ulp_crossing_list *crossings,
                                       struct ulp_audit_limit *out, struct ulp_error *error)
 {
-    out->crossings = ulp_arena_take(audit->memory, crossings->count + 1, sizeof *out->crossings);
-    ULP_TRY(ulp_taken(out->crossings, error));
+    ULP_TAKE(out->crossings, audit->memory, crossings->count + 1, error);
     for (size_t c = 0; c < crossings->count; c++) {
         ULP_SCOPED(ulp_scoped_free) char *text = NULL;
         ULP_TRY(ulp_crossing_text(&crossings->items[c], out->limit, &text, error));
@@ -34,8 +33,7 @@ enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const char *const
     ULP_ENTER_ENVIRONMENT;
     enum ulp_status status = ULP_OK;
     audit->limit_count = 0;
-    audit->limits = ulp_arena_take(audit->memory, count + 1, sizeof *audit->limits);
-    ULP_TRY(ulp_taken(audit->limits, error));
+    ULP_TAKE(audit->limits, audit->memory, count + 1, error);
     for (size_t i = 0; i < count && status == ULP_OK; i++) {
         struct ulp_audit_limit *kept = &audit->limits[i];
         struct ulp_crossing_list crossings;

@@ -332,8 +332,7 @@ static enum ulp_status annotate(struct describing *d, const char *path, struct u
     const struct ulp_annotator annotator = {d, describe, describe_model};
     size_t n;
     ULP_TRY(ulp_arena_create(&d->arena, d->saved->budget, error));
-    d->nodes = ulp_arena_take(d->arena, json_array_size(nodes), sizeof *d->nodes);
-    ULP_TRY(ulp_taken(d->nodes, error));
+    ULP_TAKE(d->nodes, d->arena, json_array_size(nodes), error);
     json_array_foreach(nodes, n, node) d->nodes[d->count++] =
         (struct named){ulp_saved_text(node, "name"), node, n, NULL};
     qsort(d->nodes, d->count, sizeof *d->nodes, by_name);

@@ -431,8 +431,7 @@ enum ulp_status ulp_calibrate(const struct ulp_model *model, const struct ulp_sa
     ULP_TRY(check_options(options, error));
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(model), error));
     calibrating.memory = memory;
-    calibrating.runs = ulp_arena_take(memory, sample_count + 1, sizeof *calibrating.runs);
-    ULP_TRY(ulp_taken(calibrating.runs, error));
+    ULP_TAKE(calibrating.runs, memory, sample_count + 1, error);
     for (size_t s = 0; s < sample_count; s++) {
         if (!options->allow_nonfinite_inputs)
             ULP_TRY(ulp_judge_inputs(samples[s].inputs, samples[s].name, error));

@@ -248,11 +248,10 @@ enum ulp_status ulp_scales_choose(const struct ulp_model *model,
     const size_t room = 3 + sizeof parts / sizeof *parts + 2 * count_nodes(&c);
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(model), error));
-    c.lanes = ulp_arena_take(arena, room, sizeof *c.lanes);
-    c.keeps = ulp_arena_take(arena, room, sizeof *c.keeps);
-    c.items = ulp_arena_take(arena, room, sizeof *c.items);
-    c.choices = ulp_arena_take(out->memory, room, sizeof *c.choices);
-    ULP_TRY(ulp_taken(c.lanes && c.keeps && c.items && c.choices, error));
+    ULP_TAKE(c.lanes, arena, room, error);
+    ULP_TAKE(c.keeps, arena, room, error);
+    ULP_TAKE(c.items, arena, room, error);
+    ULP_TAKE(c.choices, out->memory, room, error);
     ULP_TRY(ulp_arithmetic_find("fp64", &c.lanes[0], error));
     c.count = 1;
     ULP_TRY(ulp_taken(add_lane(&c, &options->arithmetic, "as asked"), error));

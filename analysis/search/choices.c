@@ -136,8 +136,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     size_t widest = 0;
     struct ulp_scaling scaling;
     const char *plain = NULL;
-    search->choices = ulp_arena_take(memory, options->format_count + 1, sizeof *search->choices);
-    ULP_TRY(ulp_taken(search->choices, error));
+    ULP_TAKE(search->choices, memory, options->format_count + 1, error);
     if (!options->by_node)
         ULP_TRY(find_plain(options, &plain, &search->scaled, error));
     if (search->scaled)
@@ -174,8 +173,7 @@ static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *
     enum { EXPONENT_MIN = 2, COUNT = (ULP_SEARCH_EXPONENT_MAX - 1) * ULP_SEARCH_MANTISSA_MAX };
     const char *parts = search->options->parts ? search->options->parts : ULP_SEARCH_PARTS;
     search->grid = true;
-    search->choices = ulp_arena_take(memory, COUNT, sizeof *search->choices);
-    ULP_TRY(ulp_taken(search->choices, error));
+    ULP_TAKE(search->choices, memory, COUNT, error);
     for (int e = ULP_SEARCH_EXPONENT_MAX; e >= EXPONENT_MIN; e--)
         for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1; m--) {
             char name[16];

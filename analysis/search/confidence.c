@@ -41,13 +41,9 @@ enum ulp_status ulp_search_prepare_draws(struct ulp_searcher *search, struct ulp
     const size_t samples = emulation->given.sample_count;
     if (!(search->options->confidence > 0))
         return ULP_OK;
-    search->verified =
-        ulp_arena_take(emulation->memory, search->target_count, sizeof *search->verified);
-    ULP_TRY(ulp_taken(search->verified, error));
+    ULP_TAKE(search->verified, emulation->memory, search->target_count, error);
     for (size_t t = 0; t < search->target_count; t++)
-        if (!(search->verified[t].ratios = ulp_arena_take(emulation->memory, ULP_SEARCH_DRAWS,
-                                                          sizeof *search->verified[t].ratios)))
-            return ulp_out_of_memory(error);
+        ULP_TAKE(search->verified[t].ratios, emulation->memory, ULP_SEARCH_DRAWS, error);
     return ulp_emulation_redraw(emulation, samples < PROBLEMS ? PROBLEMS - samples : 0, error);
 }
 

@@ -177,9 +177,7 @@ enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search
     if (!search->options->frontier || !search->layer_count)
         return ULP_OK;
     const bool by_cost = search->options->by_node || search->limit < INFINITY;
-    out->frontier =
-        ulp_arena_take(out->memory, search->seen_count + LAST - FIRST + 1, sizeof *out->frontier);
-    ULP_TRY(ulp_taken(out->frontier, error));
+    ULP_TAKE(out->frontier, out->memory, search->seen_count + LAST - FIRST + 1, error);
     if (by_cost)
         add_undominated(search, out);
     for (int i = LAST; i >= FIRST && !by_cost; i--)

@@ -172,9 +172,8 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     const struct ulp_plan *plan = search->emulation.plan;
     struct ulp_arena *memory = search->emulation.memory;
     search->layer_count = 0;
-    search->layers = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layers);
-    search->layer_of = ulp_arena_take(memory, plan->node_count + 1, sizeof *search->layer_of);
-    ULP_TRY(ulp_taken(search->layers && search->layer_of, error));
+    ULP_TAKE(search->layers, memory, plan->node_count + 1, error);
+    ULP_TAKE(search->layer_of, memory, plan->node_count + 1, error);
     for (size_t n = 0; n < plan->node_count; n++) {
         search->layer_of[n] = NO_LAYER;
         if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
@@ -194,9 +193,7 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
     for (size_t l = 0; l < search->layer_count; l++) {
         struct ulp_search_room *room = &search->layers[l];
         room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
-        room->cost =
-            ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *room->cost);
-        ULP_TRY(ulp_taken(room->cost, error));
+        ULP_TAKE(room->cost, search->emulation.memory, search->choice_count, error);
         ULP_TRY(ulp_search_range(search, audit, l, error));
         set_costs(search, room, cost);
     }

@@ -200,8 +200,7 @@ static enum ulp_status weigh(struct ulp_links *links, const ulp_pick *of, double
 {
     const struct ulp_searcher *search = links->search;
     const size_t layers = search->layer_count;
-    *of_layer = ulp_arena_take(arena, links->layer_count + 1, sizeof **of_layer);
-    ULP_TRY(ulp_taken(*of_layer, error));
+    ULP_TAKE(*of_layer, arena, links->layer_count + 1, error);
     for (size_t l = 0; l < links->count; l++) {
         links->items[l].broken = ulp_link_is_broken(links, &links->items[l], of);
         for (size_t i = 0; i < links->items[l].count; i++)

@@ -232,8 +232,7 @@ enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_r
                                 struct ulp_error *error)
 {
     const size_t choices = search->choice_count, most = lower_room(search);
-    room->lower = ulp_arena_take(search->emulation.memory, choices * most, sizeof *room->lower);
-    ULP_TRY(ulp_taken(room->lower, error));
+    ULP_TAKE(room->lower, search->emulation.memory, choices * most, error);
     for (size_t from = 0; from < choices; from++) {
         size_t count = 0;
         double next = -1;

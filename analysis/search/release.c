@@ -216,10 +216,9 @@ static enum ulp_status add_layers(struct release *release, bool *found, struct u
 {
     struct ulp_searcher *search = release->search;
     struct ulp_search_way *way = &release->way;
-    struct candidate *candidates =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *candidates);
+    struct candidate *candidates;
     size_t count = 0;
-    ULP_TRY(ulp_taken(candidates, error));
+    ULP_TAKE(candidates, search->emulation.memory, search->layer_count + 1, error);
     for (size_t l = 0; l < search->layer_count; l++)
         if (way->of[l] == search->narrow)
             candidates[count++] = (struct candidate){.layer = l};
@@ -248,9 +247,8 @@ static enum ulp_status search_from_below(struct release *release, struct ulp_err
     ULP_TRY(add_layers(release, &found, error));
     if (!found)
         return ULP_OK;
-    ulp_pick *from =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *from);
-    ULP_TRY(ulp_taken(from, error));
+    ulp_pick *from;
+    ULP_TAKE(from, search->emulation.memory, search->layer_count + 1, error);
     memcpy(from, release->way.of, search->layer_count * sizeof *from);
     return release_from(release, ULP_ESTIMATE_CONDITION, from, error);
 }

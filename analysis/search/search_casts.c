@@ -135,11 +135,9 @@ enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_
     size_t count = 0;
     ULP_TRY(ulp_search_keep(search, search->best, error));
     ULP_TRY(ulp_plan_borders(plan, 1, &borders, &count, error));
-    out->casts = ulp_arena_take(out->memory,
-                                count + plan->main->input_count * search->choice_count +
-                                    plan->main->output_count + 1,
-                                sizeof *out->casts);
-    ULP_TRY(ulp_taken(out->casts, error));
+    ULP_TAKE(out->casts, out->memory,
+             count + plan->main->input_count * search->choice_count + plan->main->output_count + 1,
+             error);
     ULP_TRY(add_borders(&casting, borders, count, error));
     ULP_TRY(add_inputs(&casting, error));
     return add_outputs(&casting, error);

@@ -24,10 +24,9 @@ enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ul
 {
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
-    ulp_pick *wide =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
-    out->decided = ulp_arena_take(out->memory, count + 1, sizeof *out->decided);
-    ULP_TRY(ulp_taken(wide && out->decided, error));
+    ulp_pick *wide;
+    ULP_TAKE(out->decided, out->memory, count + 1, error);
+    ULP_TAKE(wide, search->emulation.memory, search->layer_count + 1, error);
     ulp_search_same(search, 0, wide);
     for (size_t o = 0; o < count; o++) {
         struct ulp_search_decided *decided = &out->decided[out->decided_count];

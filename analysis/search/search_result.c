@@ -38,10 +38,9 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     out->scaled = search->scaled;
     out->budget = search->scaled ? options->budget : 0;
     out->headroom = options->headroom;
-    out->tolerances =
-        ulp_arena_take(out->memory, options->tolerance_count + 1, sizeof *out->tolerances);
+    ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
-    ULP_TRY(ulp_taken(out->tolerances && out->arguments, error));
+    ULP_TRY(ulp_taken(out->arguments, error));
     ULP_TRY(ulp_search_copy(out->memory, ulp_model_path(search->emulation.given.model),
                             &out->model_path, error));
     ULP_TRY(ulp_search_copy(out->memory, options->reference.name, &out->reference, error));
@@ -71,8 +70,7 @@ static enum ulp_status report_ranges(const struct ulp_searcher *search, struct u
         ranges =
             search->choices[c].arithmetic.ranges ? search->choices[c].arithmetic.ranges : ranges;
     const size_t count = ranges ? ranges->count : 0;
-    out->ranges = ulp_arena_take(out->memory, count + 1, sizeof *out->ranges);
-    ULP_TRY(ulp_taken(out->ranges, error));
+    ULP_TAKE(out->ranges, out->memory, count + 1, error);
     for (size_t r = 0; r < count; r++) {
         struct ulp_search_range *range = &out->ranges[out->range_count++];
         range->largest = (double)ranges->items[r].largest;
@@ -192,8 +190,7 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
                                      struct ulp_search *out, struct ulp_error *error)
 {
     double power = 0, prior = 0;
-    out->layers = ulp_arena_take(out->memory, search->layer_count + 1, sizeof *out->layers);
-    ULP_TRY(ulp_taken(out->layers, error));
+    ULP_TAKE(out->layers, out->memory, search->layer_count + 1, error);
     for (size_t l = 0; l < search->layer_count; l++) {
         power += ulp_search_power(search, l, search->best[l]);
         prior += search->layers[l].prior * search->layers[l].relative[search->best[l]];
@@ -221,8 +218,7 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
                                     struct ulp_search *out, struct ulp_error *error)
 {
     const struct ulp_plan *plan = search->emulation.plan;
-    out->nodes = ulp_arena_take(out->memory, plan->node_count + 1, sizeof *out->nodes);
-    ULP_TRY(ulp_taken(out->nodes, error));
+    ULP_TAKE(out->nodes, out->memory, plan->node_count + 1, error);
     for (size_t n = 0; n < plan->node_count; n++) {
         if (search->layer_of[n] < 0 && search->fixed[n] < 0)
             continue;
@@ -243,8 +239,7 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
     while (out->narrow + 1 < out->format_count && !out->formats[out->narrow].node_count &&
            !search->options->by_node)
         out->narrow++;
-    out->kept = ulp_arena_take(out->memory, out->node_count + 1, sizeof *out->kept);
-    ULP_TRY(ulp_taken(out->kept, error));
+    ULP_TAKE(out->kept, out->memory, out->node_count + 1, error);
     for (size_t n = 0; n < out->node_count && search->given; n++)
         if (out->nodes[n].format != out->narrow)
             out->kept[out->kept_count++] = out->nodes[n];
@@ -265,8 +260,7 @@ static enum ulp_status report_entries(struct ulp_searcher *search, struct ulp_se
     size_t count = 0;
     ULP_TRY(ulp_emulation_entries(&search->emulation, ulp_search_as_run(search, search->best),
                                   out->memory, &entries, &count, error));
-    out->entries = ulp_arena_take(out->memory, count + 1, sizeof *out->entries);
-    ULP_TRY(ulp_taken(out->entries, error));
+    ULP_TAKE(out->entries, out->memory, count + 1, error);
     for (size_t e = 0; e < count; e++) {
         char *name;
         ULP_TRY(ulp_search_copy(out->memory, name_of(search, entries[e].kept), &name, error));
@@ -313,8 +307,7 @@ static enum ulp_status report_inputs(const struct ulp_searcher *search, struct u
 {
     const struct ulp_emulated *given = &search->emulation.given;
     const size_t count = ulp_model_input_count(given->model);
-    out->inputs = ulp_arena_take(out->memory, count + 1, sizeof *out->inputs);
-    ULP_TRY(ulp_taken(out->inputs, error));
+    ULP_TAKE(out->inputs, out->memory, count + 1, error);
     for (size_t i = 0; i < count; i++) {
         const struct ulp_value_info info = ulp_model_input(given->model, i);
         bool is_free = info.rank < 0;
@@ -348,8 +341,7 @@ static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
 static enum ulp_status report_targets(const struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error)
 {
-    out->targets = ulp_arena_take(out->memory, search->target_count + 1, sizeof *out->targets);
-    ULP_TRY(ulp_taken(out->targets, error));
+    ULP_TAKE(out->targets, out->memory, search->target_count + 1, error);
     for (size_t t = 0; search->verified && t < search->target_count; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];
         struct ulp_search_target *target = &out->targets[out->target_count];
@@ -443,11 +435,8 @@ static enum ulp_status report_samples(struct ulp_searcher *search, struct ulp_se
                                       struct ulp_error *error)
 {
     struct ulp_judgement *judgements = search->judgements;
-    search->emulation.judged =
-        ulp_arena_take(search->emulation.memory,
-                       ulp_model_output_count(search->emulation.given.model) + 1,
-                       sizeof *search->emulation.judged);
-    ULP_TRY(ulp_taken(search->emulation.judged, error));
+    ULP_TAKE(search->emulation.judged, search->emulation.memory,
+             ulp_model_output_count(search->emulation.given.model) + 1, error);
     enum ulp_status status =
         ulp_emulation_judge_all(&search->emulation, ulp_search_as_run(search, search->best),
                                 judgements, &out->ratio, error); /* of drawn ones, too */

@@ -12,18 +12,12 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
 {
     struct ulp_arena *memory = search->emulation.memory;
     const size_t layers = search->layer_count + 1;
-    search->kept =
-        ulp_arena_take(memory, search->emulation.plan->node_count + 1, sizeof *search->kept);
-    search->best = ulp_arena_take(memory, layers, sizeof *search->best);
-    search->without = ulp_arena_take(memory, layers, sizeof *search->without);
-    search->fewer = ulp_arena_take(memory, layers, sizeof *search->fewer);
-    search->judged =
-        ulp_arena_take(memory, search->emulation.given.sample_count + 1, sizeof *search->judged);
-    search->judgements = ulp_arena_take(memory, search->emulation.given.sample_count + 1,
-                                        sizeof *search->judgements);
-    ULP_TRY(ulp_taken(search->kept && search->best && search->without && search->fewer &&
-                          search->judged && search->judgements,
-                      error));
+    ULP_TAKE(search->kept, memory, search->emulation.plan->node_count + 1, error);
+    ULP_TAKE(search->best, memory, layers, error);
+    ULP_TAKE(search->without, memory, layers, error);
+    ULP_TAKE(search->fewer, memory, layers, error);
+    ULP_TAKE(search->judged, memory, search->emulation.given.sample_count + 1, error);
+    ULP_TAKE(search->judgements, memory, search->emulation.given.sample_count + 1, error);
     search->before = NAN;
     for (size_t l = 0; l < layers; l++) {
         search->without[l] = NAN;

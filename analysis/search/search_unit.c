@@ -9,9 +9,8 @@ enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_se
 {
     struct ulp_beside lane = {.arithmetic = search->choices[search->base].arithmetic};
     ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
-    struct ulp_keep *keeps =
-        ulp_arena_take(search->emulation.memory, lane.keeps.count + 1, sizeof *keeps);
-    ULP_TRY(ulp_taken(keeps, error));
+    struct ulp_keep *keeps;
+    ULP_TAKE(keeps, search->emulation.memory, lane.keeps.count + 1, error);
     for (size_t k = 0; k < lane.keeps.count; k++) {
         struct ulp_keep *keep = &keeps[k];
         char text[96];

@@ -74,9 +74,8 @@ static enum ulp_status check_decisions(struct ulp_searcher *search, size_t draw,
 {
     struct ulp_beside lane = {search->targets[0], {0}};
     struct ulp_judgement judged;
-    ulp_pick *wide =
-        ulp_arena_take(search->emulation.memory, search->layer_count + 1, sizeof *wide);
-    ULP_TRY(ulp_taken(wide, error));
+    ulp_pick *wide;
+    ULP_TAKE(wide, search->emulation.memory, search->layer_count + 1, error);
     ulp_search_same(search, 0, wide);
     ULP_TRY(ulp_search_keeps(search, wide, &lane.keeps, error));
     ulp_emulation_forget_decided(&search->emulation);

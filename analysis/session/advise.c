@@ -256,9 +256,8 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
     const struct ulp_alone *alone = advising->alone;
     const struct ulp_mix *mix = alone->plan->mixes;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
-    struct ulp_arithmetic *keep_in =
-        ulp_arena_take(alone->memory, alone->keep_count + 1, sizeof *keep_in);
-    ULP_TRY(ulp_taken(keep_in, error));
+    struct ulp_arithmetic *keep_in;
+    ULP_TAKE(keep_in, alone->memory, alone->keep_count + 1, error);
     for (size_t c = 0; c < count; c++)
         choices[c].sqnr_db = INFINITY;
     ULP_TRY(ulp_arithmetic_find("fp32", &alone->keeps[alone->keep_count].arithmetic, error));
@@ -354,8 +353,7 @@ static enum ulp_status take_best(const struct advising *advising, const struct c
                                      .before_db = before->sqnr_db,
                                      .sqnr_db = best->sqnr_db};
     count_samples(advising, out);
-    out->nodes = ulp_arena_take(advising->audit->memory, best->count + 1, sizeof *out->nodes);
-    ULP_TRY(ulp_taken(out->nodes, error));
+    ULP_TAKE(out->nodes, advising->audit->memory, best->count + 1, error);
     memcpy(out->nodes, best->nodes, best->count * sizeof *out->nodes);
     for (size_t i = 1; i < best->count; i++) /* in the graph's order */
         for (size_t k = i; k > 0 && out->nodes[k - 1] > out->nodes[k]; k--) {
@@ -411,9 +409,7 @@ static enum ulp_status take_kept(const struct advising *advising, struct ulp_aud
                                              .before_db = -INFINITY,
                                              .sqnr_db = from->kept_sqnr_db};
     count_samples(advising, &lane->remedy);
-    lane->remedy.nodes =
-        ulp_arena_take(audit->memory, from->kept_count + 1, sizeof *lane->remedy.nodes);
-    ULP_TRY(ulp_taken(lane->remedy.nodes, error));
+    ULP_TAKE(lane->remedy.nodes, audit->memory, from->kept_count + 1, error);
     memcpy(lane->remedy.nodes, from->kept, from->kept_count * sizeof *from->kept);
     return keep_text(audit, from->kept_output ? from->kept_output : "", &lane->remedy.output,
                      error);

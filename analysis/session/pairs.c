@@ -43,8 +43,7 @@ struct pairing {
 static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *error)
 {
     const struct ulp_block *block = pairing->plan->main;
-    pairing->items = ulp_arena_take(pairing->memory, block->step_count + 1, sizeof *pairing->items);
-    ULP_TRY(ulp_taken(pairing->items, error));
+    ULP_TAKE(pairing->items, pairing->memory, block->step_count + 1, error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
@@ -151,9 +150,7 @@ static int by_gain(const void *a, const void *b)
 static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error *error)
 {
     struct ulp_arena *memory = pairing->audit->memory;
-    pairing->lane->qdq_pairs =
-        ulp_arena_take(memory, pairing->count + 1, sizeof *pairing->lane->qdq_pairs);
-    ULP_TRY(ulp_taken(pairing->lane->qdq_pairs, error));
+    ULP_TAKE(pairing->lane->qdq_pairs, memory, pairing->count + 1, error);
     pairing->lane->qdq_pair_count = pairing->count;
     for (size_t p = 0; p < pairing->count; p++) {
         const struct paired *pair = &pairing->items[p];

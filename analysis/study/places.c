@@ -151,11 +151,9 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
     const size_t outputs = ulp_model_output_count(s->model), nodes = s->options->node_count;
     size_t group_count = 0;
     s->node_count = ulp_plan_node_count(plan);
-    out->places =
-        ulp_arena_take(out->memory, outputs + nodes + s->node_count + 1, sizeof *out->places);
-    s->node_group = ulp_arena_take(out->memory, s->node_count + 1, sizeof *s->node_group);
-    s->place_nodes = ulp_arena_take(out->memory, outputs + nodes + 1, sizeof *s->place_nodes);
-    ULP_TRY(ulp_taken(out->places && s->node_group && s->place_nodes, error));
+    ULP_TAKE(out->places, out->memory, outputs + nodes + s->node_count + 1, error);
+    ULP_TAKE(s->node_group, out->memory, s->node_count + 1, error);
+    ULP_TAKE(s->place_nodes, out->memory, outputs + nodes + 1, error);
     for (size_t i = 0; i < outputs; i++)
         ULP_TRY(add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error));
     for (size_t i = 0; i < nodes; i++) {
@@ -168,9 +166,7 @@ enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_p
     out->place_count += group_count;
     for (size_t i = 0; i < out->setting_count; i++) {
         out->settings[i].point_count = out->place_count;
-        out->settings[i].points =
-            ulp_arena_take(out->memory, out->place_count + 1, sizeof *out->settings[i].points);
-        ULP_TRY(ulp_taken(out->settings[i].points, error));
+        ULP_TAKE(out->settings[i].points, out->memory, out->place_count + 1, error);
     }
     return ULP_OK;
 }

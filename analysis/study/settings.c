@@ -135,10 +135,9 @@ static enum ulp_status fill_series(const struct ulp_studying *s, const struct sw
     for (size_t b = brace + 1; b < sweep->brace_count; b++)
         step *= sweep->choice_counts[b];
     *out = (struct ulp_study_series){.sweep = swept->index, .count = count};
-    out->settings = ulp_arena_take(s->out->memory, count, sizeof *out->settings);
-    out->texts = ulp_arena_take(s->out->memory, count, sizeof *out->texts);
-    out->x = ulp_arena_take(s->out->memory, count, sizeof *out->x);
-    ULP_TRY(ulp_taken(out->settings && out->texts && out->x, error));
+    ULP_TAKE(out->settings, s->out->memory, count, error);
+    ULP_TAKE(out->texts, s->out->memory, count, error);
+    ULP_TAKE(out->x, s->out->memory, count, error);
     for (size_t i = 0; i < count; i++) {
         out->settings[i] = swept->settings[start + i * step];
         if (!(out->texts[i] = copy(s, sweep->names[start + i * step])))

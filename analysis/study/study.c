@@ -74,8 +74,7 @@ static enum ulp_status fit_all(const struct ulp_studying *s, struct ulp_error *e
         if (series->axis != ULP_AXIS_BITS && series->axis != ULP_AXIS_LENGTH)
             continue;
         series->fit_count = out->place_count;
-        series->fits = ulp_arena_take(out->memory, out->place_count + 1, sizeof *series->fits);
-        ULP_TRY(ulp_taken(series->fits, error));
+        ULP_TAKE(series->fits, out->memory, out->place_count + 1, error);
         for (size_t p = 0; p < out->place_count; p++) {
             for (size_t j = 0; j < series->count; j++)
                 relative[j] = out->settings[series->settings[j]].points[p].relative;

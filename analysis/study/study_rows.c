@@ -210,15 +210,12 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
 {
     struct ulp_study_rows *out = run->out;
     const size_t count = out->row_count, nodes = ulp_plan_node_count(run->plan);
-    out->outputs = ulp_arena_take(out->memory, set->count + 1, sizeof *out->outputs);
-    run->width2 = ulp_arena_take(out->memory, set->count + 1, sizeof *run->width2);
-    run->value2 = ulp_arena_take(out->memory, set->count + 1, sizeof *run->value2);
-    run->node_item = ulp_arena_take(out->memory, nodes + 1, sizeof *run->node_item);
-    run->seen = ulp_arena_take(out->memory, nodes + 1, sizeof *run->seen);
-    run->same = ulp_arena_take(out->memory, count * count, sizeof *run->same);
-    ULP_TRY(ulp_taken(out->outputs && run->width2 && run->value2 && run->node_item && run->seen &&
-                          run->same,
-                      error));
+    ULP_TAKE(out->outputs, out->memory, set->count + 1, error);
+    ULP_TAKE(run->width2, out->memory, set->count + 1, error);
+    ULP_TAKE(run->value2, out->memory, set->count + 1, error);
+    ULP_TAKE(run->node_item, out->memory, nodes + 1, error);
+    ULP_TAKE(run->seen, out->memory, nodes + 1, error);
+    ULP_TAKE(run->same, out->memory, count * count, error);
     memset(run->same, true, count * count * sizeof *run->same);
     for (size_t i = 0; i < set->count; i++) {
         struct ulp_study_rows_output *output = &out->outputs[out->output_count];
@@ -270,8 +267,7 @@ static enum ulp_status make_classes(struct rows_run *run, struct ulp_error *erro
             c++;
         struct ulp_study_rows_class *found = &out->classes[c];
         if (c == out->class_count) {
-            found->rows = ulp_arena_take(out->memory, count, sizeof *found->rows);
-            ULP_TRY(ulp_taken(found->rows, error));
+            ULP_TAKE(found->rows, out->memory, count, error);
             first[out->class_count++] = l;
         }
         found->rows[found->count++] = out->rows[l];

@@ -65,9 +65,8 @@ static struct ulp_tolerance_output *find_output(const struct ulp_tolerance *all,
 static enum ulp_status add_output(struct ulp_tolerance *all,
                                   const struct ulp_tolerance_output *from, struct ulp_error *error)
 {
-    struct ulp_tolerance_output *outputs =
-        ulp_arena_take(all->memory, all->output_count + 1, sizeof *outputs);
-    ULP_TRY(ulp_taken(outputs, error));
+    struct ulp_tolerance_output *outputs;
+    ULP_TAKE(outputs, all->memory, all->output_count + 1, error);
     memcpy(outputs, all->outputs, all->output_count * sizeof *outputs);
     all->outputs = outputs;
     return copy_output(all->memory, from, &outputs[all->output_count++], error);

@@ -57,10 +57,9 @@ static enum ulp_status add_output(struct measuring *m, const char *name,
     const char *sample = m->options->sample ? m->options->sample : "";
     output->name = ulp_arena_text(m->out->memory, name, strlen(name));
     output->sample = ulp_arena_text(m->out->memory, sample, strlen(sample));
-    output->references = ulp_arena_take(m->out->memory, count, sizeof *output->references);
-    output->errors = ulp_arena_take(m->out->memory, count, sizeof *output->errors);
-    ULP_TRY(
-        ulp_taken(output->name && output->sample && output->references && output->errors, error));
+    ULP_TAKE(output->references, m->out->memory, count, error);
+    ULP_TAKE(output->errors, m->out->memory, count, error);
+    ULP_TRY(ulp_taken(output->name && output->sample, error));
     for (size_t i = 0; i < count; i++) {
         const double r = ulp_tensor_get(reference, i), e = ulp_tensor_get(own, i) - r;
         output->references[i] = r;
@@ -110,8 +109,7 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
     const struct ulp_block *main = m->plan->main;
     const size_t count = m->outputs[0].count;
     bool any = false;
-    m->out->outputs = ulp_arena_take(m->out->memory, count + 1, sizeof *m->out->outputs);
-    ULP_TRY(ulp_taken(m->out->outputs, error));
+    ULP_TAKE(m->out->outputs, m->out->memory, count + 1, error);
     for (size_t o = 0; o < count; o++) {
         const struct ulp_named_tensor *reference = &m->outputs[0].items[o],
                                       *own = &m->outputs[1].items[o];
@@ -158,8 +156,7 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
     const size_t asked = m->options->elements ? m->options->elements : 8,
                  wanted = ulp_size_min(asked, output->count);
     bool first_order = true;
-    output->elements = ulp_arena_take(m->out->memory, wanted, sizeof *output->elements);
-    ULP_TRY(ulp_taken(output->elements, error));
+    ULP_TAKE(output->elements, m->out->memory, wanted, error);
     for (size_t k = 0; k < wanted; k++) {
         struct ulp_tolerance_element *element = &output->elements[output->element_count];
         element->index = wanted == output->count ? k : choose_element(output, k, wanted);

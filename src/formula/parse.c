@@ -411,8 +411,7 @@ enum ulp_status ulp_tape_parse(struct ulp_tape_builder *builder, const char *tex
     size_t semicolons = 0;
     for (const char *s = text; *s; s++)
         semicolons += *s == ';';
-    parser.locals = ulp_arena_take(builder->arena, semicolons + 1, sizeof *parser.locals);
-    ULP_TRY(ulp_taken(parser.locals, error));
+    ULP_TAKE(parser.locals, builder->arena, semicolons + 1, error);
     next_token(&parser);
     while (parse_local(&parser))
         ;

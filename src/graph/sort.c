@@ -151,8 +151,7 @@ static enum ulp_status sort(struct sorter *s, struct ulp_graph *graph, struct ul
     visit_edges(s, count_edge);
     for (size_t n = 0; n < s->node_count; n++)
         s->first[n + 1] += s->first[n];
-    s->consumers = ulp_arena_take(s->arena, s->edge_count + 1, sizeof *s->consumers);
-    ULP_TRY(ulp_taken(s->consumers, error));
+    ULP_TAKE(s->consumers, s->arena, s->edge_count + 1, error);
     visit_edges(s, fill_edge);
     for (size_t n = s->node_count; n > 0; n--)
         s->first[n] = s->first[n - 1];

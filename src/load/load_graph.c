@@ -373,8 +373,7 @@ static enum ulp_status fill_graph(struct ulp_loader *loader, struct ulp_scope *s
     ULP_TRY(load_outputs(loader, scope, proto, error));
     ULP_TRY(load_declarations(loader, scope, proto, error));
     graph->value_count = scope->value_count;
-    graph->values = ulp_arena_take(loader->model->arena, scope->value_count, sizeof *graph->values);
-    ULP_TRY(ulp_taken(graph->values, error));
+    ULP_TAKE(graph->values, loader->model->arena, scope->value_count, error);
     if (scope->value_count)
         memcpy(graph->values, scope->values, scope->value_count * sizeof *graph->values);
     ULP_TRY(list_free_inputs(loader, graph, error));
@@ -388,8 +387,7 @@ static enum ulp_status load_scope(struct ulp_loader *loader, struct ulp_scope *s
     if (scope->depth > ULP_LOAD_DEPTH_MAX)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "subgraphs are nested more than %d deep",
                         ULP_LOAD_DEPTH_MAX);
-    scope->graph = ulp_arena_take(loader->model->arena, 1, sizeof *scope->graph);
-    ULP_TRY(ulp_taken(scope->graph, error));
+    ULP_TAKE(scope->graph, loader->model->arena, 1, error);
     scope->names.budget = &loader->model->budget;
     scope->graph->parent = scope->parent ? scope->parent->graph : NULL;
     enum ulp_status status = fill_graph(loader, scope, proto, error);

@@ -291,8 +291,7 @@ static enum ulp_status add_tensor(struct ulp_loader *loader, struct ulp_tensor *
     struct ulp_model *model = loader->model;
     ULP_TRY(ulp_grow(&model->tensors, model->tensor_count, &loader->tensor_capacity,
                      sizeof *model->tensors, &model->budget, "tensors of a model", error));
-    *out = ulp_arena_take(model->arena, 1, sizeof **out);
-    ULP_TRY(ulp_taken(*out, error));
+    ULP_TAKE(*out, model->arena, 1, error);
     model->tensors[model->tensor_count++] = *out;
     return ULP_OK;
 }

@@ -208,8 +208,7 @@ static enum ulp_status list_handed(const struct bodies *b, const struct ulp_eval
         count += name != NULL;
     }
     out->count = own.count + count;
-    out->values = ulp_arena_take(b->arena, lanes * out->count + 1, sizeof *out->values);
-    ULP_TRY(ulp_taken(out->values, error));
+    ULP_TAKE(out->values, b->arena, lanes * out->count + 1, error);
     for (size_t l = 0; l < lanes; l++) {
         for (size_t i = 0; i < own.count && (l == 0 || b->absent[l]); i++)
             out->values[l * out->count + i] = own.values[l * own.count + i];

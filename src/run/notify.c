@@ -30,8 +30,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
             out->names[out->count] = frame->names[step->inputs[i]];
             slots[out->count++] = step->inputs[i];
         }
-    out->values = ulp_arena_take(arena, lanes * out->count + 1, sizeof *out->values);
-    ULP_TRY(ulp_taken(out->values, error));
+    ULP_TAKE(out->values, arena, lanes * out->count + 1, error);
     for (size_t l = 0; l < lanes; l++)
         for (size_t i = 0; i < out->count && !frame->absent[l]; i++)
             out->values[l * out->count + i].entire = &frame->lanes[l].values[slots[i]];
@@ -71,8 +70,7 @@ static enum ulp_status round_results(const struct ulp_lane *lane, const struct u
                                      struct ulp_tensor **out, struct ulp_error *error)
 {
     struct ulp_format held;
-    *out = ulp_arena_take(arena, step->output_count + 1, sizeof **out);
-    ULP_TRY(ulp_taken(*out, error));
+    ULP_TAKE(*out, arena, step->output_count + 1, error);
     for (size_t o = 0; o < step->output_count; o++) {
         (*out)[o] = ulp_tensor_view(&results[o]);
         if (!results[o].data || !ulp_element_is_float(results[o].element))
@@ -152,14 +150,12 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
     struct ulp_lane_value *values = NULL;
     bool *moved = NULL;
     if (walk->options->moved) {
-        moved = ulp_arena_take(arena, lanes, sizeof *moved);
-        ULP_TRY(ulp_taken(moved, error));
+        ULP_TAKE(moved, arena, lanes, error);
     }
     if (shown) {
-        output_names = ulp_arena_take(arena, shown, sizeof *output_names);
-        positions = ulp_arena_take(arena, shown, sizeof *positions);
-        values = ulp_arena_take(arena, lanes * shown, sizeof *values);
-        ULP_TRY(ulp_taken(output_names && positions && values, error));
+        ULP_TAKE(output_names, arena, shown, error);
+        ULP_TAKE(positions, arena, shown, error);
+        ULP_TAKE(values, arena, lanes * shown, error);
     }
     for (size_t o = 0; o < shown; o++)
         if (step->outputs[o] >= 0) {

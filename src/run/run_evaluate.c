@@ -232,9 +232,8 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
     const struct ulp_tensor **foreign = NULL;
     struct ulp_tensor *temporaries = NULL;
     if (ulp_walk_compares(walk) && lane != reference) {
-        foreign = ulp_arena_take(arena, step->input_count + 1, sizeof *foreign);
-        temporaries = ulp_arena_take(arena, step->input_count + 1, sizeof *temporaries);
-        ULP_TRY(ulp_taken(foreign && temporaries, error));
+        ULP_TAKE(foreign, arena, step->input_count + 1, error);
+        ULP_TAKE(temporaries, arena, step->input_count + 1, error);
     }
     if (walk->options->isolated && lane != reference)
         return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,

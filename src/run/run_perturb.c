@@ -19,8 +19,7 @@ static enum ulp_status find_perturbed(struct ulp_plan *plan, const struct ulp_te
     *out = perturbed ? &perturbed->tensor : NULL;
     if (perturbed)
         return ULP_OK;
-    perturbed = ulp_arena_take(plan->arena, 1, sizeof *perturbed);
-    ULP_TRY(ulp_taken(perturbed, error));
+    ULP_TAKE(perturbed, plan->arena, 1, error);
     *perturbed = (struct ulp_perturbed){.from = from, .before = plan->perturbed};
     plan->perturbed = perturbed;
     *out = &perturbed->tensor;

@@ -75,12 +75,10 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
     *out = (struct ulp_suspects){.nodes = ulp_arena_take(arena, steps, sizeof *out->nodes),
                                  .ops = ulp_arena_take(arena, steps, sizeof *out->ops),
                                  .inputs = ulp_arena_take(arena, slots, sizeof *out->inputs)};
-    searching.seen = ulp_arena_take(arena, slots, sizeof *searching.seen);
-    searching.suspects = ulp_arena_take(arena, steps, sizeof *searching.suspects);
-    searching.queue = ulp_arena_take(arena, slots, sizeof *searching.queue);
-    ULP_TRY(ulp_taken(out->nodes && out->ops && out->inputs && searching.seen &&
-                          searching.suspects && searching.queue,
-                      error));
+    ULP_TAKE(searching.seen, arena, slots, error);
+    ULP_TAKE(searching.suspects, arena, steps, error);
+    ULP_TAKE(searching.queue, arena, slots, error);
+    ULP_TRY(ulp_taken(out->nodes && out->ops && out->inputs, error));
     search(&searching, node->step);
     collect_steps(&searching);
     return ULP_OK;

@@ -88,6 +88,9 @@ void ulp_arena_release(struct ulp_arena *arena, struct ulp_arena_mark mark);
 struct ulp_budget *ulp_arena_budget(const struct ulp_arena *arena);
 /* NULL on failure (out of memory or overflow of count * element_bytes). */
 void *ulp_arena_take(struct ulp_arena *arena, size_t count, size_t element_bytes);
+/* Room for `count` elements into *place, or the function ends with ULP_ERROR_MEMORY. */
+#define ULP_TAKE(place, arena, count, error) \
+    ULP_TRY(ulp_taken((place) = ulp_arena_take(arena, count, sizeof *(place)), error))
 /* The same, not cleared: for what is written whole. */
 void *ulp_arena_room(struct ulp_arena *arena, size_t count, size_t element_bytes);
 /* A copy of length bytes of text with a final zero byte, or of a whole text; NULL on failure. */

@@ -93,11 +93,10 @@ static const char *guess_version(const struct ulp_engine_reading *reading)
 static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_error *error)
 {
     struct ulp_engine *engine = reading->engine;
-    struct ulp_engine_layer *layers =
-        ulp_arena_take(reading->arena, engine->layer_count + 1, sizeof *layers);
-    const char **bindings =
-        ulp_arena_take(reading->arena, engine->binding_count + 1, sizeof *bindings);
-    ULP_TRY(ulp_taken(layers && bindings, error));
+    struct ulp_engine_layer *layers;
+    const char **bindings;
+    ULP_TAKE(layers, reading->arena, engine->layer_count + 1, error);
+    ULP_TAKE(bindings, reading->arena, engine->binding_count + 1, error);
     engine->names_only = true;
     for (size_t l = 0; l < engine->layer_count; l++) {
         layers[l] = reading->layers[l];
@@ -106,9 +105,8 @@ static enum ulp_status finish(struct ulp_engine_reading *reading, struct ulp_err
     }
     for (size_t b = 0; b < engine->binding_count; b++)
         bindings[b] = reading->bindings[b];
-    struct ulp_engine_setting *settings =
-        ulp_arena_take(reading->arena, engine->setting_count + 1, sizeof *settings);
-    ULP_TRY(ulp_taken(settings, error));
+    struct ulp_engine_setting *settings;
+    ULP_TAKE(settings, reading->arena, engine->setting_count + 1, error);
     for (size_t s = 0; s < engine->setting_count; s++)
         settings[s] = reading->settings[s];
     engine->settings = settings;

@@ -463,9 +463,8 @@ enum ulp_status ulp_evaluate_plan(struct ulp_tape_plan *plan, const struct ulp_t
 {
     const struct ulp_tape *tape = made_for->tape;
     *plan = (struct ulp_tape_plan){.made_for = *made_for, .step_count = tape->instruction_count};
-    plan->steps = ulp_arena_take(arena, (size_t)plan->step_count, sizeof *plan->steps);
-    plan->outputs = ulp_arena_take(arena, (size_t)tape->output_count + 1, sizeof *plan->outputs);
-    ULP_TRY(ulp_taken(plan->steps && plan->outputs, error));
+    ULP_TAKE(plan->steps, arena, (size_t)plan->step_count, error);
+    ULP_TAKE(plan->outputs, arena, (size_t)tape->output_count + 1, error);
     choose_rules(plan);
     ULP_TRY(find_outputs(plan, error));
     ULP_TRY(make_steps(plan, arena, error));

@@ -323,8 +323,7 @@ static enum ulp_status make_edits(struct editing *e, struct edit_scope *scope,
     for (size_t i = 0; i < e->count; i++)
         if (e->edits[i].graph == scope->graph)
             most += e->edits[i].part_count * (1 + ULP_EDIT_INPUTS_MAX);
-    scope->inserts = ulp_arena_take(e->mixed.arena, most, sizeof *scope->inserts);
-    ULP_TRY(ulp_taken(scope->inserts, error));
+    ULP_TAKE(scope->inserts, e->mixed.arena, most, error);
     for (size_t i = 0; i < e->count; i++) {
         const struct ulp_edit *edit = &e->edits[i];
         if (edit->graph == scope->graph)

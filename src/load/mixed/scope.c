@@ -31,9 +31,7 @@ static enum ulp_status find_tensors(struct mixed_scope *scope, struct ulp_error 
 enum ulp_status mixed_open_scope(struct mixed_scope *scope, struct ulp_error *error)
 {
     const struct ulp_graph *source = scope->source;
-    scope->values =
-        ulp_arena_take(scope->mixed->arena, source->value_count + 1, sizeof *scope->values);
-    ULP_TRY(ulp_taken(scope->values, error));
+    ULP_TAKE(scope->values, scope->mixed->arena, source->value_count + 1, error);
     for (size_t v = 0; v < source->value_count; v++) {
         const struct ulp_tensor *tensor = source->values[v].initializer;
         const enum ulp_type type = float_type(tensor ? tensor->type : source->values[v].info.type);

@@ -141,11 +141,9 @@ static enum ulp_status take(struct looking *looking, const bool *wanted, struct 
     looking->tape = *tape;
     looking->tape.outputs = list;
     looking->tape.output_count = (int)outputs;
-    looking->outputs = ulp_arena_take(arena, outputs, sizeof *looking->outputs);
-    looking->tensors = ulp_arena_take(arena, outputs, sizeof *looking->tensors);
-    looking->operands =
-        ulp_arena_take(arena, (size_t)tape->operand_count + 1, sizeof *looking->operands);
-    ULP_TRY(ulp_taken(looking->outputs && looking->tensors && looking->operands, error));
+    ULP_TAKE(looking->outputs, arena, outputs, error);
+    ULP_TAKE(looking->tensors, arena, outputs, error);
+    ULP_TAKE(looking->operands, arena, (size_t)tape->operand_count + 1, error);
     for (size_t o = 0; o < outputs; o++) {
         const bool per_row = by_row(looking, list[o]);
         const int64_t count = (int64_t)(looking->chunk * (per_row ? 1 : length));

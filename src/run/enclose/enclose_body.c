@@ -66,8 +66,7 @@ enum ulp_status ulp_bodies_open(struct bodies *b, const struct ulp_block *body,
                                 struct ulp_error *error)
 {
     b->body = body;
-    b->results = ulp_arena_take(b->arena, body->output_count + 1, sizeof *b->results);
-    ULP_TRY(ulp_taken(b->results, error));
+    ULP_TAKE(b->results, b->arena, body->output_count + 1, error);
     ULP_TRY(
         ulp_enclose_open(&b->inner, b->outer->from, body, b->outer->mix, b->outer->trace, error));
     b->inner.lane.keeps_constants = b->inner.lane.repeats = true;

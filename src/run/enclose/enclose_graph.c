@@ -286,8 +286,7 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     ULP_TRY(ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget, "bounds of values",
                               error));
     w->values = values;
-    w->keep = ulp_arena_take(w->arena, slots, sizeof *w->keep);
-    ULP_TRY(ulp_taken(w->keep, error));
+    ULP_TAKE(w->keep, w->arena, slots, error);
     ULP_TRY(ulp_enclose_find_normalised(w, error));
     ULP_TRY(ulp_enclose_find_shares(w, error));
     ULP_TRY(

@@ -181,10 +181,9 @@ struct ulp_written_normalisation {
 enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct ulp_error *error)
 {
     static const char formula[] = "x / sqrt(mean(square(x)) + $epsilon)";
-    struct ulp_idiom_formula *parsed = ulp_arena_take(w->arena, 1, sizeof *parsed);
-    w->normalisations =
-        ulp_arena_take(w->arena, w->block->step_count + 1, sizeof *w->normalisations);
-    ULP_TRY(ulp_taken(parsed && w->normalisations, error));
+    struct ulp_idiom_formula *parsed;
+    ULP_TAKE(w->normalisations, w->arena, w->block->step_count + 1, error);
+    ULP_TAKE(parsed, w->arena, 1, error);
     ULP_TRY(ulp_idiom_parse(formula, parsed, error));
     for (size_t s = 0; s < w->block->step_count; s++) {
         struct ulp_written_normalisation *n = &w->normalisations[s];

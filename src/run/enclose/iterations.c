@@ -105,8 +105,7 @@ static enum ulp_status keep_parts(struct bodies *b, size_t room, struct ulp_erro
     for (size_t s = 0; s < b->scan_count; s++) {
         struct scan_output *scan = &b->scans[s];
         if (!scan->parts)
-            scan->parts = ulp_arena_take(b->arena, room, sizeof *scan->parts);
-        ULP_TRY(ulp_taken(scan->parts, error));
+            ULP_TAKE(scan->parts, b->arena, room, error);
         struct ulp_slot_bounds *result = &b->results[b->first_result + b->carried_count + s];
         scan->parts[scan->count++] = *result;
         *result = (struct ulp_slot_bounds){0};
@@ -174,8 +173,7 @@ static enum ulp_status repeat_parts(struct bodies *b, size_t count, struct ulp_e
 {
     for (size_t s = 0; s < b->scan_count; s++) {
         struct scan_output *scan = &b->scans[s];
-        scan->parts = ulp_arena_take(b->arena, count, sizeof *scan->parts);
-        ULP_TRY(ulp_taken(scan->parts, error));
+        ULP_TAKE(scan->parts, b->arena, count, error);
         for (; scan->count < count; scan->count++)
             ULP_TRY(ulp_bounds_copy(b->outer, &scan->parts[scan->count],
                                     &b->results[b->first_result + b->carried_count + s], error));

@@ -50,9 +50,7 @@ static bool *take_flags(struct ulp_trial *trial, size_t count)
 static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *error)
 {
     const struct ulp_plan *plan = trial->plan;
-    trial->inside =
-        ulp_arena_take(trial->memory, plan->main->step_count + 1, sizeof *trial->inside);
-    ULP_TRY(ulp_taken(trial->inside, error));
+    ULP_TAKE(trial->inside, trial->memory, plan->main->step_count + 1, error);
     for (size_t n = 0; n < plan->node_count; n++) {
         const struct ulp_block *block = plan->nodes[n].block;
         const struct ulp_step *owner = NULL;
@@ -160,11 +158,9 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
     struct held *held = &trial->samples[trial->sample_count];
     ULP_TRY(ulp_model_check_inputs(trial->plan->model, inputs, error));
     *held = (struct held){.inputs = inputs};
-    held->of_node =
-        ulp_arena_take(trial->memory, trial->plan->node_count + 1, sizeof *held->of_node);
-    held->values = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->values);
-    held->fitted = ulp_arena_take(trial->memory, block->slot_count + 1, sizeof *held->fitted);
-    ULP_TRY(ulp_taken(held->of_node && held->values && held->fitted, error));
+    ULP_TAKE(held->of_node, trial->memory, trial->plan->node_count + 1, error);
+    ULP_TAKE(held->values, trial->memory, block->slot_count + 1, error);
+    ULP_TAKE(held->fitted, trial->memory, block->slot_count + 1, error);
     trial->sample_count++;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {

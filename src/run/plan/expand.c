@@ -411,9 +411,8 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     /* Exact when no functions are called: an arena keeps what a growing array leaves behind. */
     block->step_capacity = graph->node_count;
     block->slot_capacity = graph->value_count;
-    block->steps = ulp_arena_take(plan->arena, block->step_capacity, sizeof *block->steps);
-    block->slots = ulp_arena_take(plan->arena, block->slot_capacity, sizeof *block->slots);
-    ULP_TRY(ulp_taken(block->steps && block->slots, error));
+    ULP_TAKE(block->steps, plan->arena, block->step_capacity, error);
+    ULP_TAKE(block->slots, plan->arena, block->slot_capacity, error);
     ULP_TRY(add_slots(&scope, outer->slots, error));
     ULP_TRY(expand_nodes(&scope, error));
     /* Inputs with initializers (IR < 4) are constants. */

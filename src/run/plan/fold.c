@@ -34,9 +34,8 @@ static enum ulp_status gather_inputs(const struct ulp_block *block, const struct
                                      struct ulp_error *error)
 {
     *out = (struct inputs){.count = step->input_count, .shapes_known = true, .values_known = true};
-    out->views = ulp_arena_take(scratch, out->count + 1, sizeof *out->views);
-    out->pointers = ulp_arena_take(scratch, out->count + 1, sizeof *out->pointers);
-    ULP_TRY(ulp_taken(out->views && out->pointers, error));
+    ULP_TAKE(out->views, scratch, out->count + 1, error);
+    ULP_TAKE(out->pointers, scratch, out->count + 1, error);
     for (size_t i = 0; i < out->count; i++) {
         if (step->inputs[i] < 0)
             continue;
@@ -103,8 +102,7 @@ static enum ulp_status keep_output(struct ulp_plan *plan, struct ulp_plan_slot *
                                    struct ulp_tensor *output, bool constant,
                                    struct ulp_error *error)
 {
-    slot->folded = ulp_arena_take(plan->arena, 1, sizeof *slot->folded);
-    ULP_TRY(ulp_taken(slot->folded, error));
+    ULP_TAKE(slot->folded, plan->arena, 1, error);
     *slot->folded = *output;
     *output = (struct ulp_tensor){0};
     slot->known = slot->folded;

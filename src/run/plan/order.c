@@ -329,8 +329,7 @@ static void number_nodes(struct ulp_plan *plan, struct ulp_block *block)
 
 enum ulp_status ulp_plan_number(struct ulp_plan *plan, struct ulp_error *error)
 {
-    plan->nodes = ulp_arena_take(plan->arena, count_nodes(plan->main) + 1, sizeof *plan->nodes);
-    ULP_TRY(ulp_taken(plan->nodes, error));
+    ULP_TAKE(plan->nodes, plan->arena, count_nodes(plan->main) + 1, error);
     number_nodes(plan, plan->main);
     return ULP_OK;
 }

@@ -52,11 +52,9 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     ULP_TRY(ulp_taken(plan->lanes, error));
     memcpy(plan->lanes, lanes, lane_count * sizeof *lanes);
     plan->lane_count = lane_count;
-    plan->mixes = ulp_arena_take(plan->arena, lane_count, sizeof *plan->mixes);
-    ULP_TRY(ulp_taken(plan->mixes, error));
-    plan->groupings = ulp_arena_take(plan->arena, lane_count, sizeof *plan->groupings);
-    plan->names = ulp_arena_take(plan->arena, lane_count, sizeof *plan->names);
-    ULP_TRY(ulp_taken(plan->groupings && plan->names, error));
+    ULP_TAKE(plan->mixes, plan->arena, lane_count, error);
+    ULP_TAKE(plan->groupings, plan->arena, lane_count, error);
+    ULP_TAKE(plan->names, plan->arena, lane_count, error);
     for (size_t l = 0; l < lane_count; l++)
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);

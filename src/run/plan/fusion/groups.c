@@ -175,10 +175,9 @@ enum ulp_status ulp_plan_group(struct ulp_plan *plan, size_t lane, const struct 
     ULP_TRY(ulp_taken(grouping, error));
     grouping->count = groups->count;
     grouping->name = ulp_arena_copy(plan->arena, name);
-    grouping->first = ulp_arena_take(plan->arena, plan->node_count + 2, sizeof *grouping->first);
-    grouping->rounded =
-        ulp_arena_take(plan->arena, plan->node_count + 1, sizeof *grouping->rounded);
-    ULP_TRY(ulp_taken(grouping->name && grouping->first && grouping->rounded, error));
+    ULP_TAKE(grouping->first, plan->arena, plan->node_count + 2, error);
+    ULP_TAKE(grouping->rounded, plan->arena, plan->node_count + 1, error);
+    ULP_TRY(ulp_taken(grouping->name, error));
     ULP_TRY(list_names(&directory, plan, scratch, error));
     ULP_TRY(fill_grouping(grouping, &directory, groups, plan->arena, scratch, error));
     plan->groupings[lane] = grouping;

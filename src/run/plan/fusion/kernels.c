@@ -64,11 +64,8 @@ static enum ulp_status find_sources(struct search *search, struct ulp_error *err
             search->first_source[s] +
             (kernels->steps[s].kept ? list_sources(search, (int)s, NULL, NULL) : 0);
     search->source_count = search->first_source[steps];
-    search->sources =
-        ulp_arena_take(kernels->memory, search->source_count + 1, sizeof *search->sources);
-    search->indexed =
-        ulp_arena_take(kernels->memory, search->source_count + 1, sizeof *search->indexed);
-    ULP_TRY(ulp_taken(search->sources && search->indexed, error));
+    ULP_TAKE(search->sources, kernels->memory, search->source_count + 1, error);
+    ULP_TAKE(search->indexed, kernels->memory, search->source_count + 1, error);
     for (size_t s = 0; s < steps; s++)
         if (kernels->steps[s].kept)
             list_sources(search, (int)s, search->sources + search->first_source[s],

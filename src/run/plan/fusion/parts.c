@@ -192,9 +192,7 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
 {
     const struct ulp_block *block = kernels->block;
     const size_t steps = block->step_count;
-    kernels->first_reader =
-        ulp_arena_take(kernels->memory, steps + 2, sizeof *kernels->first_reader);
-    ULP_TRY(ulp_taken(kernels->first_reader, error));
+    ULP_TAKE(kernels->first_reader, kernels->memory, steps + 2, error);
     for (int fill = 0; fill < 2; fill++) {
         for (size_t s = 0; s < steps; s++)
             for (size_t i = 0; i < block->steps[s].input_count && !block->steps[s].folded; i++) {
@@ -210,9 +208,8 @@ static enum ulp_status list_readers(struct ulp_kernels *kernels, struct ulp_erro
         for (size_t s = 0; s < steps && !fill; s++)
             kernels->first_reader[s + 2] += kernels->first_reader[s + 1];
         if (!fill)
-            kernels->readers = ulp_arena_take(kernels->memory, kernels->first_reader[steps + 1] + 1,
-                                              sizeof *kernels->readers);
-        ULP_TRY(ulp_taken(kernels->readers, error));
+            ULP_TAKE(kernels->readers, kernels->memory, kernels->first_reader[steps + 1] + 1,
+                     error);
     }
     return ULP_OK;
 }
@@ -428,8 +425,7 @@ static void decide_kept(const struct pricing *pricing, int s)
 enum ulp_status ulp_kernels_describe(struct ulp_kernels *kernels, struct ulp_error *error)
 {
     const size_t steps = kernels->block->step_count;
-    kernels->steps = ulp_arena_take(kernels->memory, steps + 1, sizeof *kernels->steps);
-    ULP_TRY(ulp_taken(kernels->steps, error));
+    ULP_TAKE(kernels->steps, kernels->memory, steps + 1, error);
     for (size_t s = 0; s < steps; s++)
         describe_step(kernels, (int)s);
     return ULP_OK;
