@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compare two builds bit for bit: every value of every node of the networks in DATA/models, in several arithmetics.
 
-    tests/compare_builds.py BASE NEW DATA [--arith fp32,fp16,...] [--networks mnist_8,...] [--threads N] [--outputs]
+    tests/compare_builds.py BASE NEW DATA [--arith fp32,fp16,...] [--networks mnist_8,...] [--threads N] [--repeat N] [--outputs]
 
 BASE and NEW are ulpscope programs, DATA the folder of measured data. Each network runs on its inputs.npz (or its
 test_data_set_0) with `run --all-values`; members of the two archives must have equal names and bytes. A network that both
@@ -23,7 +23,8 @@ def run(program, folder, arithmetic, options, out):
     if not os.path.exists(inputs):
         inputs = os.path.join(folder, "test_data_set_0")
     command = [program, "run", os.path.join(folder, "model.onnx"), "-i", inputs, "-a", arithmetic, "-q",
-               *([] if options.outputs else ["--all-values"]), "-t", str(options.threads), "-o", out]
+               *([] if options.outputs else ["--all-values"]), "-t", str(options.threads),
+               "--repeat", str(options.repeat), "-o", out]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return f"exit code {done.returncode}: {done.stderr.strip()}"
@@ -50,6 +51,7 @@ def main():
     parser.add_argument("--arith", default=ARITHMETICS)
     parser.add_argument("--networks", default="")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--repeat", type=int, default=1, help="runs, of which the last counts")
     parser.add_argument("--outputs", action="store_true")
     options = parser.parse_args()
     models = os.path.join(options.data, "models")

@@ -303,6 +303,47 @@ enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor 
                             &job, error);
 }
 
+/* In bytes; a long run is several pieces. */
+struct runs_job {
+    char *to;
+    const char *from;
+    size_t to_step, from_step, run, piece, pieces;
+};
+
+static enum ulp_status move_runs(void *context, size_t first, size_t last, int worker,
+                                 struct ulp_error *error)
+{
+    const struct runs_job *job = context;
+    (void)worker;
+    (void)error;
+    for (size_t i = first; i < last; i++) {
+        const size_t run = job->pieces > 1 ? i / job->pieces : i,
+                     at = (i - run * job->pieces) * job->piece;
+        memcpy(job->to + run * job->to_step + at, job->from + run * job->from_step + at,
+               ulp_size_min(job->run - at, job->piece));
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_move_runs(struct ulp_tensor *out, size_t to, size_t to_step,
+                              const struct ulp_tensor *in, size_t from, size_t from_step,
+                              size_t count, size_t run, struct ulp_pool *pool,
+                              struct ulp_error *error)
+{
+    const size_t bytes = out->element_bytes, piece = ulp_size_min(run, ULP_TUNE_MOVE_GRAIN);
+    if (run == 0 || count == 0)
+        return ULP_OK;
+    struct runs_job job = {.to = ulp_element_at(out, to),
+                           .from = ulp_element_at(in, from),
+                           .to_step = to_step * bytes,
+                           .from_step = from_step * bytes,
+                           .run = run * bytes,
+                           .piece = piece * bytes,
+                           .pieces = ulp_size_divide_up(run, piece)};
+    return ulp_parallel_for(pool, count * job.pieces, ULP_TUNE_MOVE_GRAIN / piece, move_runs, &job,
+                            error);
+}
+
 int64_t ulp_pad_constant(int64_t i, int64_t n)
 {
     return i >= 0 && i < n ? i : ULP_NOWHERE;

@@ -31,6 +31,13 @@ enum ulp_status ulp_move_blocks(struct ulp_tensor *out, const struct ulp_tensor 
 /* All elements in order; the counts are equal. */
 void ulp_move_all(struct ulp_tensor *out, const struct ulp_tensor *in);
 
+/* `count` runs of `run` elements each, the first ones at elements `to` and `from`, the others
+ * to_step and from_step behind the one before. */
+enum ulp_status ulp_move_runs(struct ulp_tensor *out, size_t to, size_t to_step,
+                              const struct ulp_tensor *in, size_t from, size_t from_step,
+                              size_t count, size_t run, struct ulp_pool *pool,
+                              struct ulp_error *error);
+
 /* `count` neighbours, from element `from` of in on to element `to` of out on. */
 void ulp_move_run(struct ulp_tensor *out, size_t to, const struct ulp_tensor *in, size_t from,
                   size_t count);

@@ -6,6 +6,7 @@
 
 #include "ops/bounds.h"
 #include "ops/call.h"
+#include "ops/ops_move.h"
 #include "tests/support/test.h"
 
 static struct ulp_arena *arena;
@@ -127,9 +128,44 @@ START_TEST(ends_of_tables)
 }
 END_TEST
 
+/* Short runs, long ones that are cut into pieces, one of a remainder, and none; what lies between
+ * them stays. */
+START_TEST(runs_are_moved_whole)
+{
+    static const struct {
+        size_t count, run, gap;
+    } shapes[] = {{1, 100003, 0}, {5, 70000, 3}, {3, 32768, 1}, {4000, 7, 2}, {1, 1, 0}, {0, 5, 0},
+                  {3, 0, 1}};
+    const size_t count = shapes[_i].count, run = shapes[_i].run, gap = shapes[_i].gap;
+    const int64_t size = (int64_t)(2 + count * (run + gap));
+    struct ulp_pool *pool = test_pool(3);
+    struct ulp_tensor in, out;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&out, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &error),
+              error);
+    for (size_t i = 0; i < in.count; i++) {
+        ((int32_t *)in.data)[i] = (int32_t)i;
+        ((int32_t *)out.data)[i] = -1;
+    }
+    ck_ulp_ok(ulp_move_runs(&out, 2, run + gap, &in, 1, run, count, run, pool, &error), error);
+    for (size_t i = 0; i < out.count; i++) {
+        const size_t r = i < 2 ? count : (i - 2) / (run + gap + !(run + gap)),
+                     at = i < 2 ? run : i - 2 - r * (run + gap);
+        const int32_t wanted = r < count && at < run ? (int32_t)(1 + r * run + at) : -1;
+        ck_expect(((int32_t *)out.data)[i] == wanted, "element %zu of shape %d", i, _i);
+    }
+    ulp_tensor_free(&in);
+    ulp_tensor_free(&out);
+    ulp_pool_free(pool);
+}
+END_TEST
+
 TEST_MAIN("ops", 60)
 {
     tcase_add_checked_fixture(tests, make_arena, drop_arena);
     tcase_add_test(tests, every_row_binds);
     tcase_add_loop_test(tests, ends_of_tables, 0, 3);
+    tcase_add_loop_test(tests, runs_are_moved_whole, 0, 7);
 }

@@ -278,10 +278,10 @@ static enum ulp_status run_grid(struct ulp_call *call, struct ulp_error *error)
     ULP_TRY(ulp_call_describe_tensor(call, &source, in->type, 2, (int64_t[]){planes, plane + 1},
                                      error));
     ULP_TRY(ulp_call_temporary(call, &source, error));
-    for (int64_t i = 0; i < planes; i++) {
-        ulp_move_run(&source, (size_t)(i * (plane + 1)), in, (size_t)(i * plane), (size_t)plane);
+    ULP_TRY(ulp_move_runs(&source, 0, (size_t)plane + 1, in, 0, (size_t)plane, (size_t)planes,
+                          (size_t)plane, call->pool, error));
+    for (int64_t i = 0; i < planes; i++)
         ulp_move_fill(&source, (size_t)(i * (plane + 1) + plane), 1, zero.data);
-    }
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     write_sum(&text, &g);
     if (text.failed)

@@ -194,16 +194,6 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
     return ulp_call_describe(call, 0, first->type, first->rank, dims, error);
 }
 
-/* Copy `outer` blocks of `run` elements between tensors whose blocks are from_step and to_step
- * elements apart. */
-static void copy_blocks(struct ulp_tensor *to, size_t to_first, size_t to_step,
-                        const struct ulp_tensor *from, size_t from_first, size_t from_step,
-                        size_t outer, size_t run)
-{
-    for (size_t o = 0; o < outer; o++)
-        ulp_move_run(to, to_first + o * to_step, from, from_first + o * from_step, run);
-}
-
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
 {
     int axis;
@@ -212,7 +202,8 @@ static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error
     size_t step = whole.size * whole.inner, at = 0;
     for (size_t i = 0; i < call->input_count; i++) {
         size_t run = (size_t)call->in[i]->dims[axis] * whole.inner;
-        copy_blocks(&call->out[0], at, step, call->in[i], 0, run, whole.outer, run);
+        ULP_TRY(ulp_move_runs(&call->out[0], at, step, call->in[i], 0, run, whole.outer, run,
+                              call->pool, error));
         at += run;
     }
     return ULP_OK;
@@ -265,8 +256,9 @@ static enum ulp_status run_split(struct ulp_call *call, struct ulp_error *error)
                                               : even < left ? even
                                                             : left;
         if (ulp_call_wants(call, i))
-            copy_blocks(&call->out[i], 0, size * whole.inner, call->in[0], at * whole.inner,
-                        whole.size * whole.inner, whole.outer, size * whole.inner);
+            ULP_TRY(ulp_move_runs(&call->out[i], 0, size * whole.inner, call->in[0],
+                                  at * whole.inner, whole.size * whole.inner, whole.outer,
+                                  size * whole.inner, call->pool, error));
         at += size;
     }
     return ULP_OK;

@@ -6,9 +6,8 @@
 
 static enum ulp_status run_copy(struct ulp_call *call, struct ulp_error *error)
 {
-    (void)error;
-    ulp_move_all(&call->out[0], call->in[0]);
-    return ULP_OK;
+    return ulp_move_runs(&call->out[0], 0, 0, call->in[0], 0, 0, 1, call->in[0]->count, call->pool,
+                         error);
 }
 
 /* ---- Reshape ---- */
