@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "base/tuning.h"
+#include "base/vectorise.h"
 #include "kernels/operand/scaled_round.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
@@ -33,8 +34,8 @@ static size_t group_elements(const struct ulp_scaled *s)
 
 /* Elements of cells that follow each other, [cell][run]: pieces of their runs, as neighbours of one
  * are in other cells where lines follow each other. */
-static void gather(const struct making *making, float *out, size_t group, size_t first,
-                   size_t count)
+ULP_VECTORISE static void gather(const struct making *making, float *out, size_t group,
+                                 size_t first, size_t count)
 {
     enum { PIECE = 128 };
     const struct ulp_factor *factor = making->factor;
@@ -42,6 +43,15 @@ static void gather(const struct making *making, float *out, size_t group, size_t
     const int64_t base = factor->batch_offset ? factor->batch_offset[group] : 0;
     const float *narrow = factor->tensor->data;
     const double *wide = factor->tensor->element == ULP_ELEMENT_F64 ? factor->tensor->data : NULL;
+    if (s->shared && s->run == 1 && !wide) { /* all lie between two that are used */
+        const uint8_t *const used = making->used + group * s->cell_count + first;
+        narrow += base + making->first + (int64_t)first;
+        for (size_t c = 0; c < count; c++) {
+            const float x = narrow[c];
+            out[c] = used[c] ? x : 0;
+        }
+        return;
+    }
     for (size_t piece = 0; piece < s->run; piece += PIECE)
         for (size_t c = 0; c < count; c++) {
             const size_t cell = first + c, end = ulp_size_min(s->run, piece + PIECE);
@@ -64,9 +74,10 @@ static void round_shared(const struct making *making, float *tile, size_t group,
     struct ulp_scaled *s = making->out;
     float *const elements = (float *)s->elements.data + group * group_elements(s) + first,
                  *const scale = s->scale + (group * s->cell_count + first) * s->run_blocks;
-    gather(making, tile, group, first, count);
-    ulp_scaled_round(&making->rule, tile, scale, count, 0, tile + making->tile * s->run);
-    for (size_t i = 0; i < s->run; i++)
+    float *const x = s->run == 1 ? elements : tile;
+    gather(making, x, group, first, count);
+    ulp_scaled_round(&making->rule, x, scale, count, 0, tile + making->tile * s->run);
+    for (size_t i = 0; i < s->run && x == tile; i++)
         for (size_t c = 0; c < count; c++)
             elements[i * s->cell_count + c] = tile[c * s->run + i];
 }
@@ -341,7 +352,9 @@ void ulp_scaled_row_scales(const struct ulp_scaled *s, size_t row, size_t first,
     if (s->shared) {
         const float *scale =
             s->scale + row / s->run * s->cell_count * s->run_blocks + row % s->run / s->block;
-        for (size_t i = 0; i < count; i++)
+        if (s->run_blocks == 1)
+            memcpy(out, scale + first, count * sizeof *out);
+        for (size_t i = 0; i < count && s->run_blocks > 1; i++)
             out[i] = scale[(first + i) * s->run_blocks];
         return;
     }

@@ -26,8 +26,8 @@ static inline __attribute__((always_inline)) int32_t find_bits(const float *x, s
     return largest;
 }
 
-/* Blocks' largest magnitudes as bits; and elements over a scale. Blocks' lengths are constants
- * after inlining, where they are the usual ones. */
+/* Blocks' largest magnitudes as bits; elements over a scale; and what becomes of those whose scale
+ * is zero or NaN. Blocks' lengths are constants after inlining, where they are the usual ones. */
 static inline __attribute__((always_inline)) void measure_blocks(float *out, const float *x,
                                                                  size_t count, const size_t block)
 {
@@ -41,54 +41,114 @@ static inline __attribute__((always_inline)) void divide_blocks(float *x, const 
         for (size_t i = 0; i < block; i++)
             x[b * block + i] /= by[b];
 }
-#define OF_BLOCK(FUNCTION, ...)                  \
-    switch (block) {                             \
-    case 1: FUNCTION(__VA_ARGS__, 1); break;     \
-    case 16: FUNCTION(__VA_ARGS__, 16); break;   \
-    case 32: FUNCTION(__VA_ARGS__, 32); break;   \
-    case 128: FUNCTION(__VA_ARGS__, 128); break; \
-    default: FUNCTION(__VA_ARGS__, block);       \
+static inline __attribute__((always_inline)) void mend_blocks(float *x, const float *by,
+                                                              size_t count, const size_t block)
+{
+    for (size_t b = 0; b < count; b++) {
+        const float other = by[b] == 0 ? 0 : NAN;
+        const bool kept = by[b] > 0;
+        for (size_t i = 0; i < block; i++)
+            x[b * block + i] = kept ? x[b * block + i] : other;
     }
-#define DEFINE(SUFFIX, ATTRIBUTES)                                                          \
-    ATTRIBUTES static void measure_##SUFFIX(float *out, const float *x, size_t count,       \
-                                            size_t block){                                  \
-        OF_BLOCK(measure_blocks, out, x,                                                    \
-                 count)} ATTRIBUTES static void divide_##SUFFIX(float *x, const float *by,  \
-                                                                size_t count, size_t block) \
-    {                                                                                       \
-        OF_BLOCK(divide_blocks, x, by, count)                                               \
+}
+
+/* The exponents of MX scales, of blocks whose largest magnitudes are m: that of m, less the
+ * element's, and one more where m's fraction is `more` or above. A scale is 2^-127 at least, which
+ * is subnormal. */
+static inline __attribute__((always_inline)) void choose_powers(float *m, size_t count, int emax,
+                                                                int more)
+{
+    for (size_t i = 0; i < count; i++) {
+        const int bits = (int)ulp_float_bits(m[i]),
+                  field = (bits >> 23) - emax + ((bits & 0x7FFFFF) >= more);
+        const uint32_t power = field > 0 ? (uint32_t)field << 23 : 0x400000;
+        m[i] = ulp_float_from(bits >= INFINITE ? 0x7FC00000 : power);
     }
+}
+/* m over the largest element and the tensor's scale. */
+static inline __attribute__((always_inline)) void choose_quotients(float *out, const float *m,
+                                                                   size_t count, float top,
+                                                                   float tensor)
+{
+    for (size_t i = 0; i < count; i++) {
+        const float x = m[i] / top / tensor;
+        out[i] = m[i] < INFINITY ? x : NAN;
+    }
+}
+/* Scales with the tensor's. Is one of them zero or NaN? */
+static inline __attribute__((always_inline)) bool make_whole(float *scale, size_t count,
+                                                             float tensor)
+{
+    int special = 0;
+    for (size_t i = 0; i < count; i++) {
+        scale[i] *= tensor;
+        special |= !(scale[i] > 0);
+    }
+    return special;
+}
+
+/* The loops of one instruction set. */
+struct loops {
+    void (*measure)(float *out, const float *x, size_t count, size_t block);
+    void (*divide)(float *x, const float *by, size_t count, size_t block);
+    void (*mend)(float *x, const float *by, size_t count, size_t block);
+    void (*powers)(float *m, size_t count, int emax, int more);
+    void (*quotients)(float *out, const float *m, size_t count, float top, float tensor);
+    bool (*whole)(float *scale, size_t count, float tensor);
+};
+#define OF_BLOCK(FUNCTION, TO, FROM)                 \
+    switch (block) {                                 \
+    case 1: FUNCTION(TO, FROM, count, 1); break;     \
+    case 16: FUNCTION(TO, FROM, count, 16); break;   \
+    case 32: FUNCTION(TO, FROM, count, 32); break;   \
+    case 128: FUNCTION(TO, FROM, count, 128); break; \
+    default: FUNCTION(TO, FROM, count, block);       \
+    }
+#define DEFINE(SUFFIX, ATTRIBUTES)                                                                 \
+    ATTRIBUTES static void measure_##SUFFIX(float *out, const float *x, size_t count,              \
+                                            size_t block){                                         \
+        OF_BLOCK(measure_blocks, out,                                                              \
+                 x)} ATTRIBUTES static void divide_##SUFFIX(float *x, const float *by,             \
+                                                            size_t count, size_t block){           \
+        OF_BLOCK(divide_blocks, x,                                                                 \
+                 by)} ATTRIBUTES static void mend_##SUFFIX(float *x, const float *by,              \
+                                                           size_t count, size_t block){            \
+        OF_BLOCK(mend_blocks, x, by)} ATTRIBUTES static void powers_##SUFFIX(float *m,             \
+                                                                             size_t count,         \
+                                                                             int emax, int more)   \
+    {                                                                                              \
+        choose_powers(m, count, emax, more);                                                       \
+    }                                                                                              \
+    ATTRIBUTES static void quotients_##SUFFIX(float *out, const float *m, size_t count, float top, \
+                                              float tensor)                                        \
+    {                                                                                              \
+        choose_quotients(out, m, count, top, tensor);                                              \
+    }                                                                                              \
+    ATTRIBUTES static bool whole_##SUFFIX(float *scale, size_t count, float tensor)                \
+    {                                                                                              \
+        return make_whole(scale, count, tensor);                                                   \
+    }                                                                                              \
+    static const struct loops loops_##SUFFIX = {measure_##SUFFIX,   divide_##SUFFIX,               \
+                                                mend_##SUFFIX,      powers_##SUFFIX,               \
+                                                quotients_##SUFFIX, whole_##SUFFIX};
 DEFINE(c, ULP_VECTORISE)
 #if defined(__x86_64__) && defined(__GNUC__)
 DEFINE(avx2, ULP_VECTORISE __attribute__((target("avx2"))))
 #endif
 
-static void measure(float *out, const float *x, size_t count, size_t block)
+static const struct loops *choose(void)
 {
 #if defined(__x86_64__) && defined(__GNUC__)
-    if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        measure_avx2(out, x, count, block);
-        return;
-    }
+    if (ulp_cpu_features() & ULP_CPU_AVX2)
+        return &loops_avx2;
 #endif
-    measure_c(out, x, count, block);
-}
-
-static void divide(float *x, const float *by, size_t count, size_t block)
-{
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        divide_avx2(x, by, count, block);
-        return;
-    }
-#endif
-    divide_c(x, by, count, block);
+    return &loops_c;
 }
 
 float ulp_scaled_largest(const float *x, size_t count)
 {
     float all;
-    measure(&all, x, 1, count);
+    choose()->measure(&all, x, 1, count);
     if (isfinite(all))
         return all;
     float largest = 0;
@@ -100,6 +160,7 @@ float ulp_scaled_largest(const float *x, size_t count)
 /* A cell's blocks; the last one of a run may be shorter. */
 struct cells {
     const struct ulp_scaled_rule *rule;
+    const struct loops *loops;
     size_t count, blocks; /* of a cell */
     bool even;            /* every block is whole: they follow each other */
 };
@@ -110,86 +171,73 @@ static size_t block_length(const struct cells *cells, size_t block)
     return ulp_size_min(rule->block, rule->run - block * rule->block);
 }
 
-static void measure_cells(const struct cells *cells, float *out, const float *x)
+/* Of blocks that have a value each in `values`, and elements in x. */
+typedef void block_loop(const struct loops *loops, float *values, float *x, size_t count,
+                        size_t block);
+
+static void for_blocks(const struct cells *cells, block_loop *loop, float *values, float *x)
 {
     const struct ulp_scaled_rule *rule = cells->rule;
     if (cells->even) {
-        measure(out, x, cells->count * cells->blocks, rule->block);
+        loop(cells->loops, values, x, cells->count * cells->blocks, rule->block);
         return;
     }
     for (size_t cell = 0; cell < cells->count; cell++) {
         const size_t at = cell * cells->blocks, last = cells->blocks - 1;
-        measure(out + at, x + cell * rule->run, last, rule->block);
-        measure(out + at + last, x + cell * rule->run + last * rule->block, 1,
-                block_length(cells, last));
+        loop(cells->loops, values + at, x + cell * rule->run, last, rule->block);
+        loop(cells->loops, values + at + last, x + cell * rule->run + last * rule->block, 1,
+             block_length(cells, last));
     }
 }
 
-static void divide_cells(const struct cells *cells, float *x, const float *by)
+static void measure(const struct loops *loops, float *values, float *x, size_t count, size_t block)
 {
-    const struct ulp_scaled_rule *rule = cells->rule;
-    if (cells->even) {
-        divide(x, by, cells->count * cells->blocks, rule->block);
-        return;
-    }
-    for (size_t cell = 0; cell < cells->count; cell++) {
-        const size_t at = cell * cells->blocks, last = cells->blocks - 1;
-        divide(x + cell * rule->run, by + at, last, rule->block);
-        divide(x + cell * rule->run + last * rule->block, by + at + last, 1,
-               block_length(cells, last));
-    }
+    loops->measure(values, x, count, block);
+}
+static void divide(const struct loops *loops, float *values, float *x, size_t count, size_t block)
+{
+    loops->divide(x, values, count, block);
+}
+static void mend(const struct loops *loops, float *values, float *x, size_t count, size_t block)
+{
+    loops->mend(x, values, count, block);
 }
 
 /* ---- scales ---- */
 
-/* The exponent of the scale of a block whose largest magnitude is m > 0. */
-static int choose_power(const struct ulp_scaling *scaling, float m)
+/* The least fraction, of 23 bits, that makes a scale of MX larger. */
+static int find_more(const struct ulp_scaling *scaling)
 {
     const struct ulp_format *element = &scaling->element;
-    int exponent; /* m = f * 2^exponent, 1/2 <= f < 1 */
-    const float f = frexpf(m, &exponent);
-    int power = exponent - 1 - element->emax;
-    if (scaling->rule == ULP_SCALE_UP && (double)m > ldexp(element->max_finite, power))
-        power++;
-    if (scaling->rule == ULP_SCALE_EVEN &&
-        rint(ldexp(f, element->precision)) == ldexp(1, element->precision))
-        power++;
-    return power < -127 ? -127 : power > 127 ? 127 : power;
-}
-
-/* 2^power, power >= -127 */
-static float make_power(int power)
-{
-    return ulp_float_from(power < -126 ? UINT32_C(0x00400000) : (uint32_t)(power + 127) << 23);
+    return scaling->rule == ULP_SCALE_UP
+               ? (int)(ulp_float_bits((float)element->max_finite) & 0x7FFFFF) + 1
+           : scaling->rule == ULP_SCALE_EVEN ? 0x800000 - (1 << (23 - element->precision))
+                                             : 0x800000;
 }
 
 /* NVFP4's scales of blocks whose largest magnitudes become `top`. */
-ULP_VECTORISE static void choose_small(const struct ulp_scaled_rule *rule, float *out,
-                                       const float *m, size_t count, float top)
+static void choose_small(const struct cells *cells, float *out, const float *m, size_t count,
+                         float top)
 {
-    struct ulp_format format = rule->scaling->scale;
+    struct ulp_format format = cells->rule->scaling->scale;
     format.overflow = ULP_OVERFLOW_SATURATE;
-    for (size_t i = 0; i < count; i++)
-        out[i] = isfinite(m[i]) ? m[i] / top / rule->tensor_scale : NAN;
+    cells->loops->quotients(out, m, count, top, cells->rule->tensor_scale);
     ulp_round_floats(&format, ULP_ROUND_NEAREST_EVEN, out, count, 0, 0, 0);
 }
 
 /* The scales of blocks, without the tensor's; `scale` holds their largest magnitudes. */
-static void choose_scales(const struct ulp_scaled_rule *rule, float *scale, size_t count)
+static void choose_scales(const struct cells *cells, float *scale, size_t count)
 {
-    const struct ulp_scaling *scaling = rule->scaling;
+    const struct ulp_scaling *scaling = cells->rule->scaling;
     const double top = scaling->element.max_finite;
-    if (scaling->tensor_scale) {
-        choose_small(rule, scale, scale, count, (float)top);
-        return;
-    }
-    for (size_t i = 0; i < count; i++) {
-        const float m = scale[i];
-        if (!ulp_scaling_is_power(scaling)) /* of FP32: at least the smallest normal number */
-            scale[i] = m == 0 ? 1 : (float)ulp_math_max((float)((double)m / top), 0x1p-126);
-        else
-            scale[i] = isfinite(m) ? make_power(m == 0 ? -127 : choose_power(scaling, m)) : NAN;
-    }
+    if (scaling->tensor_scale)
+        choose_small(cells, scale, scale, count, (float)top);
+    else if (ulp_scaling_is_power(scaling))
+        cells->loops->powers(scale, count, scaling->element.emax, find_more(scaling));
+    else /* of FP32: at least the smallest normal number */
+        for (size_t i = 0; i < count; i++)
+            scale[i] =
+                scale[i] == 0 ? 1 : (float)ulp_math_max((float)((double)scale[i] / top), 0x1p-126);
 }
 
 /* ---- elements ---- */
@@ -201,22 +249,17 @@ ULP_VECTORISE static void round_elements(const struct cells *cells, float *x, fl
     const struct ulp_scaled_rule *rule = cells->rule;
     const size_t count = cells->count * rule->run;
     const bool of_fp32 = rule->scaling->scale.storage_bits == 32;
-    bool finite = true, special = false;
-    for (size_t b = 0; b < cells->count * cells->blocks; b++) {
-        whole[b] *= rule->tensor_scale;
-        special |= !(whole[b] > 0);
-    }
+    const bool special =
+        cells->loops->whole(whole, cells->count * cells->blocks, rule->tensor_scale);
+    bool finite = true;
     for (size_t i = 0; of_fp32 && i < count; i++)
         finite &= (ulp_float_bits(x[i]) & INFINITE) != INFINITE;
     for (size_t i = 0; !finite && i < count; i++) /* FP8 has NaN for what is not finite */
         x[i] = isfinite(x[i]) ? x[i] : NAN;
-    divide_cells(cells, x, whole);
+    for_blocks(cells, divide, whole, x);
     ulp_round_floats(&rule->scaling->element, rule->rounding, x, count, 0, 0, 0);
-    for (size_t b = 0; special && b < cells->count * cells->blocks; b++) {
-        float *const at = x + b / cells->blocks * rule->run + b % cells->blocks * rule->block;
-        for (size_t i = 0; !(whole[b] > 0) && i < block_length(cells, b % cells->blocks); i++)
-            at[i] = whole[b] == 0 ? 0 : NAN;
-    }
+    if (special)
+        for_blocks(cells, mend, whole, x);
 }
 
 static double sum_errors(const float *element, double whole, const float *x, size_t count)
@@ -236,8 +279,8 @@ static void round_four_or_six(const struct cells *cells, float *x, float *scale,
     const size_t count = cells->count * rule->run, blocks = cells->count * cells->blocks;
     float *const four = spare, *const six = four + count, *const four_scale = six + count,
                  *const four_whole = four_scale + blocks, *const six_whole = four_whole + blocks;
-    choose_small(rule, four_scale, scale, blocks, 4);
-    choose_small(rule, scale, scale, blocks, (float)rule->scaling->element.max_finite);
+    choose_small(cells, four_scale, scale, blocks, 4);
+    choose_small(cells, scale, scale, blocks, (float)rule->scaling->element.max_finite);
     memcpy(four, x, count * sizeof *x);
     memcpy(six, x, count * sizeof *x);
     memcpy(four_whole, four_scale, blocks * sizeof *scale);
@@ -288,14 +331,15 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
                       size_t line_count, float *spare)
 {
     const struct ulp_scaling *scaling = rule->scaling;
-    const struct cells cells = {rule, cell_count, ulp_size_divide_up(rule->run, rule->block),
+    const struct cells cells = {rule, choose(), cell_count,
+                                ulp_size_divide_up(rule->run, rule->block),
                                 rule->run % rule->block == 0};
     const size_t blocks = cell_count * cells.blocks;
     if (scaling->k + scaling->lines == 0)
         for (size_t b = 0; b < blocks; b++)
             scale[b] = rule->largest;
     else
-        measure_cells(&cells, scale, x);
+        for_blocks(&cells, measure, scale, x);
     if (scaling->scale.storage_bits == 32)
         measure_finite(&cells, scale, x);
     if (line_count > 0)
@@ -304,7 +348,7 @@ void ulp_scaled_round(const struct ulp_scaled_rule *rule, float *x, float *scale
         round_four_or_six(&cells, x, scale, spare);
         return;
     }
-    choose_scales(rule, scale, blocks);
+    choose_scales(&cells, scale, blocks);
     memcpy(spare, scale, blocks * sizeof *scale);
     round_elements(&cells, x, spare);
 }
