@@ -148,11 +148,11 @@ static const struct family {
 };
 enum { FAMILIES = sizeof families / sizeof families[0] };
 
-static void compare(const struct family *f, const struct family *g, size_t m, size_t n, size_t k,
-                    int binades, uint64_t *state)
+static void compare_product(const struct family *f, const struct family *g, struct product p,
+                            int binades)
 {
     static struct line a[8], b[40];
-    struct product p = make(m, n, k, state, binades);
+    const size_t m = p.m, n = p.n, k = p.k;
     struct ulp_error error;
     char name[96], pair[64];
     set_problem(&p);
@@ -186,6 +186,12 @@ static void compare(const struct family *f, const struct family *g, size_t m, si
     unmake(&p);
 }
 
+static void compare(const struct family *f, const struct family *g, size_t m, size_t n, size_t k,
+                    int binades, uint64_t *state)
+{
+    compare_product(f, g, make(m, n, k, state, binades), binades);
+}
+
 START_TEST(units_on_all_bits)
 {
     const struct family *f = &families[_i];
@@ -205,6 +211,33 @@ START_TEST(mixed_operands)
         for (int g = 0; g < 5; g++)
             if (f != g)
                 compare(&families[f], &families[g], 5, 37, 160, 12, &state);
+}
+END_TEST
+
+/* A term of 2^(-2 - shift) beside others that cancel, which is kept to the last shift and cut off
+ * from the next one on: where the exponent of products decides, and where that of c does. */
+START_TEST(small_terms_of_fp4)
+{
+    const struct family *mxfp4 = &families[4];
+    for (size_t blocks = 1; blocks <= 2; blocks++)
+        for (int shift = 20; shift < 40; shift++) {
+            uint64_t state = 1;
+            const size_t k = 64 * blocks, small = k - 32;
+            struct product p = make(1, 1, k, &state, 1);
+            float *a = p.a.data, *b = p.b.data;
+            memset(a, 0, k * sizeof *a);
+            memset(b, 0, k * sizeof *b);
+            for (size_t i = 0; i < 32; i++) {
+                a[i] = b[i] = 4;
+                b[blocks == 1 ? i : 64 + i] = blocks == 1 && i < 16 ? 4 : -4;
+                a[blocks == 1 ? i : 64 + i] = 4;
+            }
+            a[small] = ldexpf(0.5F, -shift / 2);
+            b[small] = ldexpf(0.5F, shift / 2 - shift);
+            a[small + 1] = 8 * a[small]; /* the scales' */
+            b[small + 2] = 8 * b[small];
+            compare_product(mxfp4, mxfp4, p, shift);
+        }
 }
 END_TEST
 
@@ -501,6 +534,7 @@ TEST_MAIN("scaled", 60)
 {
     tcase_add_loop_test(tests, units_on_all_bits, 0, FAMILIES);
     tcase_add_test(tests, mixed_operands);
+    tcase_add_test(tests, small_terms_of_fp4);
     tcase_add_test(tests, instruction_sets_are_equal);
     tcase_add_test(tests, products_of_an_h200);
     tcase_add_test(tests, rules_of_scales);

@@ -33,17 +33,32 @@ typedef float floats8 __attribute__((vector_size(32)));
 typedef int16_t shorts8 __attribute__((vector_size(16)));
 typedef int16_t shorts16 __attribute__((vector_size(32)));
 
-/* Elements, and of each group its scale and, as bits, which of its elements are not zero; of a row,
- * or of a panel, where each has COLUMNS in place of one. */
+/* Elements, and of each group its scale; of a row, of cells, or of a panel, where each has COLUMNS
+ * in place of one. */
 struct line {
-    int16_t *twice, *nonzero, *exponent;
+    int16_t *twice; /* [k] */
+    float *scale;
+};
+/* What the unit aligns by: of each group the scale's parts and, as bits, which elements are not
+ * zero. */
+struct parts {
+    int16_t *nonzero, *exponent;
     float *significand;
 };
 struct panel {
     shorts *twice; /* [k] */
-    shorts *nonzero, *exponent;
+    floats (*scale)[2];
+    shorts *nonzero, *exponent; /* the parts, where a row asks for them */
     floats (*significand)[2];
+    bool split; /* they are there */
 };
+
+/* Scales as their bits, which are ordered as they are: the largest, and the smallest of a group
+ * that is not zero. */
+struct bounds {
+    int32_t low, high;
+};
+static const struct bounds nowhere = {INT32_MAX, 0};
 
 /* A group of lines: elements `step` cells apart, and their scales. */
 struct source {
@@ -51,22 +66,32 @@ struct source {
     ptrdiff_t step, scale_step;
     const int64_t *k;
     size_t used;
-    int emin; /* of scales */
 };
 
-/* The element doubled; NaN is 0, as its scale is NaN. Is it another than zero? */
-static inline __attribute__((always_inline)) int16_t read_element(int16_t *out, float x)
+/* A row, and how the groups of lines lie. */
+struct row {
+    struct line line;
+    struct parts parts;
+    const uint8_t *used; /* [group] its elements; a group without any takes no part */
+    size_t group_count, width;
+};
+
+/* The element doubled; NaN is 0, as its scale is NaN. */
+static inline __attribute__((always_inline)) int16_t read_element(float x)
 {
-    *out = (int16_t)(int32_t)(x == x ? 2 * x : 0);
-    return x != 0;
+    return (int16_t)(int32_t)(x == x ? 2 * x : 0);
 }
 
-/* The loops of one instruction set: rows times a panel, and what reads both: elements of one k lie
- * `apart`. */
+/* The loops of one instruction set: a row times a panel, aligned and truncated as the unit does it,
+ * or where nothing is cut off, which is false when a sum reached 2^top; and what reads both:
+ * elements of one k lie `apart`. */
 struct loops {
-    void (*run)(const struct line *row, const struct panel *panel, size_t group_count, size_t width,
-                double *total);
-    void (*read)(struct line out, size_t apart, const struct source *from, size_t count);
+    void (*run)(const struct row *row, const struct panel *panel, double *total);
+    bool (*run_plain)(const struct row *row, const struct panel *panel, int top, double *total);
+    void (*read)(struct line out, size_t apart, const struct source *from, size_t count,
+                 struct bounds *bounds);
+    void (*split)(struct parts out, struct line line, size_t apart, size_t used, int emin,
+                  size_t count);
 };
 
 #define TARGET
@@ -106,7 +131,8 @@ struct work {
     const int64_t *row_out, *column_out;
     struct ulp_output output;
     const struct loops *loops;
-    int emin; /* of scales */
+    int emin;     /* of scales */
+    int fraction; /* bits of a product of scales and elements below its exponent */
     /* groups of a line; places of a group, fewer where runs are shorter, and of a line; groups of a
      * scale */
     size_t group_count, width, stride, per_scale;
@@ -114,9 +140,12 @@ struct work {
     uint8_t *group_used;
     float alpha;
     struct line lines; /* of all rows */
-    size_t per_run;    /* groups of a run */
-    struct line cells; /* that columns share, [batch][group of a run][element][cell] */
-    char *memory;      /* a panel for each worker */
+    struct parts line_parts;
+    struct bounds *line_bounds;
+    size_t per_run;             /* groups of a run */
+    struct line cells;          /* that columns share, [batch][group of a run][element][cell] */
+    struct bounds *cell_bounds; /* [batch][group of a run][CELLS of them] */
+    char *memory;               /* a panel for each worker */
     size_t panel_bytes;
 };
 
@@ -145,19 +174,24 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
     const struct ulp_scaled *rows = work->rows;
     for (size_t at = first; at < last; at++) {
         const size_t batch = at / rows->line_count, line = at % rows->line_count;
+        work->line_bounds[at] = nowhere;
         for (size_t g = 0; g < work->group_count; g++) {
             const size_t group = at * work->group_count + g;
             const struct line out = {work->lines.twice + at * work->stride + g * work->width,
-                                     work->lines.nonzero + group, work->lines.exponent + group,
-                                     work->lines.significand + group};
+                                     work->lines.scale + group};
+            const struct parts parts = {work->line_parts.nonzero + group,
+                                        work->line_parts.exponent + group,
+                                        work->line_parts.significand + group};
             const struct source from = {.x = line_of(rows, batch, line),
                                         .scale =
                                             rows->scale + ulp_scaled_block(rows, batch, line,
                                                                            g / work->per_scale),
                                         .k = rows->k_offset + work->group_k[g],
-                                        .used = work->group_used[g],
-                                        .emin = work->emin};
-            work->loops->read(out, 1, &from, 1);
+                                        .used = work->group_used[g]};
+            if (!from.used)
+                continue;
+            work->loops->read(out, 1, &from, 1, &work->line_bounds[at]);
+            work->loops->split(parts, out, 1, from.used, work->emin, 1);
         }
     }
     return ULP_OK;
@@ -165,13 +199,12 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
 
 /* Cells that lines share, each read once: `first` and on of a batch, of a group of their run. */
 static void read_cells_from(const struct work *work, size_t batch, size_t g, size_t first,
-                            size_t count)
+                            size_t count, struct bounds *bounds)
 {
     const struct ulp_scaled *columns = work->columns;
-    const size_t cells = columns->cell_count, at = (batch * work->per_run + g) * cells + first;
-    const struct line out = {
-        work->cells.twice + (batch * work->per_run * work->width + g * work->width) * cells + first,
-        work->cells.nonzero + at, work->cells.exponent + at, work->cells.significand + at};
+    const size_t cells = columns->cell_count, plane = batch * work->per_run + g;
+    const struct line out = {work->cells.twice + plane * work->width * cells + first,
+                             work->cells.scale + plane * cells + first};
     const struct source from = {.x = (const float *)columns->elements.data +
                                      batch * columns->run * cells + first - columns->run_cell[0],
                                 .scale = columns->scale +
@@ -180,9 +213,10 @@ static void read_cells_from(const struct work *work, size_t batch, size_t g, siz
                                 .step = 1,
                                 .scale_step = (ptrdiff_t)columns->run_blocks,
                                 .k = columns->k_offset + work->group_k[g],
-                                .used = work->group_used[g],
-                                .emin = work->emin};
-    work->loops->read(out, cells, &from, count);
+                                .used = work->group_used[g]};
+    *bounds = nowhere;
+    if (from.used)
+        work->loops->read(out, cells, &from, count, bounds);
 }
 
 static enum ulp_status read_cells(void *context, size_t first, size_t last, int worker,
@@ -194,7 +228,7 @@ static enum ulp_status read_cells(void *context, size_t first, size_t last, int 
     for (size_t item = first; item < last; item++) {
         const size_t part = item % parts * CELLS, g = item / parts % work->per_run;
         read_cells_from(work, item / parts / work->per_run, g, part,
-                        ulp_size_min(CELLS, cells - part));
+                        ulp_size_min(CELLS, cells - part), &work->cell_bounds[item]);
     }
     return ULP_OK;
 }
@@ -204,14 +238,6 @@ struct piece {
     size_t first, count;
     ptrdiff_t step, cell;
 };
-
-/* Where a group's first cell is in a plane with one value of each cell. */
-static size_t plane_of(const struct work *work, size_t first, size_t g)
-{
-    const struct ulp_scaled *columns = work->columns;
-    return (first + g % work->per_run) * columns->cell_count +
-           (size_t)columns->run_cell[g / work->per_run];
-}
 
 /* How many lines from there on lie `step` cells apart. */
 static size_t find_piece(const struct ulp_scaled *s, size_t line, size_t count, ptrdiff_t *step)
@@ -254,48 +280,91 @@ static void copy_panel(const struct work *work, struct panel *panel, size_t batc
         pieces[n].cell = (ptrdiff_t)columns->line_cell[line + j];
         pieces[n].count = find_piece(columns, line + j, count - j, &pieces[n].step);
     }
-    for (size_t at = 0; at < work->stride; at++) {
-        const size_t g = at / work->width, plane = (own + g % per_run) * work->width;
-        copy_columns(panel->twice + at,
-                     work->cells.twice + (plane + at % work->width) * cells +
-                         columns->run_cell[g / per_run],
-                     sizeof(int16_t), pieces, n);
+    for (size_t g = 0; g < work->group_count; g++) {
+        const size_t plane = own + g % per_run;
+        const int64_t cell = columns->run_cell[g / per_run];
+        for (size_t i = 0; i < work->group_used[g]; i++)
+            copy_columns(panel->twice + g * work->width + i,
+                         work->cells.twice + (plane * work->width + i) * cells + cell,
+                         sizeof(int16_t), pieces, n);
+        if (work->group_used[g])
+            copy_columns(panel->scale + g, work->cells.scale + plane * cells + cell, sizeof(float),
+                         pieces, n);
     }
-    for (size_t g = 0; g < work->group_count; g++)
-        copy_columns(panel->nonzero + g, work->cells.nonzero + plane_of(work, own, g),
-                     sizeof(int16_t), pieces, n);
-    for (size_t g = 0; g < work->group_count; g++)
-        copy_columns(panel->exponent + g, work->cells.exponent + plane_of(work, own, g),
-                     sizeof(int16_t), pieces, n);
-    for (size_t g = 0; g < work->group_count; g++)
-        copy_columns(panel->significand + g, work->cells.significand + plane_of(work, own, g),
-                     sizeof(float), pieces, n);
+}
+
+static struct line line_in(const struct work *work, const struct panel *panel, size_t g)
+{
+    return (struct line){(int16_t *)&panel->twice[g * work->width], (float *)&panel->scale[g]};
 }
 
 /* Columns with cells of their own. */
 static void read_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
-                       size_t count)
+                       size_t count, struct bounds *bounds)
 {
     const struct ulp_scaled *columns = work->columns;
     struct source from = {.x = line_of(columns, batch, line),
                           .step = (ptrdiff_t)(columns->run_count * columns->run),
-                          .scale_step = (ptrdiff_t)columns->block_count,
-                          .emin = work->emin};
+                          .scale_step = (ptrdiff_t)columns->block_count};
     const float *const scale = columns->scale + ulp_scaled_block(columns, batch, line, 0);
     for (size_t g = 0; g < work->group_count; g++) {
-        const struct line out = {(int16_t *)&panel->twice[g * work->width],
-                                 (int16_t *)&panel->nonzero[g], (int16_t *)&panel->exponent[g],
-                                 (float *)&panel->significand[g]};
+        const struct line out = line_in(work, panel, g);
         from.scale = scale + g / work->per_scale;
         from.k = columns->k_offset + work->group_k[g];
         from.used = work->group_used[g];
         if (from.used)
-            work->loops->read(out, COLUMNS, &from, count);
+            work->loops->read(out, COLUMNS, &from, count, bounds);
     }
 }
 
-ULP_VECTORISE static void run_panel(const struct work *work, const struct panel *panel,
-                                    size_t batch, size_t column, size_t count)
+static void split_panel(const struct work *work, struct panel *panel)
+{
+    for (size_t g = 0; g < work->group_count && !panel->split; g++) {
+        const struct parts out = {(int16_t *)&panel->nonzero[g], (int16_t *)&panel->exponent[g],
+                                  (float *)&panel->significand[g]};
+        if (work->group_used[g])
+            work->loops->split(out, line_in(work, panel, g), COLUMNS, work->group_used[g],
+                               work->emin, COLUMNS);
+    }
+    panel->split = true;
+}
+
+static void add_bounds(struct bounds *sum, struct bounds more)
+{
+    sum->low = more.low < sum->low ? more.low : sum->low;
+    sum->high = more.high > sum->high ? more.high : sum->high;
+}
+
+/* Of all cells of a batch. */
+static struct bounds find_cell_bounds(const struct work *work, size_t batch)
+{
+    const size_t count = work->per_run * ulp_size_divide_up(work->columns->cell_count, CELLS);
+    struct bounds bounds = nowhere;
+    for (size_t i = 0; i < count; i++)
+        add_bounds(&bounds, work->cell_bounds[batch * count + i]);
+    return bounds;
+}
+
+/* Is nothing cut off from the products of a row and a panel, when sums stay below 2^*top?
+ *
+ * A scale is a multiple of 2^(E - s), of its exponent E, where s is 3 for E4M3 and 0 for powers of
+ * two, and a sum of products one of quarters: so terms that are not zero are multiples of 2^q, q =
+ * E_row + E_panel - 2 s - 2 of the smallest scales, and with them all sums, as what is cut off a
+ * sum's 24 bits are its lowest. The unit cuts terms and c at 2^(e - F): none loses anything while
+ * e <= q + F. The largest exponent of a term is at most that of the largest scales; c's is while c
+ * is below 2^(q + F + 1). A block then adds, exactly in double, multiples of 2^q below 2^(q + F +
+ * 14): four terms are below 2^(11 + e) each, by 2304 quarters and significands below 2. FP32's
+ * subnormals are none where 2^q is a normal number, and its infinities are above. */
+static bool is_plain(const struct work *work, struct bounds row, struct bounds panel, int *top)
+{
+    const int high = (row.high >> 23) + (panel.high >> 23) - 2 * 127,
+              q = (row.low >> 23) + (panel.low >> 23) - 2 * 127 - work->fraction;
+    *top = q + FRACTION_BITS + 1;
+    return high <= q + FRACTION_BITS && q >= -126 && *top <= 126;
+}
+
+ULP_VECTORISE static void run_panel(const struct work *work, struct panel *panel,
+                                    struct bounds bounds, size_t batch, size_t column, size_t count)
 {
     const struct ulp_contraction *p = work->problem;
     const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
@@ -303,12 +372,22 @@ ULP_VECTORISE static void run_panel(const struct work *work, const struct panel 
                  shift = work->rows->group_count > 1 ? batch * rows : 0;
     for (size_t i = 0; i < rows; i++) {
         const size_t line = shift + i, group = line * work->group_count;
-        const struct line row = {work->lines.twice + line * work->stride,
-                                 work->lines.nonzero + group, work->lines.exponent + group,
-                                 work->lines.significand + group};
+        const struct row row = {.line = {work->lines.twice + line * work->stride,
+                                         work->lines.scale + group},
+                                .parts = {work->line_parts.nonzero + group,
+                                          work->line_parts.exponent + group,
+                                          work->line_parts.significand + group},
+                                .used = work->group_used,
+                                .group_count = work->group_count,
+                                .width = work->width};
+        int top;
         double total[COLUMNS] __attribute__((aligned(64)));
         float strip[COLUMNS];
-        work->loops->run(&row, panel, work->group_count, work->width, total);
+        if (!is_plain(work, work->line_bounds[line], bounds, &top) ||
+            !work->loops->run_plain(&row, panel, top, total)) {
+            split_panel(work, panel);
+            work->loops->run(&row, panel, total);
+        }
         for (size_t j = 0; j < COLUMNS; j++)
             strip[j] = (float)total[j] * work->alpha;
         ulp_output_strip(&work->output, base + work->row_out[i], work->column_out + column, strip,
@@ -325,15 +404,27 @@ static enum ulp_status run_panels(void *context, size_t first, size_t last, int 
     char *memory = work->memory + (size_t)worker * work->panel_bytes;
     memory += (64 - (uintptr_t)memory % 64) % 64;
     struct panel panel = {.twice = (shorts *)(void *)memory};
+    struct bounds bounds = nowhere;
     panel.nonzero = panel.twice + work->stride;
     panel.exponent = panel.nonzero + work->group_count;
-    panel.significand = (floats(*)[2])(void *)(panel.exponent + work->group_count);
+    panel.scale = (floats(*)[2])(void *)(panel.exponent + work->group_count);
+    panel.significand = panel.scale + work->group_count;
     for (size_t item = first; item < last; item++) {
         const size_t batch = item / panels, column = item % panels * COLUMNS,
                      count = ulp_size_min(COLUMNS, work->columns->line_count - column);
-        if (item == first || work->columns->group_count > 1 || panels > 1)
-            (work->columns->shared ? copy_panel : read_panel)(work, &panel, batch, column, count);
-        run_panel(work, &panel, batch, column, count);
+        const bool own = work->columns->group_count > 1;
+        if (work->columns->shared && (item == first || (own && column == 0)))
+            bounds = find_cell_bounds(work, own ? batch : 0);
+        if (item == first || own || panels > 1) {
+            panel.split = false;
+            if (work->columns->shared) {
+                copy_panel(work, &panel, batch, column, count);
+            } else {
+                bounds = nowhere;
+                read_panel(work, &panel, batch, column, count, &bounds);
+            }
+        }
+        run_panel(work, &panel, bounds, batch, column, count);
     }
     return ULP_OK;
 }
@@ -350,13 +441,15 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
         void *to;
         size_t count, bytes;
     } parts[] = {{&work->lines.twice, lines, work->stride * sizeof(int16_t)},
-                 {&work->lines.nonzero, lines, work->group_count * sizeof(int16_t)},
-                 {&work->lines.exponent, lines, work->group_count * sizeof(int16_t)},
-                 {&work->lines.significand, lines, work->group_count * sizeof(float)},
+                 {&work->lines.scale, lines, work->group_count * sizeof(float)},
+                 {&work->line_parts.nonzero, lines, work->group_count * sizeof(int16_t)},
+                 {&work->line_parts.exponent, lines, work->group_count * sizeof(int16_t)},
+                 {&work->line_parts.significand, lines, work->group_count * sizeof(float)},
+                 {&work->line_bounds, lines, sizeof *work->line_bounds},
                  {&work->cells.twice, planes * work->width, cells * sizeof(int16_t)},
-                 {&work->cells.nonzero, planes, cells * sizeof(int16_t)},
-                 {&work->cells.exponent, planes, cells * sizeof(int16_t)},
-                 {&work->cells.significand, planes, cells * sizeof(float)},
+                 {&work->cells.scale, planes, cells * sizeof(float)},
+                 {&work->cell_bounds, planes,
+                  ulp_size_divide_up(work->columns->cell_count, CELLS) * sizeof(struct bounds)},
                  {&work->group_k, work->group_count, sizeof *work->group_k},
                  {&work->group_used, work->group_count, sizeof *work->group_used},
                  {&work->memory, (size_t)ulp_pool_thread_count(pool), work->panel_bytes}};
@@ -393,6 +486,7 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
 {
     struct ulp_format fp32;
     const bool swapped = problem->m > problem->n; /* columns are the longer side */
+    const bool power = ulp_scaling_is_power(sides[0].scaling);
     const size_t groups = sides[0].run_count *
                           ulp_size_round_up(sides[0].run, (size_t)sides[0].scaling->k) / GROUP,
                  width = ulp_size_min(sides[0].run, GROUP);
@@ -403,14 +497,15 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .column_out =
                             swapped ? problem->out_row_offset : problem->out_column_offset,
                         .loops = choose(cpu),
-                        .emin = ulp_scaling_is_power(sides[0].scaling) ? -127 : -6,
+                        .emin = power ? -127 : -6,
+                        .fraction = power ? 2 : 2 + 2 * 3,
                         .group_count = groups,
                         .per_run = groups / sides[0].run_count,
                         .width = width,
                         .stride = groups * width,
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
-    work.panel_bytes = (work.stride + 4 * work.group_count) * sizeof(shorts) + SLACK;
+    work.panel_bytes = (work.stride + 6 * work.group_count) * sizeof(shorts) + SLACK;
     ULP_TRY(ulp_format_find("fp32", &fp32, error));
     ULP_TRY(ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error));
     return run_all(&work, pool, error);

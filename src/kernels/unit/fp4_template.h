@@ -33,36 +33,66 @@ TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(d
     *sum = (doubles)bits + 0.0;
 }
 
-/* Exp and Sig of scales as the unit reads them, where NaN stays NaN; elements, and which of them
- * are not zero. */
+/* Elements and scales, and what bounds these. At most CELLS columns. */
 TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apart,
-                                                    const struct source *from, size_t count)
+                                                    const struct source *from, size_t count,
+                                                    struct bounds *bounds)
+{
+    int16_t any[CELLS];
+    float *restrict const scale = out.scale;
+    const int64_t *const k = from->k;
+    int32_t low = bounds->low, high = bounds->high;
+    for (size_t j = 0; j < count; j++)
+        any[j] = 0;
+    for (size_t i = 0; i < from->used && from->step == 1; i++) {
+        const float *const x = from->x + k[i];
+        int16_t *restrict const twice = out.twice + i * apart;
+        for (size_t j = 0; j < count; j++) {
+            twice[j] = read_element(x[j]);
+            any[j] |= twice[j];
+        }
+    }
+    for (size_t j = 0; j < count && from->step != 1; j++) {
+        const float *const x = from->x + (ptrdiff_t)j * from->step;
+        for (size_t i = 0; i < from->used; i++) {
+            const int16_t twice = read_element(x[k[i]]);
+            out.twice[i * apart + j] = twice;
+            any[j] |= twice;
+        }
+    }
+    if (from->scale_step == 1) /* a constant that loops are made for */
+        memcpy(scale, from->scale, count * sizeof *scale);
+    for (size_t j = 0; j < count && from->scale_step != 1; j++)
+        scale[j] = from->scale[(ptrdiff_t)j * from->scale_step];
+    for (size_t j = 0; j < count; j++) {
+        const int32_t bits = (int32_t)(ulp_float_bits(scale[j]) & 0x7FFFFFFF),
+                      least = any[j] ? bits : INT32_MAX;
+        low = least < low ? least : low;
+        high = bits > high ? bits : high;
+    }
+    *bounds = (struct bounds){low, high};
+}
+
+/* Exp and Sig of scales as the unit reads them, where NaN stays NaN, and which elements are not
+ * zero. */
+TARGET ULP_VECTORISE static void NAME(split, SUFFIX)(struct parts out, struct line line,
+                                                     size_t apart, size_t used, int emin,
+                                                     size_t count)
 {
     int16_t *restrict const nonzero = out.nonzero, *restrict const exponent = out.exponent;
     float *restrict const significand = out.significand;
-    const int64_t *const k = from->k;
     for (size_t j = 0; j < count; j++) {
-        const float x = from->scale[(ptrdiff_t)j * from->scale_step];
+        const float x = line.scale[j];
         const int own = (int)(ulp_float_bits(x) >> 23 & 255) - 127,
-                  e = x > 0 && own > from->emin ? own : from->emin;
+                  e = x > 0 && own > emin ? own : emin;
         const uint32_t down = (uint32_t)(127 - e) << 23; /* 2^-e; 2^-127 is subnormal */
         exponent[j] = (int16_t)e;
         significand[j] = x * ulp_float_from(down > 0x400000 ? down : 0x400000);
         nonzero[j] = 0;
     }
-    for (size_t i = 0; i < from->used && from->step == 1; i++) {
-        const float *const x = from->x + k[i];
-        int16_t *restrict const twice = out.twice + i * apart;
+    for (size_t i = 0; i < used; i++)
         for (size_t j = 0; j < count; j++)
-            nonzero[j] |= (int16_t)(read_element(&twice[j], x[j]) << i);
-    }
-    for (size_t j = 0; j < count && from->step != 1; j++) {
-        const float *const x = from->x + (ptrdiff_t)j * from->step;
-        int found = 0;
-        for (size_t i = 0; i < from->used; i++)
-            found |= read_element(&out.twice[i * apart + j], x[k[i]]) << i;
-        nonzero[j] = (int16_t)found;
-    }
+            nonzero[j] |= (int16_t)((line.twice[i * apart + j] != 0) << i);
     for (size_t j = 0; j < count; j++)
         nonzero[j] = significand[j] != 0 ? nonzero[j] : 0;
 }
@@ -78,30 +108,79 @@ TARGET static inline __attribute__((always_inline)) void NAME(sum_group,
     *out = sum;
 }
 
-TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel *panel,
-                                     size_t group_count, size_t width, double *total)
+TARGET static inline __attribute__((always_inline)) void NAME(sum_of, SUFFIX)(
+    shorts *out, const struct row *row, const struct panel *panel, size_t at)
+{
+    const size_t width = row->width;
+    if (width == GROUP)
+        NAME(sum_group, SUFFIX)
+    (out, row->line.twice + at * GROUP, panel->twice + at * GROUP, GROUP);
+    else NAME(sum_group, SUFFIX)(out, row->line.twice + at * width, panel->twice + at * width,
+                                 width);
+}
+
+/* Sums from which nothing is cut but what their 24 bits do not hold (is_plain). */
+TARGET static bool NAME(run_plain, SUFFIX)(const struct row *row, const struct panel *panel,
+                                           int top, double *total)
+{
+    doubles c[PARTS];
+    longs over = {0};
+    const int64_t limit = (int64_t)(top + 1023) << 52;
+    memset(c, 0, sizeof c);
+    for (size_t first = 0; first < row->group_count; first += GROUPS) {
+        const size_t left = row->group_count - first,
+                     last = first + (left < GROUPS ? left : GROUPS);
+        for (size_t at = first; at < last; at++) {
+            shorts sum;
+            if (!row->used[at])
+                continue;
+            NAME(sum_of, SUFFIX)(&sum, row, panel, at);
+            for (int half = 0; half < 2; half++) {
+                const floats term =
+                    __builtin_convertvector(((const shorts16 *)&sum)[half], floats) *
+                    (panel->scale[at][half] * (0.25F * row->line.scale[at]));
+                for (int part = 0; part < 2; part++)
+                    c[2 * half + part] +=
+                        __builtin_convertvector(((const floats8 *)&term)[part], doubles);
+            }
+        }
+        for (int part = 0; part < PARTS; part++) {
+            c[part] = (doubles)((longs)c[part] & ~(longs)((longs){0} + 0x1FFFFFFF));
+            over |= limit - 1 - ((longs)c[part] & INT64_MAX);
+        }
+    }
+    memcpy(total, c, sizeof c);
+    int64_t sign = 0;
+    for (int lane = 0; lane < LANES; lane++)
+        sign |= over[lane];
+    return sign >= 0;
+}
+
+TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *panel,
+                                     double *total)
 {
     doubles c[PARTS];
     memset(c, 0, sizeof c);
-    for (size_t first = 0; first < group_count; first += GROUPS) {
-        const size_t count = group_count - first < GROUPS ? group_count - first : GROUPS;
+    for (size_t first = 0; first < row->group_count; first += GROUPS) {
+        const size_t left = row->group_count - first,
+                     last = first + (left < GROUPS ? left : GROUPS);
+        size_t count = 0;
         shorts exponent[GROUPS], top = (shorts){0} + LOWEST;
         floats term[GROUPS][2]; /* exact */
-        for (size_t g = 0; g < count; g++) {
-            const size_t at = first + g;
+        for (size_t at = first; at < last; at++) {
             shorts sum;
-            if (width == GROUP)
-                NAME(sum_group, SUFFIX)
-            (&sum, row->twice + at * GROUP, panel->twice + at * GROUP, GROUP);
-            else NAME(sum_group, SUFFIX)(&sum, row->twice + at * width, panel->twice + at * width,
-                                         width);
-            const shorts meets = (panel->nonzero[at] & row->nonzero[at]) != 0;
-            exponent[g] = ((panel->exponent[at] + row->exponent[at]) & meets) | (LOWEST & ~meets);
+            if (!row->used[at])
+                continue;
+            const size_t g = count++;
+            NAME(sum_of, SUFFIX)(&sum, row, panel, at);
+            const shorts meets = (panel->nonzero[at] & row->parts.nonzero[at]) != 0;
+            exponent[g] =
+                ((panel->exponent[at] + row->parts.exponent[at]) & meets) | (LOWEST & ~meets);
             const shorts more = exponent[g] > top;
             top = (exponent[g] & more) | (top & ~more);
             for (int half = 0; half < 2; half++)
                 term[g][half] = __builtin_convertvector(((const shorts16 *)&sum)[half], floats) *
-                                (panel->significand[at][half] * row->significand[at]);
+                                (panel->significand[at][half] * row->parts.significand[at]);
         }
         for (int part = 0; part < PARTS; part++) {
             longs e = (longs)c[part] >> 52 & 2047;
@@ -131,7 +210,8 @@ TARGET static void NAME(run, SUFFIX)(const struct line *row, const struct panel 
     memcpy(total, c, sizeof c);
 }
 
-static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(read, SUFFIX)};
+static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(run_plain, SUFFIX),
+                                                 NAME(read, SUFFIX), NAME(split, SUFFIX)};
 
 #undef NAME
 #undef NAME_OF
