@@ -206,13 +206,13 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
                           is_exact(step, lane, reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
+        const struct ulp_linear from = {foreign, reference_inputs, results, lane, options->moved};
         bool done = false;
         status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
         if (status == ULP_OK)
-            status = ulp_evaluate_linear(reference, step,
-                                         &(struct ulp_linear){foreign, reference_inputs, results,
-                                                              lane, options->moved},
-                                         out, &done, error);
+            status = ulp_evaluate_exact(reference, step, &from, out, &done, error);
+        if (status == ULP_OK && !done)
+            status = ulp_evaluate_linear(reference, step, &from, out, &done, error);
         if (status == ULP_OK && !done)
             status = ulp_step_run(step, reference, foreign, out->here, error);
         free_tensors(temporaries, step->input_count);

@@ -284,20 +284,16 @@ static int find_linear(const struct ulp_step *step, const struct ulp_lane *refer
                : -1;
 }
 
-/* w d, in doubles. */
-static enum ulp_status run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
-                                      const struct ulp_tensor *const *inputs, int varies,
-                                      const struct ulp_tensor *difference, struct ulp_tensor *out,
-                                      struct ulp_error *error)
+enum ulp_status ulp_run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
+                                   const struct ulp_tensor *const *inputs, struct ulp_tensor *out,
+                                   struct ulp_error *error)
 {
     struct ulp_arithmetic doubles;
     struct ulp_lane lane = *reference;
     const struct ulp_mix mix = {.count = 1, .items = &doubles};
-    const struct ulp_tensor *at[3] = {inputs[0], inputs[1]}; /* and no bias */
-    at[varies] = difference;
     lane.mix = &mix;
     ULP_TRY(ulp_arithmetic_find("fp64", &doubles, error));
-    return ulp_step_run(step, &lane, at, out, error);
+    return ulp_step_run(step, &lane, inputs, out, error);
 }
 
 static enum ulp_status allocate(struct ulp_tensor *out, const struct ulp_tensor *like,
@@ -349,8 +345,9 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
         k * weights.largest[0] * ((k + 8) * 0x1p-53 * d.largest[0] + 0x1p-102 * d.largest[1]);
     if (weights.failed || !(bound > 0x1p-500))
         return ULP_OK;
-    ULP_TRY(run_in_doubles(reference, step, from->inputs, varies, &parts->difference, &parts->moved,
-                           error));
+    const struct ulp_tensor *at[3] = {w, w}; /* and no bias */
+    at[varies] = &parts->difference;
+    ULP_TRY(ulp_run_in_doubles(reference, step, at, &parts->moved, error));
     ulp_tensor_free(&parts->difference);
     if (!from->moved)
         ULP_TRY(allocate(&parts->sum, results, ULP_ELEMENT_WIDE, reference->budget, error));
@@ -373,17 +370,23 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     return ULP_OK;
 }
 
+bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_step *step,
+                           const struct ulp_linear *from, const struct ulp_evaluation *out)
+{
+    const struct ulp_fusion *fusion = from->lane->mix->fusion;
+    return ulp_lane_is_uniform(reference) && !(fusion && fusion->nodes[step->number].leaves) &&
+           !reference->trace && !reference->probe && step->output_count == 1 &&
+           from->results->element == ULP_ELEMENT_WIDE && is_plain(out->entire) &&
+           ulp_tensor_same_shape(from->results, out->entire);
+}
+
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
                                     const struct ulp_linear *from, struct ulp_evaluation *out,
                                     bool *done, struct ulp_error *error)
 {
-    const struct ulp_fusion *fusion = from->lane->mix->fusion;
     struct parts parts = {.seen = NULL};
     *done = false;
-    if (!ulp_lane_is_uniform(reference) || (fusion && fusion->nodes[step->number].leaves) ||
-        reference->trace || reference->probe || step->output_count != 1 ||
-        !is_wide(from->results) || !is_plain(out->entire) ||
-        !ulp_tensor_same_shape(from->results, out->entire))
+    if (!ulp_evaluates_plainly(reference, step, from, out) || !is_wide(from->results))
         return ULP_OK;
     const int varies = find_linear(step, reference, from->inputs);
     if (varies < 0 || !is_plain(from->inputs[varies]) ||

@@ -96,6 +96,19 @@ struct ulp_linear {
 enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp_step *step,
                                     const struct ulp_linear *from, struct ulp_evaluation *out,
                                     bool *done, struct ulp_error *error);
+/* run_exact.c. R(p) in doubles, where these hold it and the latter would do; *done false: they do
+ * not. */
+enum ulp_status ulp_evaluate_exact(struct ulp_lane *reference, const struct ulp_step *step,
+                                   const struct ulp_linear *from, struct ulp_evaluation *out,
+                                   bool *done, struct ulp_error *error);
+/* run_linear.c, of both. Is R(p) of one output no more than what the node makes of p in another
+ * arithmetic? */
+bool ulp_evaluates_plainly(const struct ulp_lane *reference, const struct ulp_step *step,
+                           const struct ulp_linear *from, const struct ulp_evaluation *out);
+/* The reference's step in FP64. */
+enum ulp_status ulp_run_in_doubles(const struct ulp_lane *reference, const struct ulp_step *step,
+                                   const struct ulp_tensor *const *inputs, struct ulp_tensor *out,
+                                   struct ulp_error *error);
 /* follow.c: does a lane decide in this step otherwise than the reference, or might an observer say
  * so? */
 bool ulp_departs(const struct ulp_step *step, bool reads_floats, const struct ulp_tensor *reference,

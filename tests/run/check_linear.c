@@ -322,6 +322,82 @@ START_TEST(exact_results_stay_exact_beside_others)
 }
 END_TEST
 
+/* Sums and products of p = tanh(x) and of y: R(p) is in doubles where these hold all results, which
+ * are the exact ones then. */
+enum { PAIR_ROWS = 1000, PAIR_COLUMNS = 33 };
+static const struct pair_case {
+    const char *arithmetic;
+    float factor; /* of one number of y */
+    bool sums, products;
+} pair_cases[] = {
+    {"fp16", 1, true, true},          {"tf32", 1, true, true},        {"fp32", 1, true, true},
+    {"fp32", 0x1p-40F, false, true},  {"fp32", 0x1p30F, false, true}, {"fp32", 0, true, true},
+    {"fp32", INFINITY, false, false},
+};
+
+static enum ulp_status look_at_pair(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    const struct pair_case *row = context;
+    const struct ulp_tensor *here = event->values[1].here,
+                            *p = event->inputs[event->input_count].entire,
+                            *y = event->inputs[2 * event->input_count - 1].entire;
+    const bool product = strcmp(event->op, "Mul") == 0;
+    (void)error;
+    if (strcmp(event->op, "Tanh") == 0)
+        return ULP_OK;
+    ck_assert_int_eq(here->element == ULP_ELEMENT_F64, product ? row->products : row->sums);
+    mpfr_t exact;
+    mpfr_init2(exact, 300);
+    for (size_t i = 0; i < here->count && here->element == ULP_ELEMENT_F64; i++) {
+        const double other = ulp_tensor_get(y, i % y->count);
+        mpfr_set_d(exact, ulp_tensor_get(p, i), MPFR_RNDN);
+        product                         ? mpfr_mul_d(exact, exact, other, MPFR_RNDN)
+        : strcmp(event->op, "Add") == 0 ? mpfr_add_d(exact, exact, other, MPFR_RNDN)
+                                        : mpfr_sub_d(exact, exact, other, MPFR_RNDN);
+        ck_expect(mpfr_cmp_d(exact, ulp_tensor_get(here, i)) == 0, "%s of %s, element %zu",
+                  event->op, row->arithmetic, i);
+    }
+    mpfr_clear(exact);
+    return ULP_OK;
+}
+
+START_TEST(sums_and_products_in_doubles_are_exact)
+{
+    const struct pair_case *row = &pair_cases[_i];
+    struct ulp_model *model = onnx_text_load(
+        13,
+        "(float[1000,33] x, float[33] y) => (float[1000,33] s, float[1000,33] d, float[1000,33] m) "
+        "{ a = Tanh(x)\n s = Add(a, y)\n d = Sub(a, y)\n m = Mul(a, y) }");
+    struct ulp_tensor x, y;
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    uint64_t seed = 23;
+    const int64_t dims[] = {PAIR_ROWS, PAIR_COLUMNS};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(row->arithmetic)};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = true};
+    const struct ulp_observer observer = {.context = (void *)(uintptr_t)row,
+                                          .node_done = look_at_pair};
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ulp_ok(ulp_tensor_create(&y, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims + 1, &error),
+              error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
+    for (size_t i = 0; i < y.count; i++)
+        ((float *)y.data)[i] = (float)(0.1 + next_value(&seed)) * (i == 20 ? row->factor : 1);
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "y", &y, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
 START_TEST(sums_are_as_exact_as_they_must_be)
@@ -357,6 +433,8 @@ TEST_MAIN("linear nodes", 0)
                         2 * (int)(sizeof arithmetics / sizeof *arithmetics));
     tcase_add_test(tests, differences_are_shown_where_measuring_keeps_them);
     tcase_add_test(tests, what_is_exact_stays_exact);
+    tcase_add_loop_test(tests, sums_and_products_in_doubles_are_exact, 0,
+                        sizeof pair_cases / sizeof *pair_cases);
     tcase_add_loop_test(tests, exact_results_stay_exact_beside_others, 0,
                         sizeof exact_cases / sizeof *exact_cases);
 }
