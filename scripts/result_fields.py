@@ -201,7 +201,7 @@ class Tables:
             function, count = self.words[tag]
             lines += [f"static const char *word_{short(tag)}(int value)", "{",
                       f"    return {function}((enum {tag})value{', NULL' * (count - 1)});", "}"]
-        return "\n".join(lines + [""] + rows).rstrip("\n") + "\n"
+        return "\n".join(lines + ([""] if used else []) + rows).rstrip("\n") + "\n"
 
     def declared(self):
         structs = sorted(short(s) for order in self.files.values() for s in order)

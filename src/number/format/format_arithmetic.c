@@ -12,6 +12,14 @@
 #include "number/format/scaling.h"
 #include "number/round/round.h"
 
+static int index_of(const char *name, const char *const *names)
+{
+    int i = 0;
+    while (names[i] && strcmp(name, names[i]) != 0)
+        i++;
+    return names[i] ? i : 0;
+}
+
 /* Every part of an arithmetic, said explicitly on top of a base. */
 static struct ulp_request request_all(const struct ulp_arithmetic *a, const char *base)
 {
@@ -30,71 +38,11 @@ static struct ulp_request request_all(const struct ulp_arithmetic *a, const char
     ulp_format_find(a->accumulator.name, &request.accumulator, NULL);
     ulp_format_find(a->inner.name, &request.inner, NULL);
     snprintf(request.base, sizeof request.base, "%.31s", base);
-    int *choice = request.choice;
-    for (int i = 0; unit && i < ULP_GPU_COUNT; i++)
-        if (strcmp(a->schedule.gpu, ulp_gpu_names[i]) == 0)
-            choice[ULP_PART_GPU] = i;
-    for (int i = 0; unit && i < ULP_UNIT_CLASS_COUNT; i++)
-        if (strcmp(a->schedule.unit_class, ulp_unit_names[i]) == 0)
-            choice[ULP_PART_UNIT] = i;
-    choice[ULP_PART_ROUND] = a->rounding;
-    choice[ULP_PART_PLACE] = a->place == ULP_ROUND_EACH_STEP;
-    choice[ULP_PART_SUBNORMALS] = a->storage.subnormals;
-    choice[ULP_PART_OVERFLOW] = a->storage.overflow;
-    choice[ULP_PART_OPERANDS] = a->schedule.operand_rounding;
-    choice[ULP_PART_SCALE] = a->scaling[0].name[0] ? a->scaling[0].rule : a->weights.rule;
-    choice[ULP_PART_SCALED] = a->scaled_modelopt;
-    choice[ULP_PART_STATIC] = a->scales_static;
-    choice[ULP_PART_ORDER] = a->order;
-    choice[ULP_PART_REDUCE] = a->reduce;
-    choice[ULP_PART_FUSED] = a->schedule.fused;
-    choice[ULP_PART_PROMOTE] = a->schedule.promote;
-    choice[ULP_PART_SPLIT] = a->schedule.split_k;
-    choice[ULP_PART_ROWS] = a->schedule.rows;
-    choice[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
-    choice[ULP_PART_QDQ] = a->schedule.qdq_integer;
-    choice[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
-    choice[ULP_PART_FUNCTIONS] = a->cuda_functions;
-    choice[ULP_PART_EXPONENTIALS] = a->plain_exponentials;
-    choice[ULP_PART_ATTENTION] = a->attention;
-    choice[ULP_PART_WRITTEN] = a->attention_joined;
-    choice[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
-    choice[ULP_PART_CONV] = a->conv_torch;
-    choice[ULP_PART_NORMS] = a->norms_torch;
-    choice[ULP_PART_CONSTANTS] = a->constants;
-    choice[ULP_PART_BATCHNORM] = a->batchnorm_folded;
-    choice[ULP_PART_SCALES] = a->scales_lowered;
-    choice[ULP_PART_FUSE] = a->fuse;
-    choice[ULP_PART_INNER_CONSTANTS] = a->inner_constants;
-    choice[ULP_PART_INNER_CASTS] = a->inner_casts;
-    for (int part = 0; part < ULP_PART_COUNT; part++)
-        request.given[part] = true;
-    request.given[ULP_PART_GPU] = unit;
-    request.given[ULP_PART_WEIGHTS] = a->weights.name[0];
-    request.given[ULP_PART_SCALE] = a->weights.name[0] || a->scaling[0].name[0];
-    request.given[ULP_PART_FACTOR_B] = strcmp(a->scaling[0].name, a->scaling[1].name) != 0;
-    request.given[ULP_PART_SCALED] = a->scaled_modelopt;
-    request.given[ULP_PART_STATIC] = a->scales_static;
-    request.given[ULP_PART_SEED] = a->rounding == ULP_ROUND_STOCHASTIC;
-    request.given[ULP_PART_OVERFLOW] = a->storage.overflow != plain.overflow;
-    request.given[ULP_PART_OPERANDS] = !ulp_format_holds(&request.factor, &plain);
-    /* every base's; else it would set reduce, too */
-    request.given[ULP_PART_ORDER] = a->order != ULP_ORDER_SEQUENTIAL;
-    request.given[ULP_PART_FUSED] = !unit && a->order != ULP_ORDER_PAIRWISE;
-    request.given[ULP_PART_PROMOTE] = a->schedule.promote > 0;
-    request.given[ULP_PART_SPLIT] = a->schedule.split_k != 0;
-    request.given[ULP_PART_ROWS] = a->schedule.rows > 1;
-    request.given[ULP_PART_EPILOGUE] = a->schedule.epilogue_rounded;
-    request.given[ULP_PART_QDQ] = a->schedule.qdq_integer;
-    request.given[ULP_PART_VECTORS] = a->schedule.vectors_scalar;
-    request.given[ULP_PART_ATTENTION] = a->attention != ULP_ATTENTION_WHOLE;
-    request.given[ULP_PART_WRITTEN] = a->attention_joined;
-    request.given[ULP_PART_RECURRENCE] = a->recurrence_cudnn;
-    request.given[ULP_PART_CONV] = a->conv_torch;
-    request.given[ULP_PART_NORMS] = a->norms_torch;
-    request.given[ULP_PART_FUSE] = request.given[ULP_PART_INNER] =
-        request.given[ULP_PART_INNER_CONSTANTS] = request.given[ULP_PART_INNER_CASTS] =
-            a->fuse != ULP_FUSE_NONE;
+#define PART(NAME, key, values, CHOICE, GIVEN, meaning) \
+    request.choice[ULP_PART_##NAME] = (int)(CHOICE);    \
+    request.given[ULP_PART_##NAME] = GIVEN;
+#include "number/format/part.def"
+#undef PART
     return request;
 }
 

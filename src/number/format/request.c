@@ -10,31 +10,6 @@
 #include "base/text/suggest.h"
 #include "number/format/scaling.h"
 
-static const char *const rounding_names[] = {"rne", "rna", "rz", "ru", "rd", "sr", NULL};
-static const char *const vectors_names[] = {"unit", "scalar", NULL};
-static const char *const operand_names[] = {"rne", "rna", "rz", NULL};
-static const char *const overflow_names[] = {"inf", "nan", "saturate", NULL};
-static const char *const subnormal_names[] = {"flush", "keep", NULL};
-static const char *const order_names[] = {"sequential", "pairwise", "blocked", NULL};
-static const char *const reduce_names[] = {"sequential", "pairwise", "blocked", "warp", NULL};
-static const char *const place_names[] = {"result-only", "each-step", NULL};
-static const char *const fused_names[] = {"nofma", "fma", NULL};
-static const char *const epilogue_names[] = {"fused", "rounded", NULL};
-static const char *const qdq_names[] = {"float", "integer", NULL};
-static const char *const batchnorm_names[] = {"computed", "folded", NULL};
-static const char *const scales_names[] = {"declared", "lowered", NULL};
-static const char *const functions_names[] = {"rounded", "cuda", NULL};
-static const char *const exponentials_names[] = {"shifted", "plain", NULL};
-static const char *const attention_names[] = {"whole",     "flash2", "cudnn",
-                                              "efficient", "math",   NULL};
-static const char *const written_names[] = {"nodes", "kernel", NULL};
-static const char *const recurrence_names[] = {"plain", "cudnn", NULL};
-static const char *const conv_names[] = {"plain", "torch", NULL};
-static const char *const norms_names[] = {"plain", "torch", NULL};
-static const char *const scaled_names[] = {"all", "modelopt", NULL};
-static const char *const static_names[] = {"dynamic", "static", NULL};
-static const char *const fuse_names[] = {"none", "pointwise", "reduce", "groups", NULL};
-static const char *const inner_names[] = {"stored", "inner", NULL};
 const char *const ulp_constants_names[] = {"saturated", "ieee", "tensorrt", "onnxconverter-common",
                                            NULL};
 const char *const ulp_unit_names[] = {"none", "mma", "wgmma", "tcgen05", NULL};
@@ -44,139 +19,24 @@ const char *const ulp_gpu_names[] = {
 #undef GPU
     NULL};
 
-/* How a part is spelled: KEY=VALUE, or a bare word, and what it sets; the only such list. */
+/* How a part is spelled: KEY=VALUE, or a bare word, and what it sets. */
 static const struct part_row {
-    const char *key;
+    const char *key, *meaning;
     /* the values, by their index in request->choice; NULL: of another kind */
     const char *const *words;
     enum { CHOICE, ORDER, NUMBER, SLICES, SEED, FORMAT, FACTOR, SCALED } kind;
-    const char *meaning;
     /* in struct ulp_request: of FORMAT the format, of FACTOR and SCALED the scaling, of ORDER the
      * block's length */
     size_t place;
 } part_rows[ULP_PART_COUNT] = {
-    [ULP_PART_GPU] = {"@", ulp_gpu_names,
-                      .meaning = "the GPU whose matrix unit sums products (default h200)"},
-    [ULP_PART_ROUND] = {"round=", rounding_names,
-                        .meaning = "how every step is rounded; sr: stochastically"},
-    [ULP_PART_SEED] = {"seed=", .kind = SEED, .meaning = "of stochastic rounding"},
-    [ULP_PART_PLACE] = {"", place_names,
-                        .meaning = "whether only results are rounded, or every step inside an "
-                                   "operator too"},
-    [ULP_PART_SUBNORMALS] = {"subnormals=", subnormal_names,
-                             .meaning = "whether subnormal numbers become zero"},
-    [ULP_PART_OVERFLOW] = {"overflow=", overflow_names,
-                           .meaning = "what a value beyond the largest becomes"},
-    [ULP_PART_COMPUTE] = {"compute=", .kind = FORMAT,
-                          .place = offsetof(struct ulp_request, compute),
-                          .meaning = "the format of steps inside an operator"},
-    [ULP_PART_FACTOR] = {"factor=", .kind = FACTOR,
-                         .place = offsetof(struct ulp_request, scaling[0]),
-                         .meaning = "the format that factors of products are rounded to, alone or "
-                                    "with scales (mxfp8, nvfp4, fp8-row, ...: doc/scales.md)"},
-    [ULP_PART_FACTOR_B] = {"factor-b=", .kind = SCALED,
-                           .place = offsetof(struct ulp_request, scaling[1]),
-                           .meaning = "the format with scales of the second factor, or of the one "
-                                      "that is a weight, where it is another"},
-    [ULP_PART_WEIGHTS] = {"weights=", .kind = SCALED,
-                          .place = offsetof(struct ulp_request, weights),
-                          .meaning = "the format with scales that weights of products are stored "
-                                     "in and read from"},
-    [ULP_PART_SCALE] = {"scale=", ulp_scale_rule_names,
-                        .meaning = "how the scale of a block is chosen (doc/scales.md)"},
-    [ULP_PART_SCALED] = {"scaled=", scaled_names,
-                         .meaning = "which products have scales: all, or those that ModelOpt "
-                                    "quantises for TensorRT (doc/scales.md)"},
-    [ULP_PART_STATIC] = {"scales=", static_names,
-                         .meaning = "the scale of a tensor by its own largest magnitude, or by "
-                                    "those of samples: scales=FILE (doc/scales.md)"},
-    [ULP_PART_ACCUMULATOR] = {"acc=", .kind = FORMAT,
-                              .place = offsetof(struct ulp_request, accumulator),
-                              .meaning = "the format that products are summed in"},
-    [ULP_PART_UNIT] = {"unit=", ulp_unit_names,
-                       .meaning = "the GPU's instructions for products; none: scalar sums"},
-    [ULP_PART_VECTORS] = {"vectors=", vectors_names,
-                          .meaning =
-                              "products of one row or column (a matrix times a vector, a "
-                              "depthwise Conv) on the unit like others, or in scalar sums of "
-                              "stored values as libraries' kernels for them"},
-    [ULP_PART_OPERANDS] = {"operands=", operand_names, .meaning = "how factors are rounded"},
-    [ULP_PART_ORDER] = {"order=", order_names, .kind = ORDER,
-                        .place = offsetof(struct ulp_request, order_block),
-                        .meaning = "the order in which products are summed"},
-    [ULP_PART_REDUCE] = {"reduce=", reduce_names, .kind = ORDER,
-                         .place = offsetof(struct ulp_request, reduce_block),
-                         .meaning = "the order in which rows are summed; warp: as the threads of a "
-                                    "GPU's warp do"},
-    [ULP_PART_FUSED] = {"", fused_names,
-                        .meaning = "whether a product and its addition are rounded once or twice"},
-    [ULP_PART_PROMOTE] = {"promote=", .kind = NUMBER,
-                          .meaning = "add the accumulator to one in FP32 after every N products"},
-    [ULP_PART_SPLIT] = {"split-k=", .kind = SLICES,
-                        .meaning =
-                            "sum k in N slices, then the slices; auto: in as many as give "
-                            "the bits that were recorded (`ulpscope compare`); cublas: in as "
-                            "many as an H100's library was recorded to, by shape"},
-    [ULP_PART_ROWS] = {"rows=", .kind = NUMBER,
-                       .meaning = "cut products as if they had N times their rows, beside which "
-                                  "a batch computes them (with split-k=cublas)"},
-    [ULP_PART_EPILOGUE] = {"epilogue=", epilogue_names,
-                           .meaning =
-                               "whether a bias is added to the sum before its rounding or after"},
-    [ULP_PART_QDQ] = {"qdq=", qdq_names,
-                      .meaning =
-                          "a Q/DQ graph as it is written, or its products in INT32 as an INT8 "
-                          "kernel does"},
-    [ULP_PART_FUNCTIONS] = {"functions=", functions_names,
-                            .meaning = "every function correctly rounded, or erf, exp, sigmoid and "
-                                       "tanh as CUDA has them"},
-    [ULP_PART_EXPONENTIALS] = {"exponentials=", exponentials_names,
-                               .meaning =
-                                   "Softplus, Mish, ReduceLogSumExp and LogSoftmax by formulas "
-                                   "that cannot overflow, or as the Neural Engine is known to "
-                                   "compute them"},
-    [ULP_PART_ATTENTION] = {"attention=", attention_names,
-                            .meaning =
-                                "all keys of a query at once, or in tiles as a GPU's kernel goes "
-                                "through them"},
-    [ULP_PART_WRITTEN] = {"written-attention=", written_names,
-                          .meaning = "attention that a graph writes out as MatMul, Softmax and "
-                                     "MatMul: node by node, or as the one kernel of attention="},
-    [ULP_PART_RECURRENCE] = {"recurrence=", recurrence_names,
-                             .meaning =
-                                 "LSTM and GRU as written, or rounded where cuDNN's kernels store "
-                                 "their numbers"},
-    [ULP_PART_CONV] = {"conv=", conv_names,
-                       .meaning = "every Conv on the matrix unit, or in the order of PyTorch's and "
-                                  "cuDNN's kernels for its shape"},
-    [ULP_PART_NORMS] = {"norms=", norms_names,
-                        .meaning = "normalisations as the operators are written, or as PyTorch's "
-                                   "kernels compute them: a reciprocal root, a fused step"},
-    [ULP_PART_CONSTANTS] = {"constants=", ulp_constants_names,
-                            .meaning =
-                                "those beyond the largest value: that value, infinite, or as "
-                                "that converter makes them"},
-    [ULP_PART_BATCHNORM] = {"batchnorm=", batchnorm_names,
-                            .meaning =
-                                "BatchNormalization from its parameters as they are stored, or "
-                                "from the multiplier and shift that a converter makes of them in "
-                                "FP32"},
-    [ULP_PART_SCALES] = {"qdq-scales=", scales_names,
-                         .meaning = "Q/DQ scales as the model declares them, or lowered like other "
-                                    "constants"},
-    [ULP_PART_FUSE] = {"fuse=", fuse_names,
-                       .meaning =
-                           "nodes computed as one kernel, without rounding to storage inside; "
-                           "groups: by fuse=FILE"},
-    [ULP_PART_INNER] = {"fuse-inner=", .kind = FORMAT, .place = offsetof(struct ulp_request, inner),
-                        .meaning = "the format of the values and steps inside such a kernel"},
-    [ULP_PART_INNER_CONSTANTS] = {"fuse-constants=", inner_names,
-                                  .meaning =
-                                      "whether a constant that such a kernel reads is lowered to "
-                                      "storage, or in that format"},
-    [ULP_PART_INNER_CASTS] = {"fuse-casts=", inner_names,
-                              .meaning = "whether a Cast to a kept node's format, and from it, "
-                                         "ends such a kernel, or rounds nothing within it"},
+#define LISTED(list) .words = list
+#define CHOOSES(...) LISTED(((const char *const[]){__VA_ARGS__, NULL}))
+#define TAKES(KIND) .kind = KIND
+#define HOLDS(KIND, member) TAKES(KIND), .place = offsetof(struct ulp_request, member)
+#define ORDERS(member, ...) HOLDS(ORDER, member), CHOOSES(__VA_ARGS__)
+#define PART(NAME, key, values, choice, given, meaning) [ULP_PART_##NAME] = {key, meaning, values},
+#include "number/format/part.def"
+#undef PART
 };
 
 enum { NUMBER_MAX = 1 << 30 }; /* of blocked:N, promote=N, split-k=N */
@@ -501,7 +361,7 @@ static const char *find_value(const struct ulp_request *request, enum ulp_part p
     case NUMBER: snprintf(number, 32, "%d", choice); return number;
     case ORDER:
         if (choice != ULP_ORDER_BLOCKED)
-            return reduce_names[choice];
+            return row->words[choice];
         snprintf(number, 32, "blocked:%d", *(const int *)place);
         return number;
     }

@@ -391,7 +391,7 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
     const bool possible = has_kernels(out, false), convolves = possible || has_kernels(out, true);
     if (takes(request, ULP_PART_ATTENTION, possible))
         out->attention = (enum ulp_attention_kernel)request->choice[ULP_PART_ATTENTION];
-    out->attention_joined = request->given[ULP_PART_WRITTEN] && request->choice[ULP_PART_WRITTEN];
+    out->attention_joined = chosen(request, ULP_PART_WRITTEN, 0);
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
     if (takes(request, ULP_PART_CONV, convolves))
@@ -419,14 +419,11 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
 static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
                                          const struct ulp_request *request, struct ulp_error *error)
 {
-    out->constants = request->given[ULP_PART_CONSTANTS]
-                         ? (enum ulp_constants)request->choice[ULP_PART_CONSTANTS]
-                         : ULP_CONSTANTS_SATURATED;
-    out->batchnorm_folded =
-        request->given[ULP_PART_BATCHNORM] && request->choice[ULP_PART_BATCHNORM];
-    out->plain_exponentials =
-        request->given[ULP_PART_EXPONENTIALS] && request->choice[ULP_PART_EXPONENTIALS];
-    out->scales_lowered = request->given[ULP_PART_SCALES] && request->choice[ULP_PART_SCALES];
+    out->constants =
+        (enum ulp_constants)chosen(request, ULP_PART_CONSTANTS, ULP_CONSTANTS_SATURATED);
+    out->batchnorm_folded = chosen(request, ULP_PART_BATCHNORM, 0);
+    out->plain_exponentials = chosen(request, ULP_PART_EXPONENTIALS, 0);
+    out->scales_lowered = chosen(request, ULP_PART_SCALES, 0);
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "constants=onnxconverter-common: that converter makes FP16 and no %s; take "
@@ -439,16 +436,12 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
 static enum ulp_status resolve_fusion(struct ulp_arithmetic *out, const struct ulp_request *request,
                                       struct ulp_error *error)
 {
-    out->fuse = request->given[ULP_PART_FUSE] ? (enum ulp_fuse)request->choice[ULP_PART_FUSE]
-                                              : ULP_FUSE_NONE;
+    out->fuse = (enum ulp_fuse)chosen(request, ULP_PART_FUSE, ULP_FUSE_NONE);
     out->inner = request->given[ULP_PART_INNER] ? request->inner : out->compute;
     out->inner_constants =
-        out->fuse != ULP_FUSE_NONE &&
-        (!request->given[ULP_PART_INNER_CONSTANTS] || request->choice[ULP_PART_INNER_CONSTANTS]);
+        out->fuse != ULP_FUSE_NONE && chosen(request, ULP_PART_INNER_CONSTANTS, 1);
     out->inner_casts =
-        out->fuse != ULP_FUSE_NONE &&
-        (request->given[ULP_PART_INNER_CASTS] ? request->choice[ULP_PART_INNER_CASTS] != 0
-                                              : out->inner_constants);
+        out->fuse != ULP_FUSE_NONE && chosen(request, ULP_PART_INNER_CASTS, out->inner_constants);
     if ((request->given[ULP_PART_INNER] || request->given[ULP_PART_INNER_CONSTANTS] ||
          request->given[ULP_PART_INNER_CASTS]) &&
         out->fuse == ULP_FUSE_NONE)
