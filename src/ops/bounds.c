@@ -5,8 +5,7 @@
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define BOUNDS_X86
+#ifdef ULP_X86_VECTORS
 #include <immintrin.h>
 #endif
 
@@ -36,7 +35,7 @@ static inline __attribute__((always_inline)) void find_ends(const int64_t *table
     }
 }
 
-#ifdef BOUNDS_X86
+#ifdef ULP_X86_VECTORS
 /* Most tables are of some tens of entries. */
 __attribute__((target("avx512f"))) static void find_ends_avx512(const int64_t *table, size_t count,
                                                                 int64_t *low, int64_t *high)
@@ -57,9 +56,6 @@ __attribute__((target("avx2"))) static void find_ends_avx2(const int64_t *table,
 {
     find_ends(table, count, low, high);
 }
-#else
-#define find_ends_avx512 find_ends
-#define find_ends_avx2 find_ends
 #endif
 
 void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64_t step,
@@ -69,13 +65,7 @@ void ulp_offsets_add(struct ulp_offset_range *range, const int64_t *table, int64
     if (count == 0)
         return;
     if (table) {
-        const unsigned features = ulp_cpu_features();
-        if (features & ULP_CPU_AVX512)
-            find_ends_avx512(table, count, &low, &high);
-        else if (features & ULP_CPU_AVX2)
-            find_ends_avx2(table, count, &low, &high);
-        else
-            find_ends(table, count, &low, &high);
+        ULP_BY_CPU(find_ends_avx512, find_ends_avx2, find_ends)(table, count, &low, &high);
     } else if (step) {
         int64_t last;
         range->fits = range->fits && !__builtin_mul_overflow(step, count - 1, &last);

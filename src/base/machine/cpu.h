@@ -29,6 +29,18 @@ static inline unsigned ulp_cpu_features(void)
     return found & ULP_CPU_UNKNOWN ? ulp_cpu_find() : found;
 }
 
+/* The one of three that this processor can run: functions that were compiled for several
+ * instruction sets, or tables of them. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ULP_X86_VECTORS
+#define ULP_BY_CPU(avx512, avx2, portable)          \
+    (ulp_cpu_features() & ULP_CPU_AVX512 ? (avx512) \
+     : ulp_cpu_features() & ULP_CPU_AVX2 ? (avx2)   \
+                                         : (portable))
+#else
+#define ULP_BY_CPU(avx512, avx2, portable) (portable)
+#endif
+
 /* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
 unsigned ulp_cpu_without(unsigned present, const char *disabled);
 

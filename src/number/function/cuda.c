@@ -116,8 +116,7 @@ INLINE float take_power(float k)
 #undef NAMED
 #undef ATTRIBUTES
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAVE_X86_VECTORS 1
+#ifdef ULP_X86_VECTORS
 #define FUSE(a, b, c) __builtin_fmaf(a, b, c)
 #define NAMED(name) name##_avx2
 #define ATTRIBUTES ULP_VECTORISE __attribute__((target("avx2,fma")))
@@ -133,18 +132,6 @@ INLINE float take_power(float k)
 #undef ATTRIBUTES
 #undef FUSE
 #endif
-
-static cuda_fn *choose(enum ulp_primitive primitive)
-{
-#ifdef HAVE_X86_VECTORS
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        return functions_avx512[primitive];
-    if (features & ULP_CPU_AVX2)
-        return functions_avx2[primitive];
-#endif
-    return functions_portable[primitive];
-}
 
 void ulp_cuda_ex2(float *out, const float *a, size_t n)
 {
@@ -166,7 +153,8 @@ void ulp_cuda_rcp(float *out, const float *a, size_t n)
 
 bool ulp_cuda_function(enum ulp_primitive primitive, float *out, const float *a, size_t n)
 {
-    cuda_fn *const run = choose(primitive);
+    cuda_fn *const run =
+        ULP_BY_CPU(functions_avx512, functions_avx2, functions_portable)[primitive];
     if (run)
         run(out, a, n);
     return run != NULL;

@@ -65,8 +65,7 @@ struct estimates {
 
 /* The same code for wider vectors. What is rounded to floats and decided by the bound may be fused:
  * its last bits are seen by nobody. */
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAVE_X86_VECTORS 1
+#ifdef ULP_X86_VECTORS
 #define KIND(name) fused_##name
 #define STEP(a, b, c) __builtin_fma(a, b, c)
 #include "number/function/estimate_functions.h"
@@ -89,14 +88,7 @@ struct estimates {
 
 static const struct estimates *choose_estimates(void)
 {
-#ifdef HAVE_X86_VECTORS
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        return &estimates_avx512;
-    if (features & ULP_CPU_AVX2)
-        return &estimates_avx2;
-#endif
-    return &estimates_portable;
+    return ULP_BY_CPU(&estimates_avx512, &estimates_avx2, &estimates_portable);
 }
 
 void ulp_estimate(enum ulp_primitive function, double *restrict out, const double *restrict a,

@@ -37,8 +37,7 @@ typedef void pair_fn(double *restrict high, double *restrict low, double *restri
 #undef ATTRIBUTES
 #undef WIDTH
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define HAVE_X86_VECTORS 1
+#ifdef ULP_X86_VECTORS
 #include <immintrin.h>
 #define NAMED(name) name##_avx2
 #define ATTRIBUTES __attribute__((target("avx2,fma")))
@@ -64,23 +63,11 @@ typedef void pair_fn(double *restrict high, double *restrict low, double *restri
 #undef ROOT
 #endif
 
-static pair_fn *find(enum ulp_primitive primitive)
-{
-#ifdef HAVE_X86_VECTORS
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        return functions_avx512[primitive];
-    if (features & ULP_CPU_AVX2)
-        return functions_avx2[primitive];
-#endif
-    return functions_portable[primitive];
-}
-
 void ulp_function_pairs(enum ulp_primitive primitive, double *restrict high, double *restrict low,
                         double *restrict error, const double *restrict a, const double *restrict b,
                         size_t n)
 {
-    pair_fn *run = find(primitive);
+    pair_fn *run = ULP_BY_CPU(functions_avx512, functions_avx2, functions_portable)[primitive];
     const double *second = b ? b : a;
     const size_t rest = n % BLOCK, whole = n - rest;
     run(high, low, error, a, second, whole);

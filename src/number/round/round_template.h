@@ -234,7 +234,7 @@ static inline __attribute__((always_inline)) void SUFFIX(choose_draws)(
         SUFFIX(choose_draws)(plan, x, block_count, draw);                                         \
     }
 INSTANCE(round_portable, )
-#ifdef ROUND_X86
+#ifdef ULP_X86_VECTORS
 INSTANCE(round_avx2, __attribute__((target("avx2"))))
 INSTANCE(round_avx512, __attribute__((target(ROUND_AVX512))))
 #endif
@@ -243,15 +243,8 @@ INSTANCE(round_avx512, __attribute__((target(ROUND_AVX512))))
 static void SUFFIX(round_array)(const struct SUFFIX(plan) * plan, enum ulp_rounding rounding,
                                 REAL *x, size_t n)
 {
-    void (*run)(const struct SUFFIX(plan) *, enum ulp_rounding, REAL *, size_t) =
-        SUFFIX(round_portable);
-#ifdef ROUND_X86
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        run = SUFFIX(round_avx512);
-    else if (features & ULP_CPU_AVX2)
-        run = SUFFIX(round_avx2);
-#endif
+    void (*const run)(const struct SUFFIX(plan) *, enum ulp_rounding, REAL *, size_t) =
+        ULP_BY_CPU(SUFFIX(round_avx512), SUFFIX(round_avx2), SUFFIX(round_portable));
     const size_t block_count = n / ROUND_BLOCK, rest = n % ROUND_BLOCK;
     run(plan, rounding, x, block_count);
     if (rest > 0) {
@@ -273,15 +266,9 @@ static void SUFFIX(round_few_drawn)(const struct SUFFIX(plan) * plan, REAL *x, s
 static void SUFFIX(round_stochastic)(const struct SUFFIX(plan) * plan, REAL *x, size_t n,
                                      struct draw draw)
 {
-    void (*run)(const struct SUFFIX(plan) *, REAL *, size_t, const struct draw *) =
-        SUFFIX(round_portable_drawn);
-#ifdef ROUND_X86
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        run = SUFFIX(round_avx512_drawn);
-    else if (features & ULP_CPU_AVX2)
-        run = SUFFIX(round_avx2_drawn);
-#endif
+    void (*const run)(const struct SUFFIX(plan) *, REAL *, size_t, const struct draw *) =
+        ULP_BY_CPU(SUFFIX(round_avx512_drawn), SUFFIX(round_avx2_drawn),
+                   SUFFIX(round_portable_drawn));
     REAL padded[ULP_DRAW_BLOCK] = {0};
     while (n >= DRAWN_APART) {
         const size_t odd = draw.index % 2, blocks = odd ? 0 : n / ULP_DRAW_BLOCK,

@@ -3,11 +3,6 @@
  * place). MAP_EXACT: the expression's value needs no rounding. MAP_ROUNDED: results are then
  * rounded by the rule. out may be the same memory as an operand, which carries no dependency from
  * one element to another: ivdep. */
-/* Functions for instruction sets found at run time can be compiled. */
-#if defined(__x86_64__) && defined(__GNUC__)
-#define ULP_STRIP_X86
-#endif
-
 #include "base/machine/cpu.h"
 #include "base/vectorise.h"
 
@@ -27,7 +22,7 @@
 
 /* Each loop is compiled twice, for any processor and for AVX2: the same operations, so the same
  * bits. */
-#ifdef ULP_STRIP_X86
+#ifdef ULP_X86_VECTORS
 #define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                    \
     ULP_VECTORISE                                                                             \
     __attribute__((target("avx2"))) static void map_avx2_##NAME(void *out, const void *a,     \
