@@ -310,16 +310,20 @@ static enum ulp_status change(struct mixed *mixed, struct ulp_error *error)
     q->status = q->made ? mixed_collect_names(mixed, error) : ulp_out_of_memory(error);
     for (size_t p = 0; p < proto->n_node && q->status == ULP_OK; p++)
         q->status = quantise_node(q, graph, p, error);
-    if (q->status == ULP_OK) {
-        ulp_free(proto->node);
-        proto->node = q->nodes;
-        proto->n_node = q->node_count;
-        q->nodes = NULL;
-        quantising_drop(q, graph);
-        q->status = raise_opset(q);
+    if (q->status != ULP_OK) { /* the file's nodes are in its own list, too */
+        for (size_t n = 0, p = 0; n < q->node_count; n++)
+            if (p < proto->n_node && q->nodes[n] == proto->node[p])
+                p++;
+            else
+                mixed_drop(mixed, &q->nodes[n]);
+        ulp_free(q->nodes);
+        return q->status;
     }
-    ulp_free(q->nodes);
-    ULP_TRY(q->status);
+    ulp_free(proto->node);
+    proto->node = q->nodes;
+    proto->n_node = q->node_count;
+    quantising_drop(q, graph);
+    ULP_TRY(raise_opset(q));
     return mixed_move_data(mixed, proto->node, proto->n_node, proto, error);
 }
 

@@ -23,11 +23,10 @@ enum ulp_status mixed_set_constant(struct mixed *mixed, Ulp__NodeProto *node,
                                    struct ulp_error *error)
 {
     Ulp__AttributeProto *attribute = node->n_attribute ? node->attribute[0] : NULL;
-    enum ulp_status status = ULP_OK;
     if (!attribute) {
-        status = mixed_attribute(mixed, node, "value", ATTRIBUTE_TENSOR, &attribute, error);
+        ULP_TRY(mixed_attribute(mixed, node, "value", ATTRIBUTE_TENSOR, &attribute, error));
     } else { /* value, or a value_float or value_floats in its place */
-        status = mixed_set_text(mixed, &attribute->name, "value", error);
+        ULP_TRY(mixed_set_text(mixed, &attribute->name, "value", error));
         attribute->type = ATTRIBUTE_TENSOR;
         attribute->has_type = true;
         attribute->has_f = false;
@@ -35,10 +34,8 @@ enum ulp_status mixed_set_constant(struct mixed *mixed, Ulp__NodeProto *node,
         ulp_free(attribute->floats);
         attribute->floats = NULL;
     }
-    if (status == ULP_OK && attribute->t)
-        return mixed_convert(mixed, attribute->t, tensor, type, error);
-    return status == ULP_OK ? mixed_new_tensor(mixed, &attribute->t, "", tensor, type, error)
-                            : status;
+    return attribute->t ? mixed_convert(mixed, attribute->t, tensor, type, error)
+                        : mixed_new_tensor(mixed, &attribute->t, "", tensor, type, error);
 }
 
 /* One number, or a list of them, as a tensor. */
@@ -140,8 +137,8 @@ static enum ulp_status add_constant(struct mixed_scope *scope, const struct mixe
             tensor->has_data_location = true;
             tensor->data_location = value->proto->data_location;
         }
-        return mixed_append(mixed, &scope->graph->initializer, &scope->graph->n_initializer, tensor,
-                            error);
+        return mixed_take(mixed, &scope->graph->initializer, &scope->graph->n_initializer, tensor,
+                          error);
     }
     Ulp__NodeProto *node = NULL;
     const char *node_name = NULL;
@@ -243,12 +240,12 @@ static enum ulp_status declare(struct mixed_scope *scope, struct mixed_value *va
         if (value->declares)
             continue;
         ULP_TRY(mixed_clone(mixed, &info->base, &copy, error));
-        mixed_set_info(copy, (enum ulp_type)type);
-        ULP_TRY(mixed_set_text(mixed, &copy->name, value->names[type], error));
         ULP_TRY(is_input && value->tensor &&
                         mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS
-                    ? mixed_append(mixed, &scope->graph->input, &scope->graph->n_input, copy, error)
-                    : mixed_append(mixed, scope->infos, scope->info_count, copy, error));
+                    ? mixed_take(mixed, &scope->graph->input, &scope->graph->n_input, copy, error)
+                    : mixed_take(mixed, scope->infos, scope->info_count, copy, error));
+        mixed_set_info(copy, (enum ulp_type)type);
+        ULP_TRY(mixed_set_text(mixed, &copy->name, value->names[type], error));
     }
     value->declares = true;
     return ULP_OK;
