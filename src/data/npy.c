@@ -215,25 +215,20 @@ static enum ulp_status parse_elements(struct ulp_tensor *out, const struct heade
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "the product of the npy header's dimensions is more than memory can address");
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(status);
     if (raw_bytes != needed)
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "%zu bytes of elements follow the npy header, expected %zu for %s",
                         raw_bytes, needed, ulp_tensor_describe_text(out, text, sizeof text));
-    void *ordered = NULL;
+    ULP_SCOPED(ulp_free_of) void *ordered = NULL;
     size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
     if ((header->fortran && header->rank > 1) || (big && bytes > 1)) {
-        status = ulp_allocate(&ordered, 1, needed, budget, "elements in another order", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_allocate(&ordered, 1, needed, budget, "elements in another order", error));
         reorder(ordered, raw, header, out->count, bytes, big);
     }
-    status = ulp_tensor_allocate(out, budget, error);
-    if (status == ULP_OK)
-        ulp_elements_decode(out, ordered ? ordered : raw);
-    ulp_free(ordered);
-    return status;
+    ULP_TRY(ulp_tensor_allocate(out, budget, error));
+    ulp_elements_decode(out, ordered ? ordered : raw);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_npy_parse(struct ulp_tensor *out, const void *bytes, size_t count,

@@ -102,20 +102,15 @@ static enum ulp_status read_member(struct archive *archive, zip_uint64_t index,
     if (zip_stat_index(archive->zip, index, 0, &member) != 0)
         return fail_zip(zip_get_error(archive->zip), "cannot be read", error);
     ULP_TRY(check_member(archive, &member, error));
-    void *bytes;
+    ULP_SCOPED(ulp_free_of) void *bytes = NULL;
     ULP_TRY(ulp_allocate(&bytes, 1, member.size, archive->budget, "its bytes", error));
     zip_file_t *file = zip_fopen_index(archive->zip, index, 0);
-    enum ulp_status status = ULP_OK;
-    if (file)
-        status = read_bytes(file, bytes, member.size, error);
-    else
-        status = fail_zip(zip_get_error(archive->zip), "cannot be read", error);
-    if (file)
-        zip_fclose(file);
-    if (status == ULP_OK)
-        status = ulp_npy_parse(out, bytes, member.size, archive->budget, error);
-    ulp_free(bytes);
-    return status;
+    if (!file)
+        return fail_zip(zip_get_error(archive->zip), "cannot be read", error);
+    const enum ulp_status status = read_bytes(file, bytes, member.size, error);
+    zip_fclose(file);
+    ULP_TRY(status);
+    return ulp_npy_parse(out, bytes, member.size, archive->budget, error);
 }
 
 /* A member's tensor, added under the member's name without ".npy". */
@@ -139,11 +134,10 @@ static enum ulp_status read_members(struct archive *archive, struct ulp_tensor_s
         if (length < 4 || strcmp(member + length - 4, ".npy") != 0)
             return ulp_fail(error, ULP_ERROR_INPUT, "%s: member '%.200s' is not an .npy file",
                             archive->path, member ? member : "?");
-        struct ulp_tensor tensor;
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor tensor;
         enum ulp_status status = read_member(archive, (zip_uint64_t)i, &tensor, error);
         if (status == ULP_OK)
             status = add_to_set(out, member, &tensor, error);
-        ulp_tensor_free(&tensor);
         if (status != ULP_OK)
             return ulp_fail_at(error, status, "%s: member '%.200s'", archive->path, member);
     }

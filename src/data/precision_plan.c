@@ -95,23 +95,20 @@ static enum ulp_status read_plan(void *out, const char *name, const json_t *root
 {
     struct ulp_precision_plan *plan = out;
     const json_t *keep = json_object_get(root, "keep");
-    enum ulp_status status = check_keys(root, error);
-    if (status == ULP_OK && !json_is_array(keep))
-        status = ulp_fail(error, ULP_ERROR_INPUT,
-                          keep ? "\"keep\" is no list"
-                               : "has no \"keep\": expected a list of {\"nodes\": PATTERN, "
-                                 "\"arithmetic\": NAME}, or [] to keep nothing");
-    if (status == ULP_OK)
-        status = find_arithmetic(root, &plan->arithmetic, error);
-    if (status == ULP_OK)
-        status = read_scales(&plan->arithmetic, name, root, arena, error);
+    ULP_TRY(check_keys(root, error));
+    if (!json_is_array(keep))
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        keep ? "\"keep\" is no list"
+                             : "has no \"keep\": expected a list of {\"nodes\": PATTERN, "
+                               "\"arithmetic\": NAME}, or [] to keep nothing");
+    ULP_TRY(find_arithmetic(root, &plan->arithmetic, error));
+    ULP_TRY(read_scales(&plan->arithmetic, name, root, arena, error));
     for (size_t i = 0; i < json_array_size(keep); i++)
         plan->keeps.count += count_patterns(json_array_get(keep, i));
     struct ulp_keep *items = ulp_arena_take(arena, plan->keeps.count + 1, sizeof *items);
     plan->keeps.items = items;
     plan->keeps.name = ulp_arena_copy(arena, name);
-    if (status == ULP_OK && (!items || !plan->keeps.name))
-        status = ulp_out_of_memory(error);
+    enum ulp_status status = ulp_taken(items && plan->keeps.name, error);
     for (size_t i = 0; i < json_array_size(keep) && status == ULP_OK; i++)
         if ((status = read_keep(json_array_get(keep, i), arena, &items, error)) != ULP_OK)
             ulp_fail_at(error, status, "\"keep\"[%zu]", i);

@@ -13,34 +13,29 @@ enum ulp_status ulp_load_opsets(struct ulp_loader *loader, const struct ulp_opse
 {
     struct ulp_opset *opsets = ulp_arena_take(loader->model->arena, count, sizeof *opsets);
     ULP_TRY(ulp_taken(opsets, error));
-    struct ulp_names seen = {.budget = &loader->model->budget};
-    enum ulp_status status = ULP_OK;
-    for (size_t i = 0; status == ULP_OK && i < count; i++) {
-        status = ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
-                               "an operator set's domain", error);
-        if (status != ULP_OK)
-            break;
+    ULP_SCOPED(ulp_names_free) struct ulp_names seen = {.budget = &loader->model->budget};
+    for (size_t i = 0; i < count; i++) {
+        ULP_TRY(ulp_load_text(loader, &opsets[i].domain, protos[i]->domain,
+                              "an operator set's domain", error));
         opsets[i].domain = ulp_domain_normal(opsets[i].domain);
         opsets[i].version = protos[i]->version;
         const char *shown = *opsets[i].domain ? opsets[i].domain : "ai.onnx";
         int before = ulp_names_find(&seen, opsets[i].domain);
         if (opsets[i].version < 1)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "operator set '%.100s' has version %lld, expected 1 or more", shown,
-                              (long long)opsets[i].version);
-        else if (before >= 0 && opsets[before].version != opsets[i].version)
-            status = ulp_fail(error, ULP_ERROR_INPUT,
-                              "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
-                              (long long)opsets[before].version, (long long)opsets[i].version);
-        else if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
-            status = ulp_out_of_memory(error);
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "operator set '%.100s' has version %lld, expected 1 or more", shown,
+                            (long long)opsets[i].version);
+        if (before >= 0 && opsets[before].version != opsets[i].version)
+            return ulp_fail(error, ULP_ERROR_INPUT,
+                            "operator set '%.100s' is imported twice, as %lld and as %lld", shown,
+                            (long long)opsets[before].version, (long long)opsets[i].version);
+        if (before < 0 && !ulp_names_add(&seen, opsets[i].domain, (int)i))
+            return ulp_out_of_memory(error);
     }
-    ulp_names_free(&seen);
-    if (status == ULP_OK)
-        ulp_opsets_sort(opsets, count);
+    ulp_opsets_sort(opsets, count);
     *out = opsets;
     *out_count = count;
-    return status;
+    return ULP_OK;
 }
 
 /* A function's body is a graph whose inputs and outputs have names only. */

@@ -30,15 +30,13 @@ enum ulp_status ulp_sums_begin(struct ulp_call *call, enum ulp_type type, bool w
                                         : ULP_ELEMENT_COUNT;
     int precision =
         rounded ? call->arithmetic->sum.precision : call->arithmetic->accumulator.precision;
-    enum ulp_status status =
-        ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error);
-    if (status == ULP_OK && become_outputs(call, &sums->acc))
-        sums->acc = ulp_tensor_view(out);
-    else if (status == ULP_OK)
-        status = ulp_call_temporary(call, &sums->acc, error);
+    ULP_TRY(ulp_tensor_describe(&sums->acc, type, element, precision, out->rank, out->dims, error));
     sums->out = &sums->acc;
     sums->store = rounded;
-    return status;
+    if (!become_outputs(call, &sums->acc))
+        return ulp_call_temporary(call, &sums->acc, error);
+    sums->acc = ulp_tensor_view(out);
+    return ULP_OK;
 }
 
 enum ulp_status ulp_product_lay(const struct ulp_call *call, struct ulp_contraction *problem,

@@ -245,16 +245,13 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
         (holder != ULP_NO_NODE &&
          ulp_mix_holds(lane->mix, holder) == &lane->mix->items[reader.arithmetic]))
         return ULP_OK;
-    enum ulp_status status = ulp_lane_held(lane, slot, value, &from, error);
-    if (status == ULP_OK && holder != ULP_NO_NODE && lane->mix->fusion &&
-        lane->mix->fusion->nodes[holder].held &&
-        ulp_mix_index(lane->mix, holder) != reader.arithmetic)
-        status = read_stored(lane, holder, value, &from, reader, converted, error);
-    else if (status == ULP_OK)
-        status = ulp_adapt(converted, value, &from, &lane->mix->items[reader.arithmetic],
-                           reader.mixed, lane->budget, lane->pool, error);
+    ULP_TRY(ulp_lane_held(lane, slot, value, &from, error));
     *out = converted;
-    return status;
+    if (holder != ULP_NO_NODE && lane->mix->fusion && lane->mix->fusion->nodes[holder].held &&
+        ulp_mix_index(lane->mix, holder) != reader.arithmetic)
+        return read_stored(lane, holder, value, &from, reader, converted, error);
+    return ulp_adapt(converted, value, &from, &lane->mix->items[reader.arithmetic], reader.mixed,
+                     lane->budget, lane->pool, error);
 }
 
 /* How a reader has the constant lowered. */
@@ -290,26 +287,23 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
 {
     const struct ulp_tensor *constant = slot->constant;
     struct lowering how;
-    struct ulp_tensor bounded = ulp_tensor_view(constant);
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor bounded = ulp_tensor_view(constant);
     struct ulp_budget *budget = NULL;
     if (constant->element == ULP_ELEMENT_PACKED)
         return ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
     ULP_TRY(find_lowering(lane, constant, reader, &how, error));
     if (!how.converts && constant->element != ULP_ELEMENT_STORED)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
     if (how.converts)
-        status = ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
-                                  &slot->magnitudes, lane->budget, error);
-    if (status == ULP_OK && lane->left)
+        ULP_TRY(ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
+                                 &slot->magnitudes, lane->budget, error));
+    if (lane->left)
         budget = ulp_kept_room(lane->left, how.bytes);
-    if (status == ULP_OK)
-        status = how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed,
-                                          budget ? budget : lane->budget, lane->pool, error)
-                              : ulp_tensor_in_memory(out, constant, budget ? budget : lane->budget,
-                                                     lane->pool, error);
-    ulp_tensor_free(&bounded);
-    return status;
+    if (!budget)
+        budget = lane->budget;
+    return how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed, budget,
+                                    lane->pool, error)
+                        : ulp_tensor_in_memory(out, constant, budget, lane->pool, error);
 }
 
 /* Leaves the value to further runs where it was charged to them. */

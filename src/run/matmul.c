@@ -70,10 +70,10 @@ static enum ulp_status run_node(struct ulp_tensor *out, const struct ulp_arithme
                                   .inputs = numbers,
                                   .output_count = 1,
                                   .outputs = numbers + 2};
-    struct ulp_arena *arena;
-    struct ulp_bound bound = {0};
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_SCOPED(ulp_unbind) struct ulp_bound bound = {0};
     ULP_TRY(ulp_arena_create(&arena, NULL, error));
-    enum ulp_status status = ulp_bind(&bound, &node, MATMUL_OPSET, arena, error);
+    ULP_TRY(ulp_bind(&bound, &node, MATMUL_OPSET, arena, error));
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = arithmetic,
                             .input_count = 2,
@@ -82,11 +82,7 @@ static enum ulp_status run_node(struct ulp_tensor *out, const struct ulp_arithme
                             .out = out,
                             .scratch = arena,
                             .pool = pool};
-    if (status == ULP_OK)
-        status = ulp_call_run(&call, error);
-    ulp_unbind(&bound);
-    ulp_arena_free(arena);
-    return status;
+    return ulp_call_run(&call, error);
 }
 
 enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithmetic *arithmetic,
@@ -95,21 +91,15 @@ enum ulp_status ulp_array_matmul(struct ulp_tensor *out, const struct ulp_arithm
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
-    struct ulp_tensor stored[2] = {{0}, {0}};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor left = {0}, right = {0};
     *out = (struct ulp_tensor){0};
-    enum ulp_status status = check_operands(arithmetic, a, b, error);
-    if (status == ULP_OK)
-        status = ulp_pool_create(&pool, thread_count, error);
-    if (status == ULP_OK)
-        status = store(&stored[0], a, arithmetic, pool, error);
-    if (status == ULP_OK)
-        status = store(&stored[1], b, arithmetic, pool, error);
-    if (status == ULP_OK)
-        status = run_node(out, arithmetic, (const struct ulp_tensor *[]){&stored[0], &stored[1]},
-                          pool, error);
+    ULP_TRY(check_operands(arithmetic, a, b, error));
+    ULP_TRY(ulp_pool_create(&pool, thread_count, error));
+    ULP_TRY(store(&left, a, arithmetic, pool, error));
+    ULP_TRY(store(&right, b, arithmetic, pool, error));
+    const enum ulp_status status =
+        run_node(out, arithmetic, (const struct ulp_tensor *[]){&left, &right}, pool, error);
     if (status != ULP_OK)
         ulp_tensor_free(out);
-    ulp_tensor_free(&stored[0]);
-    ulp_tensor_free(&stored[1]);
     return status;
 }

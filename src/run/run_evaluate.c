@@ -29,15 +29,13 @@ static enum ulp_status foreign_input(struct ulp_lane *lane, const struct ulp_lan
         return ULP_OK;
     }
     struct ulp_format from;
-    enum ulp_status status = given && !captured ? ulp_lane_format(ulp_lane_arithmetic(source, step),
-                                                                  value->type, &from, error)
-                                                : ulp_lane_held(source, slot, value, &from, error);
-    if (status == ULP_OK)
-        status = ulp_adapt(temporary, value, &from,
-                           captured ? ulp_lane_holder(lane, slot) : ulp_lane_reads(lane, step, i),
-                           ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
+    ULP_TRY(given && !captured
+                ? ulp_lane_format(ulp_lane_arithmetic(source, step), value->type, &from, error)
+                : ulp_lane_held(source, slot, value, &from, error));
     *out = temporary;
-    return status;
+    return ulp_adapt(temporary, value, &from,
+                     captured ? ulp_lane_holder(lane, slot) : ulp_lane_reads(lane, step, i),
+                     ulp_takes_mixed(step, i), lane->budget, lane->pool, error);
 }
 
 /* What the reference has of a constant, lowered to another lane, is that lane's own view of it. */

@@ -113,15 +113,14 @@ static enum ulp_status read_braced(struct ulp_engine_reading *reading, struct sp
                              *const after_dims[] = {"]", NULL},
                              *const after_type[] = {", Format: ", " }", "}", NULL};
     const bool both = find(span, "Format/Datatype: ") != NULL;
-    enum ulp_status status = copy(reading, field(span, "Name: ", after_name), &out->name, error);
-    if (status == ULP_OK)
-        status = copy(reading, field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
-                      &out->format, error);
+    ULP_TRY(copy(reading, field(span, "Name: ", after_name), &out->name, error));
+    ULP_TRY(copy(reading, field(span, both ? "Format/Datatype: " : "Datatype: ", after_type),
+                 &out->format, error));
     out->rank = -1;
     if (find(span, "Dimensions: ["))
         read_dims(field(span, "Dimensions: [", after_dims), out);
-    out->type = status == ULP_OK ? ulp_engine_type(out->format) : ULP_TYPE_UNDEFINED;
-    return status;
+    out->type = ulp_engine_type(out->format);
+    return ULP_OK;
 }
 
 /* "[ { Name: ... }, { Name: ... }]"; `mark` is "Inputs: [". */
@@ -218,25 +217,19 @@ static enum ulp_status read_side(struct ulp_engine_reading *reading, struct span
                                  const struct ulp_engine_tensor **out, size_t *out_count,
                                  struct ulp_error *error)
 {
-    struct ulp_engine_tensor *tensors = NULL;
+    ULP_SCOPED(ulp_free_of) struct ulp_engine_tensor *tensors = NULL;
     size_t count = 0, capacity = 0;
-    enum ulp_status status = ULP_OK;
-    while (side.at < side.end && status == ULP_OK) {
+    while (side.at < side.end) {
         const char *end = find(side, "]), ");
         struct span one = {side.at, end ? end + 2 : side.end};
         side.at = end ? end + 4 : side.end;
         if (!find(one, " ("))
             continue;
-        status = grow_tensors(reading, &tensors, count, &capacity, error);
-        if (status != ULP_OK)
-            break;
+        ULP_TRY(grow_tensors(reading, &tensors, count, &capacity, error));
         tensors[count] = (struct ulp_engine_tensor){0};
-        status = read_typed(reading, one, &tensors[count++], error);
+        ULP_TRY(read_typed(reading, one, &tensors[count++], error));
     }
-    if (status == ULP_OK)
-        status = keep_tensors(reading, tensors, count, out, out_count, error);
-    ulp_free(tensors);
-    return status;
+    return keep_tensors(reading, tensors, count, out, out_count, error);
 }
 
 /* The tactic is a hash, whose kernel the log has named before ("Set Tactic Name"), or the kernel.

@@ -69,18 +69,16 @@ static enum ulp_status encode_all(struct mixed *mixed, const struct ulp_tensor *
     const size_t bytes = (size_t)ulp_type_rows[type].file_bits / 8;
     struct ulp_format format;
     void *raw = NULL;
-    enum ulp_status status =
-        floats ? ulp_format_find(ulp_type_rows[type].format, &format, error) : ULP_OK;
-    if (status == ULP_OK)
-        status =
-            ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error);
-    for (size_t i = 0; i < tensor->count && status == ULP_OK; i++)
+    if (floats)
+        ULP_TRY(ulp_format_find(ulp_type_rows[type].format, &format, error));
+    ULP_TRY(ulp_allocate(&raw, tensor->count, bytes, mixed->budget, "converted weights", error));
+    for (size_t i = 0; i < tensor->count; i++)
         put_bits(raw, i,
                  floats ? encode(&format, type, ulp_tensor_get(tensor, i))
                         : (uint64_t)ulp_tensor_get_int(tensor, i),
                  bytes);
-    *out = (ProtobufCBinaryData){status == ULP_OK ? tensor->count * bytes : 0, raw};
-    return status;
+    *out = (ProtobufCBinaryData){tensor->count * bytes, raw};
+    return ULP_OK;
 }
 
 enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
@@ -88,20 +86,14 @@ enum ulp_status mixed_convert(struct mixed *mixed, Ulp__TensorProto *proto,
                               struct ulp_error *error)
 {
     struct ulp_format format;
-    struct ulp_tensor lowered = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor lowered = {0};
     const struct ulp_mixed_request *request = mixed->request;
     ProtobufCBinaryData raw = {0};
-    enum ulp_status status = ulp_format_find(ulp_type_rows[type].format, &format, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_lower(&lowered, tensor, &format,
+    ULP_TRY(ulp_format_find(ulp_type_rows[type].format, &format, error));
+    ULP_TRY(ulp_tensor_lower(&lowered, tensor, &format,
                              type == request->low ? request->constants : ULP_CONSTANTS_SATURATED,
-                             NULL, mixed->budget, error);
-    if (status == ULP_OK)
-        status = encode_all(mixed, &lowered, type, &raw, error);
-    ulp_tensor_free(&lowered);
-    if (status != ULP_OK)
-        return status;
+                             NULL, mixed->budget, error));
+    ULP_TRY(encode_all(mixed, &lowered, type, &raw, error));
     clear_data(proto);
     set_raw(proto, type, raw);
     mixed->written->converted++;

@@ -41,13 +41,13 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
     *out = ulp_tensor_view(present ? present : now);
     if (!past && !present)
         return ULP_OK;
-    enum ulp_status status = ulp_call_as(call, &now, type, error);
-    if (status == ULP_OK)
-        status = ulp_call_as(call, &past, type, error);
-    if (status == ULP_OK && !present &&
-        (status = ulp_call_describe_tensor(call, out, type, 4, dims, error)) == ULP_OK)
-        status = ulp_call_temporary(call, out, error);
-    for (int64_t i = 0; status == ULP_OK && i < h->batch * h->heads * total && h->size; i++) {
+    ULP_TRY(ulp_call_as(call, &now, type, error));
+    ULP_TRY(ulp_call_as(call, &past, type, error));
+    if (!present) {
+        ULP_TRY(ulp_call_describe_tensor(call, out, type, 4, dims, error));
+        ULP_TRY(ulp_call_temporary(call, out, error));
+    }
+    for (int64_t i = 0; i < h->batch * h->heads * total && h->size; i++) {
         int64_t row = i / total, at = i % total;
         int64_t from = row / h->heads * h->batch_step + row % h->heads * h->head_step +
                        (at - past_length) * h->step;
@@ -56,7 +56,7 @@ static enum ulp_status join_past(struct ulp_call *call, const struct ulp_tensor 
                      (size_t)(old ? (row * past_length + at) * h->size : from), (size_t)h->size);
     }
     *h = ulp_heads_first(h->batch, h->heads, total, h->size);
-    return status;
+    return ULP_OK;
 }
 
 const struct ulp_formula ulp_attend_average = {"acc all", "y", "all == 0 ? 0 : acc / all"};
@@ -102,12 +102,10 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
                flash = tiled || (call->arithmetic->reduce == ULP_ORDER_WARP && a->out);
     const int64_t dims[] = {a->q.batch, a->q.heads, a->q.length, k->length};
     const struct ulp_heads scores = ulp_heads_first(dims[0], dims[1], dims[2], dims[3]);
-    enum ulp_status status;
-    if ((status = make_sums(call, type, &scores, &acc, error)) != ULP_OK ||
-        (status = ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error)) != ULP_OK ||
-        (status = ulp_call_temporary(call, &probabilities, error)) != ULP_OK ||
-        (status = ulp_attention_allowed(call, a, k, &allowed, error)) != ULP_OK)
-        return status;
+    ULP_TRY(make_sums(call, type, &scores, &acc, error));
+    ULP_TRY(ulp_call_describe_tensor(call, &probabilities, type, 4, dims, error));
+    ULP_TRY(ulp_call_temporary(call, &probabilities, error));
+    ULP_TRY(ulp_attention_allowed(call, a, k, &allowed, error));
     const struct ulp_attention_product first = {.a = a->query,
                                                 .b = keys,
                                                 .a_heads = a->q,
@@ -133,26 +131,24 @@ static enum ulp_status attend_joined(struct ulp_call *call, const struct ulp_att
         const struct ulp_heads whole =
             ulp_heads_first(a->y.batch, a->y.heads, a->y.length, a->y.size);
         const struct ulp_heads one = ulp_heads_first(a->y.batch, a->y.heads, a->y.length, 1);
-        if ((status = make_sums(call, type, &whole, &weighted, error)) != ULP_OK ||
-            (status = make_sums(call, type, &one, &sums, error)) != ULP_OK)
-            return status;
+        ULP_TRY(make_sums(call, type, &whole, &weighted, error));
+        ULP_TRY(make_sums(call, type, &one, &sums, error));
         second.out = &weighted;
         second.out_heads = whole;
         second.store = false;
     }
-    status = ulp_attention_multiply(call, &first, error);
-    if (status == ULP_OK && tiled) {
+    ULP_TRY(ulp_attention_multiply(call, &first, error));
+    if (tiled) {
         for (size_t i = 0; i < sums.count; i++)
             ((float *)sums.data)[i] = 1; /* what is weighted is divided already */
-        status = ulp_attend_tiles(call, a, k->length, &acc, &allowed, &second, error);
-    } else if (status == ULP_OK) {
-        status = ulp_attention_scores(call, a, k->length, &acc, &allowed, flash ? "e" : "p",
-                                      &probabilities, flash ? &sums : NULL, error);
-        if (status == ULP_OK && a->out)
-            status = ulp_attention_multiply(call, &second, error);
+        ULP_TRY(ulp_attend_tiles(call, a, k->length, &acc, &allowed, &second, error));
+    } else {
+        ULP_TRY(ulp_attention_scores(call, a, k->length, &acc, &allowed, flash ? "e" : "p",
+                                     &probabilities, flash ? &sums : NULL, error));
+        if (a->out)
+            ULP_TRY(ulp_attention_multiply(call, &second, error));
     }
-    return status == ULP_OK && flash ? divide_by_sums(call, &weighted, &sums, &a->y, a->out, error)
-                                     : status;
+    return flash ? divide_by_sums(call, &weighted, &sums, &a->y, a->out, error) : ULP_OK;
 }
 
 /* x times a factor in FP32, in the same layout. */

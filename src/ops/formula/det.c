@@ -60,24 +60,20 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
     const size_t n = (size_t)in->dims[in->rank - 1];
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_tensor a, sizes, row;
-    enum ulp_status status = ULP_OK;
-    if ((status = ulp_call_temporary_in(call, &a, &inner.storage, 2,
-                                        (int64_t[]){(int64_t)n, (int64_t)n}, error)) != ULP_OK ||
-        (status = ulp_call_temporary_in(call, &sizes, &inner.storage, 1, (int64_t[]){(int64_t)n},
-                                        error)) != ULP_OK ||
-        (status = ulp_call_temporary_in(call, &row, &inner.storage, 1, (int64_t[]){(int64_t)n},
-                                        error)) != ULP_OK)
-        return status;
-    for (size_t m = 0; status == ULP_OK && m < call->out[0].count; m++) {
+    const int64_t dims[] = {(int64_t)n, (int64_t)n};
+    ULP_TRY(ulp_call_temporary_in(call, &a, &inner.storage, 2, dims, error));
+    ULP_TRY(ulp_call_temporary_in(call, &sizes, &inner.storage, 1, dims, error));
+    ULP_TRY(ulp_call_temporary_in(call, &row, &inner.storage, 1, dims, error));
+    for (size_t m = 0; m < call->out[0].count; m++) {
         bool negative = false;
         const struct ulp_tensor result = ulp_tensor_view_from(&call->out[0], m);
         struct ulp_tensor matrix = ulp_tensor_view_from(in, m * n * n);
         matrix.count = n * n;
-        status = ulp_tensor_convert(&a, &matrix, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error);
-        for (size_t k = 0; status == ULP_OK && k < n; k++) {
+        ULP_TRY(ulp_tensor_convert(&a, &matrix, NULL, ULP_ROUND_NEAREST_EVEN, 0, NULL, error));
+        for (size_t k = 0; k < n; k++) {
             size_t pivot;
-            if ((status = find_pivot(call, &inner, &a, n, k, &sizes, &pivot, error)) != ULP_OK ||
-                ulp_is_zero(&sizes, pivot))
+            ULP_TRY(find_pivot(call, &inner, &a, n, k, &sizes, &pivot, error));
+            if (ulp_is_zero(&sizes, pivot))
                 break; /* a zero column: the diagonal keeps its 0 */
             if (pivot != k) {
                 ulp_move_run(&row, 0, &a, k * n, n);
@@ -85,16 +81,15 @@ static enum ulp_status run_det(struct ulp_call *call, struct ulp_error *error)
                 ulp_move_run(&a, pivot * n, &row, 0, n);
                 negative = !negative;
             }
-            status = eliminate(call, &inner, &a, n, k, error);
+            ULP_TRY(eliminate(call, &inner, &a, n, k, error));
         }
         const struct ulp_rows rows = {.row_count = 1, .row_length = n};
         const struct ulp_named_operand x = {"x", {.tensor = &a, .position_stride = (int64_t)n + 1}},
                                        y = {"y", {.tensor = &result}};
-        if (status == ULP_OK)
-            status = ulp_call_formula(call, negative ? &negated : &product, call->arithmetic, &rows,
-                                      1, &x, 1, &y, error);
+        ULP_TRY(ulp_call_formula(call, negative ? &negated : &product, call->arithmetic, &rows, 1,
+                                 &x, 1, &y, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* clang-format off */

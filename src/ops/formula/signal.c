@@ -137,18 +137,15 @@ static enum ulp_status read_dft(const struct ulp_call *call, struct dft *dft,
         return ulp_fail(
             error, ULP_ERROR_INPUT,
             "the last axis holds the real and imaginary parts: expected 1 or 2 elements");
-    enum ulp_status status = ulp_call_number(call, "axis", attribute->present ? attribute->i : -2,
-                                             &axis_known, &axis, error);
-    if (status == ULP_OK)
-        status = ulp_call_number(call, "dft_length", -1, &length_known, &dft->length, error);
-    dft->known = status == ULP_OK && axis_known && length_known;
+    ULP_TRY(ulp_call_number(call, "axis", attribute->present ? attribute->i : -2, &axis_known,
+                            &axis, error));
+    ULP_TRY(ulp_call_number(call, "dft_length", -1, &length_known, &dft->length, error));
+    dft->known = axis_known && length_known;
     if (!dft->known)
-        return status;
-    status = ulp_call_axis(axis, in->rank, &dft->axis, error);
-    if (status != ULP_OK || dft->axis == in->rank - 1)
-        return status != ULP_OK
-                   ? status
-                   : ulp_fail(error, ULP_ERROR_INPUT, "the last axis cannot be transformed");
+        return ULP_OK;
+    ULP_TRY(ulp_call_axis(axis, in->rank, &dft->axis, error));
+    if (dft->axis == in->rank - 1)
+        return ulp_fail(error, ULP_ERROR_INPUT, "the last axis cannot be transformed");
     dft->real_output = dft->inverse && dft->onesided;
     const int64_t size = in->dims[dft->axis];
     if (!ulp_call_in(call, 1))

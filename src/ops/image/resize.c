@@ -298,19 +298,14 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     struct ulp_named_operand *operands;
     struct ulp_tensor *weights;
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    enum ulp_status status =
-        ulp_call_take(call, 2 * taps->count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, taps->count, sizeof *weights, &weights, error);
-    for (size_t t = 0; status == ULP_OK && t < taps->count; t++) {
+    ULP_TRY(ulp_call_take(call, 2 * taps->count, sizeof *operands, &operands, error));
+    ULP_TRY(ulp_call_take(call, taps->count, sizeof *weights, &weights, error));
+    for (size_t t = 0; t < taps->count; t++) {
         int64_t *x_offset, *w_offset;
         char *names;
-        if ((status = ulp_call_take(call, table_size, sizeof *x_offset, &x_offset, error)) !=
-                ULP_OK ||
-            (status = ulp_call_take(call, table_size, sizeof *w_offset, &w_offset, error)) !=
-                ULP_OK ||
-            (status = ulp_call_take(call, 48, 1, &names, error)) != ULP_OK)
-            break;
+        ULP_TRY(ulp_call_take(call, table_size, sizeof *x_offset, &x_offset, error));
+        ULP_TRY(ulp_call_take(call, table_size, sizeof *w_offset, &w_offset, error));
+        ULP_TRY(ulp_call_take(call, 48, 1, &names, error));
         for (size_t i = 0; i < table_size; i++) {
             size_t o = i % to.size, outer = last ? 0 : i / to.size;
             int64_t at = ulp_clamp(taps->position[o * taps->count + t], 0, (int64_t)from.size - 1);
@@ -332,12 +327,10 @@ static enum ulp_status sum_taps(struct ulp_call *call, const struct ulp_arithmet
     const struct ulp_operand result = {.tensor = out,
                                        .row_stride = (int64_t)rows.row_length,
                                        .position_stride = 1};
-    if (status == ULP_OK)
-        status = text.failed
-                     ? ulp_out_of_memory(error)
-                     : ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands,
-                                     1, (struct ulp_named_operand[]){{"y", result}}, error);
-    return status;
+    if (text.failed)
+        return ulp_out_of_memory(error);
+    return ulp_call_text(call, text.data, arithmetic, &rows, 2 * taps->count, operands, 1,
+                         (struct ulp_named_operand[]){{"y", result}}, error);
 }
 
 /* tf_crop_and_resize: outputs whose coordinate is outside take extrapolation_value. */

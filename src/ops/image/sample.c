@@ -148,31 +148,29 @@ static enum ulp_status make_grid_taps(struct ulp_call *call, struct grid_taps *g
                                             .stretch = 1};
     *g = (struct grid_taps){.rank = call->in[0]->rank - 2, .combinations = 1};
     g->points = call->in[1]->count / (size_t)(call->in[0]->dims[0] * g->rank);
-    enum ulp_status status = ulp_coordinate_arithmetic(call, &arithmetic, error);
-    for (int d = 0; status == ULP_OK && d < g->rank; d++) {
+    ULP_TRY(ulp_coordinate_arithmetic(call, &arithmetic, error));
+    for (int d = 0; d < g->rank; d++) {
         struct ulp_tensor x;
-        status = grid_coordinates(call, &arithmetic, d, &x, error);
-        if (status == ULP_OK && is_mode(call, "nearest", "nearest")) {
-            g->axes[d] = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
-            status = ulp_call_take(call, x.count, sizeof *g->axes[d].position, &g->axes[d].position,
-                                   error);
+        struct ulp_taps *axis = &g->axes[d];
+        ULP_TRY(grid_coordinates(call, &arithmetic, d, &x, error));
+        if (is_mode(call, "nearest", "nearest")) {
+            *axis = (struct ulp_taps){.coordinate_count = x.count, .count = 1};
+            ULP_TRY(ulp_call_take(call, x.count, sizeof *axis->position, &axis->position, error));
             const struct ulp_tensor *places = &x;
-            if (status == ULP_OK)
-                status = ulp_call_numbers_of(call, &places, error);
-            for (size_t i = 0; status == ULP_OK && i < x.count; i++)
-                g->axes[d].position[i] = ulp_coordinate_floor(places, i);
-        } else if (status == ULP_OK) {
-            status = ulp_taps_make(call, &arithmetic, &x, &options, &g->axes[d], error);
+            ULP_TRY(ulp_call_numbers_of(call, &places, error));
+            for (size_t i = 0; i < x.count; i++)
+                axis->position[i] = ulp_coordinate_floor(places, i);
+        } else {
+            ULP_TRY(ulp_taps_make(call, &arithmetic, &x, &options, axis, error));
         }
-        if (status == ULP_OK)
-            pad_positions(call, &g->axes[d], call->in[0]->dims[2 + d]);
-        g->combinations *= g->axes[d].count;
-        if (status == ULP_OK && g->combinations > ULP_CORNERS_MAX)
+        pad_positions(call, axis, call->in[0]->dims[2 + d]);
+        g->combinations *= axis->count;
+        if (g->combinations > ULP_CORNERS_MAX)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "%d spatial axes: more than %d elements around a point", g->rank,
                             ULP_CORNERS_MAX);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* One image: rows are channels, positions the grid's points; `source` holds every channel with a
@@ -189,26 +187,22 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     size_t count = 0;
     for (int d = 0; d < g->rank; d++)
         count += g->axes[d].count;
-    enum ulp_status status =
-        ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error);
-    if (status == ULP_OK)
-        status = ulp_call_take(call, count, sizeof *weights, &weights, error);
-    for (size_t c = 0; status == ULP_OK && c < g->combinations; c++) {
+    ULP_TRY(ulp_call_take(call, g->combinations + count, sizeof *operands, &operands, error));
+    ULP_TRY(ulp_call_take(call, count, sizeof *weights, &weights, error));
+    for (size_t c = 0; c < g->combinations; c++) {
         int64_t *offset;
         char *name;
-        if ((status = ulp_call_take(call, g->points, sizeof *offset, &offset, error)) != ULP_OK ||
-            (status = ulp_call_take(call, 24, 1, &name, error)) != ULP_OK)
-            break;
+        ULP_TRY(ulp_call_take(call, g->points, sizeof *offset, &offset, error));
+        ULP_TRY(ulp_call_take(call, 24, 1, &name, error));
         find_places(call, g, n, c, plane - 1, offset);
         snprintf(name, 24, "x%zu", c);
         operands[c] = (struct ulp_named_operand){
             name, {.tensor = &from, .row_stride = plane, .position_offset = offset}};
     }
-    for (int d = 0, k = 0; status == ULP_OK && d < g->rank; d++)
-        for (size_t t = 0; status == ULP_OK && t < g->axes[d].count; t++, k++) {
+    for (int d = 0, k = 0; d < g->rank; d++)
+        for (size_t t = 0; t < g->axes[d].count; t++, k++) {
             char *name;
-            if ((status = ulp_call_take(call, 48, 1, &name, error)) != ULP_OK)
-                break;
+            ULP_TRY(ulp_call_take(call, 48, 1, &name, error));
             snprintf(name, 48, "w%d_%zu", d, t);
             const struct ulp_taps *taps = &g->axes[d];
             weights[k] =
@@ -220,10 +214,8 @@ static enum ulp_status sample_image(struct ulp_call *call, const struct grid_tap
     const struct ulp_operand result = {.tensor = &to,
                                        .row_stride = (int64_t)g->points,
                                        .position_stride = 1};
-    return status == ULP_OK
-               ? ulp_call_text(call, formula, call->arithmetic, &rows, g->combinations + count,
-                               operands, 1, (struct ulp_named_operand[]){{"y", result}}, error)
-               : status;
+    return ulp_call_text(call, formula, call->arithmetic, &rows, g->combinations + count, operands,
+                         1, (struct ulp_named_operand[]){{"y", result}}, error);
 }
 
 /* "w0_0 * w1_0 * x0 + w0_0 * w1_1 * x1 + ..." */

@@ -148,7 +148,7 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
 {
     const struct ulp_probe *probe = call->probe;
     struct ulp_hidden hidden = {.words = "sum over k", .sum = true, .k = -1, .first = -1};
-    struct ulp_tensor a = {0}, b = {0}, bounds = {0};
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor a = {0}, b = {0}, bounds = {0};
     double most_a = 0, most_b = 0;
     if (!ulp_element_is_float(problem->a.tensor->element) ||
         !ulp_element_is_float(problem->b.tensor->element) || !problem->batch_count || !problem->m ||
@@ -161,19 +161,13 @@ enum ulp_status ulp_probe_contract(const struct ulp_call *call,
     }
     hidden.count = problem->batch_count * problem->m * problem->n;
     look_at_additions(&hidden, probe, problem);
-    enum ulp_status status = take_magnitudes(call, problem->a.tensor, &a, &most_a, error);
-    if (status == ULP_OK)
-        status = take_magnitudes(call, problem->b.tensor, &b, &most_b, error);
+    ULP_TRY(take_magnitudes(call, problem->a.tensor, &a, &most_a, error));
+    ULP_TRY(take_magnitudes(call, problem->b.tensor, &b, &most_b, error));
     if (most_a * most_b * (double)problem->k <= probe->format.max_finite / 8) {
         hidden.largest = hidden.bound = most_a * most_b * (double)problem->k; /* safe, and cheap */
-    } else if (status == ULP_OK) {
-        status = find_bounds(call, problem, &a, &b, &bounds, error);
-        if (status == ULP_OK)
-            look_at_bounds(&hidden, probe, problem, &bounds);
+    } else {
+        ULP_TRY(find_bounds(call, problem, &a, &b, &bounds, error));
+        look_at_bounds(&hidden, probe, problem, &bounds);
     }
-    ulp_tensor_free(&bounds);
-    ulp_tensor_free(&a);
-    ulp_tensor_free(&b);
-    return status == ULP_OK ? probe->tell(probe->context, probe->node, &hidden, false, error)
-                            : status;
+    return probe->tell(probe->context, probe->node, &hidden, false, error);
 }

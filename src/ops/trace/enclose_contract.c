@@ -100,27 +100,21 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
 {
     const size_t count = problem->batch_count * problem->m * problem->n;
     int64_t *batches, *rows, *columns;
-    enum ulp_status status =
-        ulp_trace_take(trace, problem->batch_count, sizeof *batches, &batches, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, problem->m, sizeof *rows, &rows, error);
-    if (status == ULP_OK)
-        status = ulp_trace_take(trace, problem->n, sizeof *columns, &columns, error);
-    for (size_t g = 0; status == ULP_OK && g < problem->batch_count; g++)
+    ULP_TRY(ulp_trace_take(trace, problem->batch_count, sizeof *batches, &batches, error));
+    ULP_TRY(ulp_trace_take(trace, problem->m, sizeof *rows, &rows, error));
+    ULP_TRY(ulp_trace_take(trace, problem->n, sizeof *columns, &columns, error));
+    for (size_t g = 0; g < problem->batch_count; g++)
         batches[g] = (int64_t)(g * problem->m * problem->n);
-    for (size_t i = 0; status == ULP_OK && i < problem->m; i++)
+    for (size_t i = 0; i < problem->m; i++)
         rows[i] = (int64_t)(i * problem->n);
-    for (size_t j = 0; status == ULP_OK && j < problem->n; j++)
+    for (size_t j = 0; j < problem->n; j++)
         columns[j] = (int64_t)j;
-    for (int t = 0; t < SUMS && status == ULP_OK; t++) {
+    for (int t = 0; t < SUMS; t++) {
         struct ulp_contraction own = *problem;
         const int64_t dims[1] = {(int64_t)count};
         struct ulp_tensor out;
-        status = ulp_trace_take(trace, count, sizeof(double), &sums[t], error);
-        if (status == ULP_OK)
-            status = ulp_tensor_describe(&out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, dims, error);
-        if (status != ULP_OK)
-            break;
+        ULP_TRY(ulp_trace_take(trace, count, sizeof(double), &sums[t], error));
+        ULP_TRY(ulp_tensor_describe(&out, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, dims, error));
         out.data = sums[t];
         own.a.tensor = &a->tensors[t];
         own.b.tensor = &b->tensors[t];
@@ -130,9 +124,9 @@ static enum ulp_status run_sums(struct ulp_trace *trace, const struct ulp_contra
         own.out_column_offset = columns;
         own.store = true;
         own.packed = NULL;
-        status = ulp_contract(&trace->arithmetic, &own, pool, error);
+        ULP_TRY(ulp_contract(&trace->arithmetic, &own, pool, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Is each product rounded to the compute format before it is added (kernels/chain/step.c)? */

@@ -343,24 +343,19 @@ enum ulp_status ulp_enclosing_tape(struct ulp_trace *trace, const struct ulp_tap
     const struct ulp_rows *rows = call->rows;
     v.rule = ulp_interval_rule_make(&v.arithmetic);
     v.by_rows = has_rows(call->tape) || rows->window;
-    enum ulp_status status = ULP_OK;
     if (!rows->row_count || !(reads_names(call) || is_wide(&v))) {
-        status = run_numbers(&v, error);
-        if (status != ULP_OK || !gives_infinity(&v))
-            return status;
+        ULP_TRY(run_numbers(&v, error));
+        if (!gives_infinity(&v))
+            return ULP_OK;
     }
     const size_t most =
         rows->row_count * (rows->row_length + 1) * (size_t)call->tape->output_count + 1;
-    status = ulp_enclosing_reserve(trace, most, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&v.scratch, trace->budget, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(ulp_enclosing_reserve(trace, most, error));
+    ULP_TRY(ulp_arena_create(&v.scratch, trace->budget, error));
     v.given = ulp_arena_take(v.scratch, most, sizeof(double *));
-    if (!v.given)
-        status = ulp_trace_fail(error);
-    if (status == ULP_OK)
-        status = v.by_rows ? by_rows(&v, error) : by_joints(&v, error);
+    const enum ulp_status status = !v.given    ? ulp_trace_fail(error)
+                                   : v.by_rows ? by_rows(&v, error)
+                                               : by_joints(&v, error);
     for (int i = 0; status == ULP_OK && i < call->tape->instruction_count; i++)
         if (call->tape->instructions[i].kind != ULP_TAPE_OPERAND &&
             call->tape->instructions[i].kind != ULP_TAPE_CONSTANT)

@@ -349,19 +349,17 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
                                          struct ulp_error *error)
 {
     struct ulp_enclosing *e = trace->enclosing;
-    enum ulp_status status =
-        ulp_tensor_describe(out, shape->type, ULP_ELEMENT_F64, 0, shape->rank, shape->dims, error);
-    if (status == ULP_OK && out->count != enclosure->count)
-        status = ulp_fail(error, ULP_ERROR_INPUT, "bounds of another shape");
-    if (status == ULP_OK)
-        status = ulp_enclosing_reserve(trace, enclosure->count, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(out, trace->budget, error);
+    ULP_TRY(
+        ulp_tensor_describe(out, shape->type, ULP_ELEMENT_F64, 0, shape->rank, shape->dims, error));
+    if (out->count != enclosure->count)
+        return ulp_fail(error, ULP_ERROR_INPUT, "bounds of another shape");
+    ULP_TRY(ulp_enclosing_reserve(trace, enclosure->count, error));
+    ULP_TRY(ulp_tensor_allocate(out, trace->budget, error));
     const size_t first = e->joint_count;
-    bool joined = status == ULP_OK;
+    bool joined = true;
     for (size_t j = 0; j < enclosure->joint_count && joined; j++)
         joined = ulp_enclosing_add_joint(trace, enclosure->joints[j]) != ULP_NO_JOINT;
-    for (size_t i = 0; status == ULP_OK && i < out->count; i++) {
+    for (size_t i = 0; i < out->count; i++) {
         ulp_interval_copy(&e->at, e->count, &enclosure->at, i);
         e->joint[e->count] = joined && enclosure->joint[i] != ULP_NO_JOINT
                                  ? (uint32_t)first + enclosure->joint[i]
@@ -372,7 +370,7 @@ enum ulp_status ulp_trace_name_enclosure(struct ulp_trace *trace, struct ulp_ten
                 enclosure->affine ? enclosure->affine[i] : (struct ulp_affine){.rest = INFINITY};
         ((double *)out->data)[i] = ulp_enclosing_name(e, e->count++);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Which joints the elements are in, numbered anew: map[joint] - 1. A copy of an element is another

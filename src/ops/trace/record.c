@@ -87,24 +87,21 @@ static enum ulp_status take_operand(struct ulp_trace *trace, const struct ulp_ro
                         rows->row_length);
     }
     const int64_t low = range.low, high = range.high; /* bounds were checked */
-    enum ulp_status status = ulp_part_take(trace, part, operand->tensor, low, high, error);
+    ULP_TRY(ulp_part_take(trace, part, operand->tensor, low, high, error));
     /* steps backwards start behind the first element */
-    if (status == ULP_OK &&
-        (operand->row_period || (low && !operand->row_offset && !operand->position_offset))) {
+    if (operand->row_period || (low && !operand->row_offset && !operand->position_offset)) {
         int64_t *table;
-        status = ulp_trace_take(trace, rows->row_count, sizeof *table, &table, error);
-        for (size_t r = 0; status == ULP_OK && r < rows->row_count; r++)
+        ULP_TRY(ulp_trace_take(trace, rows->row_count, sizeof *table, &table, error));
+        for (size_t r = 0; r < rows->row_count; r++)
             table[r] = ulp_row_base(operand, r) - low;
-        operand->row_offset = status == ULP_OK ? table : NULL;
+        operand->row_offset = table;
         operand->row_period = 0;
-    } else if (status == ULP_OK) {
-        status = copy_table(trace, &operand->row_offset, rows->row_count, low, error);
+    } else {
+        ULP_TRY(copy_table(trace, &operand->row_offset, rows->row_count, low, error));
     }
-    if (status == ULP_OK)
-        status = copy_table(trace, &operand->position_offset, rows->row_length,
-                            operand->row_offset ? 0 : low, error);
     operand->tensor = &part->tensor;
-    return status;
+    return copy_table(trace, &operand->position_offset, rows->row_length,
+                      operand->row_offset ? 0 : low, error);
 }
 
 /* An element that was just computed gets a name; one that has been met already keeps it. A number
@@ -246,43 +243,37 @@ enum ulp_status ulp_trace_tape(struct ulp_trace *trace, const struct ulp_tape_ca
                                     .tape = tape,
                                     .operand_count = tape->operand_count,
                                     .output_count = tape->output_count};
-    enum ulp_status status = ULP_OK;
-    if (!call->rows->row_count || !call->rows->row_length ||
-        (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->parts,
-                                 &gate->parts, error)) != ULP_OK ||
-        (status = ulp_trace_take(trace, (size_t)tape->operand_count, sizeof *gate->operands,
-                                 &gate->operands, error)) != ULP_OK ||
-        (status = ulp_trace_take(trace, (size_t)tape->output_count, sizeof *gate->results,
-                                 &gate->results, error)) != ULP_OK)
-        return status == ULP_OK ? ulp_tape_run(call, error) : status;
-    for (int i = 0; i < tape->operand_count && status == ULP_OK; i++) {
+    if (!call->rows->row_count || !call->rows->row_length)
+        return ulp_tape_run(call, error);
+    const size_t operands = (size_t)tape->operand_count, outputs = (size_t)tape->output_count;
+    ULP_TRY(ulp_trace_take(trace, operands, sizeof *gate->parts, &gate->parts, error));
+    ULP_TRY(ulp_trace_take(trace, operands, sizeof *gate->operands, &gate->operands, error));
+    ULP_TRY(ulp_trace_take(trace, outputs, sizeof *gate->results, &gate->results, error));
+    for (int i = 0; i < tape->operand_count; i++) {
         gate->operands[i] = call->operands[i];
-        status = take_operand(trace, call->rows, &gate->operands[i], &gate->parts[i], error);
+        ULP_TRY(take_operand(trace, call->rows, &gate->operands[i], &gate->parts[i], error));
         named |= gate->parts[i].named;
     }
     const bool waits = named && can_wait(gate, call);
-    if (status == ULP_OK && !waits)
-        status = ulp_gate_run(trace, gate, call, error);
+    if (!waits)
+        ULP_TRY(ulp_gate_run(trace, gate, call, error));
     for (int o = 0; o < tape->output_count && o < 64; o++) {
         real |= is_named_float(&call->outputs[o]);
         spread |= (uint64_t)(is_named_float(&call->outputs[o]) &&
                              ulp_gate_has_positions(&call->outputs[o]))
                   << o;
     }
-    if (status != ULP_OK || !named || !real)
-        return status;
+    if (!named || !real)
+        return ULP_OK;
     if (gate->rows.window)
-        status = copy_windows(trace, &gate->rows, error);
+        ULP_TRY(copy_windows(trace, &gate->rows, error));
     else /* whole windows need nothing of what the call has laid out, which goes with it */
         gate->rows = (struct ulp_rows){.row_count = gate->rows.row_count,
                                        .row_length = gate->rows.row_length};
-    if (status == ULP_OK)
-        status = name_outputs(trace, gate, call, waits, error);
-    if (status == ULP_OK)
-        status = ulp_trace_adjoint(trace, tape, spread, &gate->adjoint, error);
     gate->before = trace->last;
     trace->last = gate;
-    return status;
+    ULP_TRY(name_outputs(trace, gate, call, waits, error));
+    return ulp_trace_adjoint(trace, tape, spread, &gate->adjoint, error);
 }
 
 /* ---- contractions ---- */

@@ -350,10 +350,9 @@ enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tenso
     *found = false;
     if (!gate || gate->before || !gate->adjoint)
         return ULP_OK;
-    enum ulp_status status = open_span(trace, gate, &span, &step, error);
+    ULP_TRY(open_span(trace, gate, &span, &step, error));
     double **slopes = ulp_arena_take(trace->arena, (size_t)gate->operand_count, sizeof *slopes);
-    if (status == ULP_OK && !slopes)
-        status = ulp_trace_fail(error);
+    enum ulp_status status = slopes ? ULP_OK : ulp_trace_fail(error);
     *found = true;
     for (int i = 0; i < gate->operand_count && status == ULP_OK && *found; i++) {
         if (!gate->parts[i].named)

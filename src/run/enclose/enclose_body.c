@@ -29,13 +29,10 @@ enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_boun
     if (slot < 0)
         return ULP_OK;
     if (b->outer->block->slots[slot].constant) {
-        struct ulp_tensor wide = {0};
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor wide = {0};
         const struct ulp_tensor *value;
-        enum ulp_status status = ulp_enclose_constant(b->outer, b->step, i, &wide, &value, error);
-        if (status == ULP_OK)
-            status = ulp_bounds_set_tensor(b->outer, out, value, error);
-        ulp_tensor_free(&wide);
-        return status;
+        ULP_TRY(ulp_enclose_constant(b->outer, b->step, i, &wide, &value, error));
+        return ulp_bounds_set_tensor(b->outer, out, value, error);
     }
     const struct ulp_slot_bounds *value = &b->outer->values[slot];
     if (!value->is_numbers && !value->is_range)

@@ -191,14 +191,13 @@ static enum ulp_status set_number(struct ulp_enclosing_walk *w, struct ulp_slot_
                                   int64_t number, struct ulp_error *error)
 {
     const struct ulp_tensor *shape = &value->shape;
-    enum ulp_status status = ulp_tensor_describe(&value->numbers, shape->type, ULP_ELEMENT_COUNT, 0,
-                                                 shape->rank, shape->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&value->numbers, w->from->budget, error);
-    for (size_t i = 0; i < value->numbers.count && status == ULP_OK; i++)
+    ULP_TRY(ulp_tensor_describe(&value->numbers, shape->type, ULP_ELEMENT_COUNT, 0, shape->rank,
+                                shape->dims, error));
+    ULP_TRY(ulp_tensor_allocate(&value->numbers, w->from->budget, error));
+    for (size_t i = 0; i < value->numbers.count; i++)
         ulp_tensor_set_int(&value->numbers, i, number);
-    value->is_numbers = status == ULP_OK;
-    return status;
+    value->is_numbers = true;
+    return ULP_OK;
 }
 
 static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error *error)

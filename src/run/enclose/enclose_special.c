@@ -136,23 +136,15 @@ static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct
     table.choices = (size_t)shape->dims[axis];
     if (table.outer * indices->count * table.inner != result->count)
         return ULP_OK;
-    enum ulp_status status = ULP_OK;
-    if (numbers) {
-        struct ulp_tensor converted = {0};
-        status = ulp_lane_input(&w->lane, step, 0, &converted, &table.numbers, error);
-        if (status == ULP_OK)
-            status = new_range(w, step->outputs[0], result, table.outer * indices->count, error);
-        if (status == ULP_OK)
-            choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
-        ulp_tensor_free(&converted);
-    } else {
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor converted = {0};
+    if (numbers)
+        ULP_TRY(ulp_lane_input(&w->lane, step, 0, &converted, &table.numbers, error));
+    else
         table.range = &w->values[data].range;
-        status = new_range(w, step->outputs[0], result, table.outer * indices->count, error);
-        if (status == ULP_OK)
-            choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
-    }
-    *done = status == ULP_OK;
-    return status;
+    ULP_TRY(new_range(w, step->outputs[0], result, table.outer * indices->count, error));
+    choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
+    *done = true;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_enclose_special(struct ulp_enclosing_walk *w, const struct ulp_step *step,

@@ -16,15 +16,10 @@ enum ulp_status ulp_enclose_widen(struct ulp_enclosing_walk *w, struct ulp_tenso
     const struct ulp_tensor *in = *value;
     if (!ulp_element_is_float(in->element) || in->element == ULP_ELEMENT_F64)
         return ULP_OK;
-    enum ulp_status status =
-        ulp_tensor_describe(wide, in->type, ULP_ELEMENT_F64, 0, in->rank, in->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(wide, w->from->budget, error);
-    if (status == ULP_OK)
-        status =
-            ulp_tensor_convert(wide, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, w->from->pool, error);
+    ULP_TRY(ulp_tensor_describe(wide, in->type, ULP_ELEMENT_F64, 0, in->rank, in->dims, error));
+    ULP_TRY(ulp_tensor_allocate(wide, w->from->budget, error));
     *value = wide;
-    return status;
+    return ulp_tensor_convert(wide, in, NULL, ULP_ROUND_NEAREST_EVEN, 0, w->from->pool, error);
 }
 
 enum ulp_status ulp_enclose_constant(struct ulp_enclosing_walk *w, const struct ulp_step *step,
@@ -144,26 +139,24 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
 {
     struct ulp_slot_bounds *value = &w->values[step->outputs[o]];
     const enum ulp_type declared = w->block->slots[step->outputs[o]].shape.type;
-    enum ulp_status status = ULP_OK;
     value->shape = ulp_tensor_view(output);
     value->shape.data = NULL;
     if (declared != ULP_TYPE_UNDEFINED)
         value->shape.type = declared;
     if (output->element == ULP_ELEMENT_F64) {
-        status = ulp_trace_take_enclosure(w->trace, output, &value->range, error);
-        value->is_range = status == ULP_OK;
-        if (status == ULP_OK)
-            store_numbers(w, step, output, &value->range);
-        if (status == ULP_OK && ulp_enclose_is_inside(w, step))
+        ULP_TRY(ulp_trace_take_enclosure(w->trace, output, &value->range, error));
+        value->is_range = true;
+        store_numbers(w, step, output, &value->range);
+        if (ulp_enclose_is_inside(w, step))
             ulp_enclose_store_kernel(w, &value->range);
     } else if (ulp_trace_has_unknown_integers(w->trace)) {
-        status = ulp_bounds_set_unknown(w, value, error);
+        return ulp_bounds_set_unknown(w, value, error);
     } else {
         value->numbers = *output;
         value->is_numbers = true;
         *output = (struct ulp_tensor){0};
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Operators whose results are elements of their float inputs, or zeros, whatever their integers
@@ -218,24 +211,22 @@ static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, siz
 static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_step *step,
                                  struct ulp_intervals *hull, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
     ulp_interval_set(hull, 0, 0, 0, 0);
-    for (size_t i = 0; i < step->own_input_count && status == ULP_OK; i++) {
+    for (size_t i = 0; i < step->own_input_count; i++) {
         const int slot = step->inputs[i];
         if (slot < 0 || !ulp_type_is_float(w->block->slots[slot].shape.type))
             continue;
         if (w->block->slots[slot].constant) {
-            struct ulp_tensor wide = {0};
+            ULP_SCOPED(ulp_tensor_free) struct ulp_tensor wide = {0};
             const struct ulp_tensor *value;
             double lo, hi;
             uint8_t may;
             struct ulp_intervals point = {&lo, &hi, &may};
-            status = ulp_enclose_constant(w, step, i, &wide, &value, error);
-            for (size_t e = 0; status == ULP_OK && e < value->count; e++) {
+            ULP_TRY(ulp_enclose_constant(w, step, i, &wide, &value, error));
+            for (size_t e = 0; e < value->count; e++) {
                 ulp_interval_set_element(&point, 0, value, e);
                 widen(hull, &point, 0);
             }
-            ulp_tensor_free(&wide);
         } else if (w->values[slot].is_range) {
             for (size_t e = 0; e < w->values[slot].range.count; e++)
                 widen(hull, &w->values[slot].range.at, e);
@@ -244,9 +235,8 @@ static enum ulp_status find_hull(struct ulp_enclosing_walk *w, const struct ulp_
         }
     }
     /* a table is read as the model has it, and what is taken of it lowered */
-    if (status == ULP_OK)
-        ulp_interval_store(w->arithmetic, &w->arithmetic->storage, hull, 0);
-    return status;
+    ulp_interval_store(w->arithmetic, &w->arithmetic->storage, hull, 0);
+    return ULP_OK;
 }
 
 /* The step could not be followed: what is known of its results all the same. */

@@ -64,17 +64,14 @@ static enum ulp_status slice_input(struct bodies *b, size_t s, int64_t iteration
 {
     const bool back = list_entry(b->step, "scan_input_directions", s);
     const int64_t first = iteration < 0 ? 0 : back ? count - 1 - iteration : iteration;
-    enum ulp_status status =
-        ulp_bounds_slice(b->outer, out, &b->scanned[s], b->axes[s], (size_t)first, error);
-    for (int64_t k = 1; iteration < 0 && k < count && status == ULP_OK; k++) {
-        struct ulp_slot_bounds other;
+    ULP_TRY(ulp_bounds_slice(b->outer, out, &b->scanned[s], b->axes[s], (size_t)first, error));
+    for (int64_t k = 1; iteration < 0 && k < count; k++) {
+        ULP_SCOPED(ulp_bounds_free) struct ulp_slot_bounds other = {0};
         bool grew;
-        status = ulp_bounds_slice(b->outer, &other, &b->scanned[s], b->axes[s], (size_t)k, error);
-        if (status == ULP_OK)
-            status = ulp_bounds_join(b->outer, out, &other, false, &grew, error);
-        ulp_bounds_free(&other);
+        ULP_TRY(ulp_bounds_slice(b->outer, &other, &b->scanned[s], b->axes[s], (size_t)k, error));
+        ULP_TRY(ulp_bounds_join(b->outer, out, &other, false, &grew, error));
     }
-    return status;
+    return ULP_OK;
 }
 
 /* One iteration, or (iteration < 0) any. */
@@ -127,24 +124,23 @@ static bool goes_on(const struct bodies *b, bool *known)
 static enum ulp_status follow(struct bodies *b, int64_t count, int64_t most, bool go_on, bool *done,
                               struct ulp_error *error)
 {
-    enum ulp_status status = begin_carried(b, error);
     *done = false;
-    for (int64_t k = 0; k < most && k < count && go_on && status == ULP_OK; k++) {
+    ULP_TRY(begin_carried(b, error));
+    for (int64_t k = 0; k < most && k < count && go_on; k++) {
         bool known = true;
-        status = run_iteration(b, k, count, error);
-        if (status == ULP_OK)
-            go_on = goes_on(b, &known);
-        if (status != ULP_OK || !known)
-            return status;
+        ULP_TRY(run_iteration(b, k, count, error));
+        go_on = goes_on(b, &known);
+        if (!known)
+            return ULP_OK;
         for (size_t c = 0; c < b->carried_count; c++) {
             ulp_bounds_free(&b->carried[c]);
             b->carried[c] = b->results[b->first_result + c];
             b->results[b->first_result + c] = (struct ulp_slot_bounds){0};
         }
-        status = keep_parts(b, (size_t)(most < count ? most : count), error);
+        ULP_TRY(keep_parts(b, (size_t)(most < count ? most : count), error));
     }
-    *done = status == ULP_OK && (!go_on || count <= most);
-    return status;
+    *done = !go_on || count <= most;
+    return ULP_OK;
 }
 
 /* All at once: carried values that hold before and after any iteration. The last round's results

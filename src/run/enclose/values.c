@@ -185,15 +185,14 @@ static enum ulp_status make_room(struct ulp_enclosing_walk *w, struct ulp_slot_b
                                  struct ulp_error *error)
 {
     *out = (struct ulp_slot_bounds){.assumed = like->assumed};
-    enum ulp_status status = ulp_tensor_describe(&out->shape, like->shape.type, like->shape.element,
-                                                 like->shape.precision, rank, dims, error);
-    if (status == ULP_OK && like->is_range)
+    ULP_TRY(ulp_tensor_describe(&out->shape, like->shape.type, like->shape.element,
+                                like->shape.precision, rank, dims, error));
+    if (like->is_range)
         return ulp_bounds_set_hull(w, out, 0, 0, 0, error);
     out->numbers = out->shape;
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&out->numbers, w->from->budget, error);
-    out->is_numbers = status == ULP_OK;
-    return status;
+    ULP_TRY(ulp_tensor_allocate(&out->numbers, w->from->budget, error));
+    out->is_numbers = true;
+    return ULP_OK;
 }
 
 enum ulp_status ulp_bounds_slice(struct ulp_enclosing_walk *w, struct ulp_slot_bounds *out,

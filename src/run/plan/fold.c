@@ -284,25 +284,22 @@ static enum ulp_status fold_steps(struct ulp_plan *plan, struct ulp_block *block
                                   const struct ulp_block *from, struct step_list *list,
                                   struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < from->step_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < from->step_count; s++) {
         struct ulp_step step = from->steps[s];
-        if ((status = ulp_plan_resolve_step(plan, block, &step, error)) != ULP_OK)
-            break;
+        ULP_TRY(ulp_plan_resolve_step(plan, block, &step, error));
         struct ulp_block *branch = ulp_plan_known_branch(block, &step);
         if (branch) {
-            status = ulp_plan_inline(plan, block, &step, branch, error);
-            if (status == ULP_OK)
-                status = fold_steps(plan, block, branch, list, error);
-        } else if (!ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity,
-                                  sizeof *list->steps)) {
-            status = ulp_out_of_memory(error);
-        } else {
-            list->steps[list->count] = step;
-            status = fold_step(plan, block, &list->steps[list->count++], error);
+            ULP_TRY(ulp_plan_inline(plan, block, &step, branch, error));
+            ULP_TRY(fold_steps(plan, block, branch, list, error));
+            continue;
         }
+        ULP_TRY(ulp_taken(ulp_plan_grow(plan->arena, &list->steps, list->count, &list->capacity,
+                                        sizeof *list->steps),
+                          error));
+        list->steps[list->count] = step;
+        ULP_TRY(fold_step(plan, block, &list->steps[list->count++], error));
     }
-    return status;
+    return ULP_OK;
 }
 
 static bool has_bodies(const struct ulp_block *block)

@@ -59,17 +59,14 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         plan->mixes[l] = (struct ulp_mix){.count = 1, .items = &plan->lanes[l]};
     plan->wants_integers = wants_integers(lanes, lane_count, options->keeps);
     ulp_pool_set_root(plan->pool, plan->budget.root);
-    enum ulp_status status = find_joining(plan, error);
-    if (status == ULP_OK)
-        status = ulp_arithmetic_find("fp32", &plan->exact, error);
-    if (status == ULP_OK)
-        status = ulp_plan_expand(plan, error);
-    if (status == ULP_OK && options->inputs)
-        status = ulp_model_check_inputs(plan->model, options->inputs, error);
-    if (status == ULP_OK)
-        status = ulp_plan_fold(plan, options, error);
+    ULP_TRY(find_joining(plan, error));
+    ULP_TRY(ulp_arithmetic_find("fp32", &plan->exact, error));
+    ULP_TRY(ulp_plan_expand(plan, error));
+    if (options->inputs)
+        ULP_TRY(ulp_model_check_inputs(plan->model, options->inputs, error));
+    ULP_TRY(ulp_plan_fold(plan, options, error));
     static const struct ulp_keeps none;
-    for (size_t l = 0; l < lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < lane_count; l++) {
         const char *name = options->names ? options->names[l] : NULL;
         if (name && !(plan->names[l] = ulp_arena_copy(plan->arena, name)))
             return ulp_out_of_memory(error);
@@ -80,17 +77,15 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
                 "scales --calibrate writes one",
                 lanes[l].name);
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
-            status = ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error);
-        if (status == ULP_OK)
-            status = ulp_plan_keep(plan, l, options->keeps ? &options->keeps[l] : &none, error);
+            ULP_TRY(ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error));
+        ULP_TRY(ulp_plan_keep(plan, l, options->keeps ? &options->keeps[l] : &none, error));
     }
-    if (status == ULP_OK && options->perturbation.precision > 0)
-        status = ulp_plan_perturb(plan, &options->perturbation, error);
-    if (status == ULP_OK)
-        status = ulp_reserve_check(draws, error);
+    if (options->perturbation.precision > 0)
+        ULP_TRY(ulp_plan_perturb(plan, &options->perturbation, error));
+    ULP_TRY(ulp_reserve_check(draws, error));
     ulp_pool_free(plan->pool);
     plan->pool = NULL;
-    return status == ULP_OK ? ulp_plan_check_memory(plan, false, error) : status;
+    return ulp_plan_check_memory(plan, false, error);
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
