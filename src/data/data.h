@@ -50,6 +50,3 @@ char *ulp_base64_encode(const void *const parts[], const size_t counts[], size_t
                         struct ulp_budget *budget);
 /* The bytes, of length / 4 * 3 at most, into out; false: the text is no base64. */
 bool ulp_base64_decode(const char *text, size_t length, unsigned char *out, size_t *count);
-
-/* How many folders test_data_set_0, test_data_set_1, ... without a gap there are in folder. */
-size_t ulp_test_data_set_count(const char *folder);

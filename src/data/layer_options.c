@@ -226,12 +226,6 @@ static const char *find_special(const char *text, const char **end)
     return NULL;
 }
 
-bool ulp_layer_name_is_plain(const char *name)
-{
-    const char *end;
-    return !find_special(name, &end);
-}
-
 void ulp_layer_option_add(struct ulp_text *out, const char *name, enum ulp_type type)
 {
     const char *end, *rest = name, *front = find_special(name, &end);

@@ -3,6 +3,7 @@
  * file beside that stays when the process is killed, is not asked. The format: PKWARE's
  * APPNOTE.TXT, 4.3 and 4.5.3 (ZIP64). */
 #include <string.h>
+#include <zlib.h>
 
 #include "base/error.h"
 #include "base/machine/environment.h"
@@ -28,7 +29,6 @@ struct archive {
     uint64_t offset; /* bytes so far */
     size_t members;
     struct ulp_names names;
-    uint32_t sums[8][256]; /* of a byte with as many zero bytes behind it */
 };
 
 static void put(struct ulp_text *text, uint64_t number, int bytes)
@@ -39,46 +39,13 @@ static void put(struct ulp_text *text, uint64_t number, int bytes)
     ulp_text_put(text, little, (size_t)bytes);
 }
 
-/* ---- CRC-32 ---- */
-
-static void fill_sums(uint32_t sums[8][256])
-{
-    for (uint32_t byte = 0; byte < 256; byte++) {
-        uint32_t sum = byte;
-        for (int bit = 0; bit < 8; bit++)
-            sum = sum >> 1 ^ (sum & 1 ? 0xEDB88320 : 0);
-        sums[0][byte] = sum;
-    }
-    for (int zeros = 1; zeros < 8; zeros++)
-        for (int byte = 0; byte < 256; byte++)
-            sums[zeros][byte] = sums[zeros - 1][byte] >> 8 ^ sums[0][sums[zeros - 1][byte] & 0xFF];
-}
-
-/* sum: of the bytes before these; eight bytes at a time, as weights of a gigabyte are written. */
-static uint32_t add_to_sum(const struct archive *archive, uint32_t sum, const void *bytes,
-                           size_t count)
-{
-    const unsigned char *at = bytes, *end = at + count;
-    sum = ~sum;
-    for (; end - at >= 8; at += 8) {
-        uint32_t next = 0;
-        for (int i = 0; i < 4; i++)
-            next ^= archive->sums[7 - i][(at[i] ^ sum >> 8 * i) & 0xFF] ^
-                    archive->sums[3 - i][at[4 + i]];
-        sum = next;
-    }
-    for (; at < end; at++)
-        sum = sum >> 8 ^ archive->sums[0][(*at ^ sum) & 0xFF];
-    return ~sum;
-}
-
 /* ---- members ---- */
 
 struct member {
     const char *name; /* without ".npy" */
     struct ulp_npy npy;
     uint64_t bytes, offset;
-    uint32_t sum;
+    uint64_t sum; /* CRC-32 */
     bool wide_size, wide_offset;
 };
 
@@ -173,8 +140,9 @@ static enum ulp_status add_member(struct archive *archive, const struct ulp_name
     member.bytes = (uint64_t)npy->header_bytes + npy->data_bytes;
     member.wide_size = member.bytes >= IN_ZIP64;
     member.wide_offset = member.offset >= IN_ZIP64;
-    member.sum = add_to_sum(archive, 0, npy->header, npy->header_bytes);
-    member.sum = add_to_sum(archive, member.sum, npy->data, npy->data_bytes);
+    member.sum = crc32_z(0, (const unsigned char *)npy->header, npy->header_bytes);
+    if (npy->data_bytes) /* of NULL zlib gives the sum to begin with */
+        member.sum = crc32_z(member.sum, npy->data, npy->data_bytes);
     put_member(archive, &member);
     put_entry(&archive->directory, &member);
     archive->members++;
@@ -217,7 +185,6 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     ULP_ENTER_ENVIRONMENT;
     struct archive archive = {0};
     ULP_TRY(ulp_text_open(&archive.file, path, error));
-    fill_sums(archive.sums);
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
         status = add_member(&archive, &set->items[i], error);

@@ -105,14 +105,3 @@ enum ulp_status ulp_test_data_set_read(const char *folder, const char *prefix,
         ulp_tensor_set_free(out);
     return status;
 }
-
-size_t ulp_test_data_set_count(const char *folder)
-{
-    char path[4096];
-    struct stat info;
-    size_t count = 0;
-    while (join(path, sizeof path, folder, "test_data_set", count, "") && stat(path, &info) == 0 &&
-           S_ISDIR(info.st_mode))
-        count++;
-    return count;
-}

@@ -51,6 +51,13 @@ enum ulp_status ulp_infer_global(struct ulp_call *call, struct ulp_error *error)
     return ulp_call_describe(call, 0, in->type, in->rank, dims, error);
 }
 
+enum ulp_status ulp_check_rank(size_t rank, struct ulp_error *error)
+{
+    return rank <= ULP_RANK_MAX ? ULP_OK
+                                : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                                           "at most %d dimensions are supported", ULP_RANK_MAX);
+}
+
 struct ulp_split ulp_split_at(const struct ulp_tensor *tensor, int axis)
 {
     struct ulp_split split = {1, (size_t)tensor->dims[axis], 1};

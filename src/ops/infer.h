@@ -21,6 +21,8 @@ struct ulp_split ulp_split_at(const struct ulp_tensor *tensor, int axis);
 /* Row-major strides, in elements. */
 void ulp_strides(const struct ulp_tensor *tensor, int64_t *strides);
 
+enum ulp_status ulp_check_rank(size_t rank, struct ulp_error *error);
+
 /* The layout request of a formula row's call. */
 struct ulp_layout ulp_call_layout(const struct ulp_call *call, struct ulp_rows *rows,
                                   struct ulp_operand *operands, struct ulp_operand *outputs);

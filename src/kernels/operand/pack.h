@@ -41,20 +41,10 @@ static inline void ulp_pack_panels_float(float *out, const struct ulp_pack *pack
 {
     ulp_pack_panels(out, ULP_ELEMENT_F32, pack, range, width);
 }
-static inline void ulp_pack_panels_double(double *out, const struct ulp_pack *pack,
-                                          struct ulp_pack_range range, size_t width)
-{
-    ulp_pack_panels(out, ULP_ELEMENT_F64, pack, range, width);
-}
 static inline void ulp_pack_rows_float(float *out, const struct ulp_pack *pack,
                                        struct ulp_pack_range range, size_t stride)
 {
     ulp_pack_rows(out, ULP_ELEMENT_F32, pack, range, stride);
-}
-static inline void ulp_pack_rows_double(double *out, const struct ulp_pack *pack,
-                                        struct ulp_pack_range range, size_t stride)
-{
-    ulp_pack_rows(out, ULP_ELEMENT_F64, pack, range, stride);
 }
 
 /* Does the tensor hold a value that may be NaN or Inf in the factor format? Conservative: a value

@@ -54,11 +54,6 @@ static inline size_t ulp_scaled_block(const struct ulp_scaled *s, size_t batch, 
                  cell = (size_t)(s->line_cell[line] + s->run_cell[block / s->run_blocks]);
     return (group * s->cell_count + cell) * s->run_blocks + block % s->run_blocks;
 }
-/* The block of a line that k is in. */
-static inline size_t ulp_scaled_block_of(const struct ulp_scaled *s, size_t k)
-{
-    return k / s->run * s->run_blocks + k % s->run / s->block;
-}
 /* The factor as rounded. */
 static inline struct ulp_factor ulp_scaled_factor(const struct ulp_scaled *s)
 {

@@ -36,9 +36,8 @@ enum ulp_status ulp_parts_stack(struct ulp_call *call, struct ulp_tensor *out,
     const struct ulp_tensor *first = gathered->count ? &gathered->parts[0] : NULL;
     int64_t dims[ULP_RANK_MAX + 1];
     int at, rank = first ? first->rank : declared->rank < 0 ? 0 : declared->rank;
-    ULP_TRY(rank < ULP_RANK_MAX ? ulp_call_axis(axis, rank + 1, &at, error)
-                                : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                           "at most %d dimensions are supported", ULP_RANK_MAX));
+    ULP_TRY(ulp_check_rank((size_t)rank + 1, error));
+    ULP_TRY(ulp_call_axis(axis, rank + 1, &at, error));
     for (int d = 0, from = 0; d <= rank; d++) {
         dims[d] = d == at                    ? (int64_t)gathered->count
                   : first                    ? first->dims[from]

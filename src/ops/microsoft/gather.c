@@ -70,9 +70,7 @@ static enum ulp_status infer_blocks(struct ulp_call *call, struct ulp_error *err
     int64_t dims[ULP_RANK_MAX];
     ULP_TRY(read_table(call, &t, error));
     const int rank = t.rank - 1 + indices->rank;
-    if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank((size_t)rank, error));
     memcpy(dims, t.dims, (size_t)t.gather * sizeof *dims);
     memcpy(dims + t.gather, indices->dims, (size_t)indices->rank * sizeof *dims);
     memcpy(dims + t.gather + indices->rank, t.dims + t.gather + 1,

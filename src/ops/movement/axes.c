@@ -114,9 +114,7 @@ static enum ulp_status infer_expand(struct ulp_call *call, struct ulp_error *err
     ULP_TRY(ulp_call_list(call, "shape", &shape, error));
     if (!shape.known)
         return ULP_OK;
-    if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank(shape.count, error));
     ULP_TRY(ulp_tensor_describe(&wanted, ULP_TYPE_BOOL, ULP_ELEMENT_BOOL, 0, (int)shape.count,
                                 shape.values, error));
     ULP_TRY(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){in, &wanted}, &rank, dims, error));

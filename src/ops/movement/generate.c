@@ -72,9 +72,7 @@ static enum ulp_status infer_constant_of_shape(struct ulp_call *call, struct ulp
     ULP_TRY(ulp_call_list(call, "input", &shape, error));
     if (!shape.known)
         return ULP_OK;
-    if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank(shape.count, error));
     if (value->tensor && value->tensor->count != 1)
         return ulp_fail(error, ULP_ERROR_INPUT, "value has %zu elements: expected 1",
                         value->tensor->count);
@@ -294,9 +292,7 @@ static enum ulp_status infer_random(struct ulp_call *call, struct ulp_error *err
     enum ulp_type type;
     ULP_TRY(read_type(call, "dtype", ULP_TYPE_FLOAT, &type, error));
     ULP_TRY(ulp_call_list(call, "shape", &shape, error));
-    if (shape.count > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank(shape.count, error));
     return ulp_call_describe(call, 0, type, (int)shape.count, shape.values, error);
 }
 

@@ -14,9 +14,7 @@ static enum ulp_status infer_gather(struct ulp_call *call, struct ulp_error *err
     int axis;
     ULP_TRY(ulp_call_first_axis(call, &axis, error));
     int rank = data->rank - 1 + indices->rank;
-    if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank((size_t)rank, error));
     memcpy(dims, data->dims, (size_t)axis * sizeof *dims);
     memcpy(dims + axis, indices->dims, (size_t)indices->rank * sizeof *dims);
     memcpy(dims + axis + indices->rank, data->dims + axis + 1,
@@ -167,9 +165,7 @@ static enum ulp_status infer_gather_nd(struct ulp_call *call, struct ulp_error *
     ULP_TRY(read_blocks(call, &layout, error));
     int first = layout.batch_dims + layout.index_size,
         rank = indices->rank - 1 + data->rank - first;
-    if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank((size_t)rank, error));
     memcpy(dims, indices->dims, (size_t)(indices->rank - 1) * sizeof *dims);
     memcpy(dims + indices->rank - 1, data->dims + first,
            (size_t)(data->rank - first) * sizeof *dims);

@@ -115,9 +115,7 @@ static enum ulp_status infer_unsqueeze(struct ulp_call *call, struct ulp_error *
     ULP_TRY(ulp_call_list(call, "axes", &axes, error));
     if (!axes.known)
         return ULP_OK;
-    if (axes.count > ULP_RANK_MAX - (size_t)in->rank)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank(axes.count + (size_t)in->rank, error));
     int rank = in->rank + (int)axes.count;
     ULP_TRY(read_marks(&axes, rank, marks, error));
     for (int d = 0, from = 0; d < rank; d++)

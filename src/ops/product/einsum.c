@@ -271,9 +271,7 @@ static enum ulp_status describe_partial(struct ulp_call *call, const struct eins
         if ((left->has[l] || operands[next].has[l]) && wanted)
             kept[rank++] = l;
     }
-    if (rank > ULP_RANK_MAX)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "at most %d dimensions are supported",
-                        ULP_RANK_MAX);
+    ULP_TRY(ulp_check_rank((size_t)rank, error));
     *out = (struct labelled){.tensor = tensor};
     for (int d = rank - 1; d >= 0; d--) {
         dims[d] = e->sizes[kept[d]];

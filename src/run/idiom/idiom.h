@@ -73,9 +73,6 @@ static inline bool ulp_idiom_scale_fits(const struct ulp_idiom *idiom)
     return (float)idiom->scale > 0 && isfinite((float)idiom->scale);
 }
 
-/* The name for messages: "LayerNormalization". */
-const char *ulp_idiom_name(enum ulp_idiom_kind kind);
-
 /* All idioms of the block (not of the bodies of its steps), by root. One kind never overlaps
  * itself: the larger match counts. An attention contains the Softmax that is listed beside it.
  * Memory from arena. The time is linear in the steps: matching at one node has a limited number of

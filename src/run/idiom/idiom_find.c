@@ -15,20 +15,6 @@ static const struct row {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-const char *ulp_idiom_name(enum ulp_idiom_kind kind)
-{
-    static const char *const names[ULP_IDIOM_KIND_COUNT] = {
-        [ULP_IDIOM_LAYER_NORM] = "LayerNormalization",
-        [ULP_IDIOM_RMS_NORM] = "RMSNormalization",
-        [ULP_IDIOM_GELU_ERF] = "Gelu",
-        [ULP_IDIOM_GELU_TANH] = "Gelu (tanh)",
-        [ULP_IDIOM_GELU_SIGMOID] = "Gelu (sigmoid)",
-        [ULP_IDIOM_SILU] = "SiLU",
-        [ULP_IDIOM_SOFTMAX] = "Softmax",
-        [ULP_IDIOM_ATTENTION] = "Attention"};
-    return names[kind];
-}
-
 /* Normalisations are of one family: an RMSNormalization inside a LayerNormalization is none. */
 static uint32_t family(enum ulp_idiom_kind kind)
 {
