@@ -114,7 +114,7 @@ struct ulp_trace {
     double *names; /* of the first name_count numbers, which inputs of all calls are views of */
     size_t name_count, names_wanted;
     struct ulp_trace_kept_adjoint *kept;
-    bool passes_steps, shared; /* shared: several sweeps go back over the same gates */
+    bool passes_steps, sloped, shared; /* sloped, shared: ulp_trace_begin_reverse */
 };
 
 /* trace_names.c: room for the values of all numbers; memory until the trace is cleared, zeroed, or

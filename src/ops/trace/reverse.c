@@ -5,10 +5,11 @@
 #include "base/error.h"
 #include "base/tuning.h"
 
-enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
+enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool sloped, bool shared,
                                         struct ulp_error *error)
 {
     void *memory;
+    trace->sloped = sloped;
     trace->shared = shared;
     if (trace->cotangents) { /* those of another sweep; nothing was recorded since */
         if (trace->count)
@@ -197,15 +198,15 @@ static void owe_dense(double *owed, const double *slopes, const double *results,
             owed[r * length + p] += multiply_slope(slopes[r * length + p], results[r]);
 }
 
+/* slopes: of the span's elements; they may be span->owed_by[i]. */
 static void owe_slopes(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
-                       const struct span *span, int i)
+                       const struct span *span, int i, const double *slopes)
 {
     const struct ulp_operand *operand = &gate->operands[i];
     const struct ulp_trace_part *part = &gate->parts[i];
     const size_t length = span->rows.row_length, per_row = gate->results->per_row,
                  rows = span->rows.row_count;
-    const double *slopes = gate->slopes[i] + span->first * length,
-                 *results = trace->cotangents + gate->results->start + span->first * per_row;
+    const double *results = trace->cotangents + gate->results->start + span->first * per_row;
     double *owed = span->owed_by[i];
     const bool dense = !span->rows.window && !operand->position_offset && !operand->row_offset &&
                        operand->position_stride == 1 && operand->row_stride == (int64_t)length &&
@@ -222,20 +223,23 @@ static void owe_slopes(struct ulp_trace *trace, const struct ulp_trace_gate *gat
     hand_on(trace, gate, span, i, owed);
 }
 
+/* sloped: as slopes times cotangents, whether all sweeps have the slopes in common or not. */
 static enum ulp_status reverse_span(struct ulp_trace *trace, const struct ulp_trace_gate *gate,
-                                    struct span *span, struct ulp_error *error)
+                                    struct span *span, bool sloped, struct ulp_error *error)
 {
-    const size_t elements = span->rows.row_count * span->rows.row_length;
+    const size_t length = gate->rows.row_length, elements = span->rows.row_count * length;
     double *owed = span->owed;
     for (int i = 0; i < gate->operand_count; i++) {
         span->owed_by[i] = owed;
         owed += gate->parts[i].named ? elements : 0;
-        if (gate->slopes && gate->parts[i].named)
-            owe_slopes(trace, gate, span, i);
     }
-    ULP_TRY(gate->slopes ? ULP_OK : run_adjoint(trace, gate, span, false, error));
+    if (!gate->slopes)
+        ULP_TRY(run_adjoint(trace, gate, span, sloped, error));
     for (int i = 0; i < gate->operand_count; i++)
-        if (gate->parts[i].named && !gate->slopes)
+        if (gate->parts[i].named && sloped)
+            owe_slopes(trace, gate, span, i,
+                       gate->slopes ? gate->slopes[i] + span->first * length : span->owed_by[i]);
+        else if (gate->parts[i].named)
             hand_on(trace, gate, span, i, span->owed_by[i]);
     return ULP_OK;
 }
@@ -321,11 +325,12 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
     ULP_TRY(ulp_allocate(&memory, span.named * step * gate->rows.row_length, sizeof *span.owed,
                          trace->budget, "cotangents of a formula", error));
     span.owed = memory;
-    if (trace->shared && !gate->slopes && ulp_gate_is_diagonal(gate))
+    const bool sloped = trace->sloped && ulp_gate_is_diagonal(gate);
+    if (sloped && trace->shared && !gate->slopes)
         ULP_TRY(find_slopes(trace, gate, &span, step, error));
     for (size_t r = 0; r < gate->rows.row_count; r += step) {
         begin_span(gate, &span, r, step);
-        ULP_TRY(reverse_span(trace, gate, &span, error));
+        ULP_TRY(reverse_span(trace, gate, &span, sloped, error));
     }
     return ULP_OK;
 }

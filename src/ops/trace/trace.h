@@ -52,10 +52,11 @@ enum ulp_status ulp_trace_numbers(struct ulp_trace *trace, const struct ulp_tens
 enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor **in,
                                 struct ulp_error *error);
 
-/* Go back: begin (shared: more than one sweep goes back over what was recorded), seed
+/* Go back: begin (sloped: what a gate owes is its derivatives times cotangents, not its adjoint of
+ * them; shared: more than one sweep goes back over what was recorded, which keeps these), seed
  * (cotangents[i] is of element i, those of elements without a name are left out), reverse; then
  * ulp_trace_cotangents gives those of a tensor's names, times a weight, or adds them to out[]. */
-enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool shared,
+enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool sloped, bool shared,
                                         struct ulp_error *error);
 /* cotangents NULL: each 1. */
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,

@@ -100,7 +100,9 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_reve
                                     const struct ulp_step *step, const struct ulp_tensor *outputs,
                                     bool shared, bool *named, struct ulp_error *error)
 {
-    ULP_TRY(ulp_trace_begin_reverse(course->trace, shared, error));
+    /* alike however many sweeps there are. Of a step as large as the way (cross_steps.c) the last
+     * bit decides: it stays the adjoint's */
+    ULP_TRY(ulp_trace_begin_reverse(course->trace, !ulp_is_quantizer(step->bound.op), shared, error));
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         /* a body that runs otherwise where derivatives are taken gives other shapes */
@@ -195,7 +197,7 @@ static enum ulp_status add_slopes(struct course *course, const struct ulp_step *
     if (weight == 1)
         ULP_TRY(ulp_trace_slopes(course->trace, named, step->input_count, slopes, &found, error));
     if (!found)
-        ULP_TRY(ulp_trace_begin_reverse(course->trace, false, error));
+        ULP_TRY(ulp_trace_begin_reverse(course->trace, false, false, error));
     if (found)
         return ULP_OK;
     ulp_trace_seed(course->trace, output, NULL);
@@ -219,7 +221,6 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
                                  : ulp_out_of_memory(error);
     if (status == ULP_OK)
         status = ulp_step_run(step, &course->lane, in, outputs, error);
-    /* of a step as large as the way (cross_steps.c) the last bit decides: it stays the adjoint's */
     const bool quantizer = ulp_is_quantizer(step->bound.op);
     const bool elementwise =
         status == ULP_OK && !quantizer && step->output_count == 1 && !step->bound.blocks &&
@@ -228,8 +229,8 @@ static enum ulp_status reverse_at(struct course *course, const struct ulp_step *
     if (elementwise)
         status = add_slopes(course, step, named, outputs, weight, slopes, error);
     for (size_t h = 0; h < count && status == ULP_OK && !elementwise; h++)
-        status = reverse_sweep(course, step, named, outputs, weight, bodies,
-                               count > 1 && !quantizer, &handed[h], error);
+        status = reverse_sweep(course, step, named, outputs, weight, bodies, count > 1, &handed[h],
+                               error);
     for (size_t i = 0; named && outputs && i < step->input_count; i++)
         ulp_tensor_free(&named[i]);
     for (size_t o = 0; named && outputs && o < step->output_count; o++)
