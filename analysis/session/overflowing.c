@@ -12,6 +12,8 @@
 static const char exact_then[] =
     "a value is not finite, and with what overflows in FP32 the outputs equal the reference's";
 static const char not_helped[] = "a value is not finite, nor with what overflows in FP32";
+static const char no_memory[] = "a value is not finite, and an audit with what overflows in FP32 "
+                                "needs more memory: raise --max-memory";
 
 /* An overflow hides those behind it. */
 #define AUDITS_MAX 4
@@ -210,11 +212,17 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
                                             const struct ulp_samples *samples,
                                             struct ulp_error *error)
 {
+    const struct ulp_budget *budget = ulp_model_budget(session->plans->model);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < audit->lane_count && samples->count && status == ULP_OK; l++) {
+        const size_t refusals = ulp_budget_refusals(budget);
         struct fix fix = {.session = session, .audit = audit, .samples = samples};
         if (needs_fix(&audit->lanes[l]))
             status = fix_alone(&fix, l, error);
+        if (status != ULP_ERROR_MEMORY || ulp_budget_refusals(budget) == refusals)
+            continue;
+        audit->lanes[l].attribution.reason = no_memory;
+        status = ULP_OK;
     }
     return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares without what overflows");
 }

@@ -43,4 +43,17 @@ for limit in $(seq 200 10 320); do
     "$program" audit product.onnx -a fp16 -t 1 --max-memory "${limit}K" >out 2>err
     grep "what helps most" err && fail "an audit within ${limit}K"
 done
+
+# nor where there is none for the shares without what overflows, which says so
+PYTHONPATH=$source/examples python3 - <<'END'
+from onnx_writer import node, write_model
+write_model("over.onnx", [node("Mul", "x x", "a"), node("Mul", "a a", "b"), node("Sqrt", "b", "y")], {"x": (64, 64)}, ["y"])
+END
+said=0
+for limit in $(seq 600 50 1200); do
+    "$program" audit over.onnx --val-range 2,30 -a fp16 -t 1 --max-memory "${limit}K" >out 2>err
+    grep "without what overflows" err && fail "shares within ${limit}K"
+    grep -q "no shares of the error: .* in FP32 needs more memory" out && said=1
+done
+[ $said = 1 ] || fail "no limit was too low for shares without what overflows"
 exit $failed
