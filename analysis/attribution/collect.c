@@ -26,6 +26,12 @@ struct difference {
     _Atomic bool unequal; /* only one of them is finite */
 };
 
+/* An error beyond FP32's largest number is kept as that. */
+static inline float keep_error(double error)
+{
+    return (float)(error > FLT_MAX ? FLT_MAX : error < -FLT_MAX ? -FLT_MAX : error);
+}
+
 /* Where not all are finite. */
 static void subtract_strip(struct difference *job, double *difference, double *a, const double *b,
                            size_t count)
@@ -47,7 +53,7 @@ static void subtract_rounded(const struct difference *job, const struct ulp_metr
     ulp_round_doubles(job->storage, job->rounding, b, count, 0, 0, first);
     for (size_t i = 0; i < count; i++) {
         const double difference = sides->nearest[i] - b[i];
-        job->beyond[first + i] = fabs(difference) <= DBL_MAX ? (float)difference : 0;
+        job->beyond[first + i] = fabs(difference) <= DBL_MAX ? keep_error(difference) : 0;
     }
 }
 
@@ -72,7 +78,7 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
         if (others)
             subtract_strip(job, difference, a, b, count);
         for (size_t i = 0; job->out && i < count; i++)
-            job->out[first + i] = (float)difference[i];
+            job->out[first + i] = keep_error(difference[i]);
         if (job->exact)
             memcpy(job->exact + first, difference, count * sizeof *difference);
         for (size_t i = 0; job->value && i < count; i++)

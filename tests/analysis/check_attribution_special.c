@@ -153,6 +153,33 @@ START_TEST(integers_that_leave_have_no_shares)
 }
 END_TEST
 
+static const struct text_graph beyond = {"x",
+                                         "y",
+                                         {NODE("Mul", "second", "x x", "a"),
+                                          NODE("Mul", "fourth", "a a", "b"),
+                                          NODE("Mul", "eighth", "b b", "c"),
+                                          NODE("Sqrt", "back", "c", "d"),
+                                          NODE("Sqrt", "further", "d", "e"),
+                                          NODE("Sqrt", "y", "e", "y")}};
+
+/* The eighth power of 10^5 is beyond FP32, saturated FP16 has 65504 there, and their difference is
+ * kept as FP32's largest number: |y|, which is all of the error, changes by an eighth of what c does
+ * relatively, within the 16 by which the middle of the way may be off there. */
+START_TEST(errors_beyond_fp32_have_a_condition)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    lanes[1] = "fp16,overflow=saturate";
+    ck_ulp_ok(attribute(&beyond, NULL, 1e5, 1, 0, &audit, &error), error);
+    lanes[1] = "fp16";
+    const struct ulp_audit_node *eighth = audit_node(&audit, 0, "eighth");
+    ck_assert_msg(audit.lanes[0].attribution.given, "%s", audit.lanes[0].attribution.reason);
+    ck_assert_msg(eighth->condition >= 1.0 / 128, "%g", eighth->condition);
+    ck_assert(isfinite(eighth->share) && isfinite(eighth->gain));
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 /* A random graph of elementwise nodes, with its last value and two others as outputs. */
 struct drawn {
     char inputs[6][8], outputs[6][8], left[24];
@@ -378,6 +405,7 @@ TEST_MAIN("attribution of special cases", 60)
     tcase_add_test(tests, overflows_that_are_fixed_say_why_they_have_no_shares);
     tcase_add_test(tests, kept_nodes_leave_the_inputs);
     tcase_add_loop_test(tests, integers_that_leave_have_no_shares, 0, 4);
+    tcase_add_test(tests, errors_beyond_fp32_have_a_condition);
     tcase_add_loop_test(tests, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tests, a_file_changes_nothing);
     tcase_add_loop_test(tests, triangles_are_packed, 0, 6);
