@@ -13,23 +13,32 @@ static const char no_error[] = "the outputs equal the reference's",
                   no_memory[] =
                       "going back through the graph needs more memory: raise --max-memory";
 
-/* The step's values into memory, for the sweep. */
+/* The readers of what the step gives have been passed, so its results may leave. */
 static void close_step(void *context, const struct ulp_step *step)
 {
     const struct ulp_course *course = context;
-    for (struct ulp_introduced *item = course->lane->introduced[step->number]; item;
-         item = item->next)
+    struct ulp_attributed *lane = course->lane;
+    const bool leaves = lane->leaving && !ulp_causes_wait(lane, step->number);
+    for (struct ulp_introduced *item = lane->introduced[step->number]; item; item = item->next) {
         ulp_attribution_release(&item->kept);
+        if (leaves)
+            ulp_attribution_forget(&item->kept);
+        ulp_free(item->beyond);
+        item->beyond = NULL;
+    }
     for (int side = 0; side < 2; side++)
         for (size_t i = 0; i < (side ? step->output_count : step->input_count); i++) {
             const int slot = side ? step->outputs[i] : step->inputs[i];
             if (slot < 0)
                 continue;
-            ulp_attribution_release(&course->lane->kept[slot]);
-            ulp_attribution_show(course->lane, slot);
+            ulp_attribution_release(&lane->kept[slot]);
+            if (side && lane->leaving)
+                ulp_attribution_forget(&lane->kept[slot]);
+            ulp_attribution_show(lane, slot);
         }
 }
 
+/* The step's values into memory, for the sweep. */
 static enum ulp_status open_step(void *context, const struct ulp_step *step,
                                  struct ulp_error *error)
 {
@@ -60,6 +69,23 @@ static enum ulp_status show_introduced(void *context, const struct ulp_step *ste
     return status;
 }
 
+/* What the output errs by beyond the rounding of its result, until the step is closed. */
+static enum ulp_status find_beyond(const struct ulp_course *course, size_t node,
+                                   struct ulp_introduced *item, const struct ulp_tensor *value,
+                                   const float **out, struct ulp_error *error)
+{
+    struct ulp_attributor *attributor = course->attributor;
+    const float *introduced = item->kept.data;
+    void *memory;
+    *out = item->both ? introduced + item->count : item->beyond;
+    if (item->both || *out)
+        return ULP_OK;
+    ULP_TRY(ulp_allocate(&memory, item->count, sizeof(float), attributor->budget,
+                         "values of an attribution", error));
+    *out = item->beyond = memory;
+    return ulp_attribution_beyond(attributor, course->lane, node, value, introduced, memory, error);
+}
+
 static enum ulp_status add_node(void *context, size_t node, size_t execution, int position,
                                 const double *cotangents, size_t count, double *part,
                                 struct ulp_error *error)
@@ -80,9 +106,10 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
     if (!item || item->count != count)
         return ULP_OK;
     ULP_TRY(ulp_attribution_fetch(course->attributor, &item->kept, error));
-    const float *introduced = item->kept.data;
+    const float *introduced = item->kept.data, *beyond;
+    ULP_TRY(find_beyond(course, node, item, value, &beyond, error));
     const double share = ulp_weigh_errors(pool, cotangents, introduced, count),
-                 gain = ulp_weigh_errors(pool, cotangents, introduced + count, count);
+                 gain = ulp_weigh_errors(pool, cotangents, beyond, count);
     course->share[node] += share;
     course->gain[node] += gain;
     *part += share;
@@ -425,8 +452,10 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     for (size_t g = 0; g < groups; g++)
         courses[g] = (struct ulp_course){.attributor = attributor, .lane = lane, .group = g};
     const size_t worst = choose_courses(courses, groups);
-    for (size_t g = 0; g < groups; g += together)
+    for (size_t g = 0; g < groups; g += together) {
+        lane->leaving = g + together >= groups && !attributor->verify_count;
         ULP_TRY(sweep_courses(courses + g, ulp_size_min(together, groups - g), arena, error));
+    }
     if (!lane->reason)
         ULP_TRY(
             ulp_attribution_causes(attributor, (size_t)(lane - attributor->lanes), courses, error));

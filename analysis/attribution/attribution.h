@@ -30,9 +30,12 @@ struct ulp_introduced {
     struct ulp_introduced *next;
     size_t execution, count;
     int position;
-    /* floats: `count` of P(p) - R(p), then `count` of P(p) less R(p) as it would be stored; beside
-     * an original, whose values r are, the first with R(r) - r, which is added as `count` more */
+    /* floats: `count` of P(p) - R(p), then (both) `count` of P(p) less R(p) as it would be stored;
+     * beside an original, whose values r are, the first with R(r) - r, which is added as `count`
+     * more */
     struct ulp_attributed_bytes kept;
+    bool both;     /* else the second follow from the first and P, which is kept */
+    float *beyond; /* they, while the sweep is at the step */
 };
 
 /* An output of a node whose error is to be taken apart by its causes. */
@@ -71,6 +74,7 @@ struct ulp_attributed {
                          * that its kernel holds; NULL: nothing */
     bool *decided;      /* by node: an integer is not the reference's */
     size_t room;        /* bytes that a sweep of this lane may keep in memory */
+    bool leaving;       /* what the sweep has passed is not read again */
     const char *reason; /* why this sample has no shares */
     bool nonfinite;     /* somewhere only one of P and R is finite */
     struct ulp_output_shares *sums; /* over samples, by group */
@@ -155,6 +159,11 @@ enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event
                                         struct ulp_error *error);
 /* Where values[slot] and differences[slot] lie, after kept[slot] has come or gone. */
 void ulp_attribution_show(const struct ulp_attributed *lane, int slot);
+/* P(p) less R(p) as it would be stored, of P(p), in floats, and what the node introduces. */
+enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,
+                                       const struct ulp_attributed *lane, size_t node,
+                                       const struct ulp_tensor *value, const float *introduced,
+                                       float *out, struct ulp_error *error);
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane);
 
 /* store.c. The limit of what is kept in memory. */
@@ -202,6 +211,8 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
                                 const struct ulp_introduced *introduced, const double *cotangents,
                                 double share, double gain, struct ulp_error *error);
 void ulp_causes_drop(struct ulp_attributed *lane, size_t node);
+/* Is the node to be run again afterwards? */
+bool ulp_causes_wait(const struct ulp_attributed *lane, size_t node);
 /* Of a step that has been told what it is owed: its causes, where the lane keeps what they need. */
 enum ulp_status ulp_causes_visit(void *course, const struct ulp_step *step,
                                  struct ulp_error *error);

@@ -109,6 +109,14 @@ void ulp_causes_drop(struct ulp_attributed *lane, size_t node)
     lane->owed[node] = NULL;
 }
 
+bool ulp_causes_wait(const struct ulp_attributed *lane, size_t node)
+{
+    const struct ulp_owed *owed = lane->owed[node];
+    while (owed && owed->visited)
+        owed = owed->next;
+    return owed != NULL;
+}
+
 /* ---- one execution of a node ---- */
 
 struct visit {

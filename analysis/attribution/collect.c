@@ -16,13 +16,9 @@ static const char diverged[] = "a value has another shape than the reference's";
 
 struct difference {
     const struct ulp_tensor *a, *b;
-    float *out;    /* a - b, NULL: not wanted */
-    double *exact; /* the same in FP64; NULL: not wanted */
-    float *value;  /* a, b where only that is finite; NULL: not wanted */
-    /* a less b rounded to a format; NULL: not wanted. a's elements are FP32 */
-    float *beyond;
-    const struct ulp_format *storage;
-    enum ulp_rounding rounding;
+    float *out;           /* a - b, NULL: not wanted */
+    double *exact;        /* the same in FP64; NULL: not wanted */
+    float *value;         /* a, b where only that is finite; NULL: not wanted */
     _Atomic bool unequal; /* only one of them is finite */
 };
 
@@ -45,18 +41,6 @@ static void subtract_strip(struct difference *job, double *difference, double *a
     }
 }
 
-static void subtract_rounded(const struct difference *job, const struct ulp_metrics_side *sides)
-{
-    double b[ULP_METRICS_STRIP];
-    const size_t first = sides->first, count = sides->count;
-    ulp_side_odd(b, &sides[1]);
-    ulp_round_doubles(job->storage, job->rounding, b, count, 0, 0, first);
-    for (size_t i = 0; i < count; i++) {
-        const double difference = sides->nearest[i] - b[i];
-        job->beyond[first + i] = fabs(difference) <= DBL_MAX ? keep_error(difference) : 0;
-    }
-}
-
 static enum ulp_status subtract_range(void *context, size_t begin, size_t end, int worker,
                                       struct ulp_error *error)
 {
@@ -71,8 +55,6 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
         ulp_side_open(&sides[0], job->a, first, count);
         ulp_side_open(&sides[1], job->b, first, count);
         ulp_sides_subtract(difference, &sides[0], &sides[1]);
-        if (job->beyond)
-            subtract_rounded(job, sides);
         for (size_t i = 0; i < count; i++)
             others += !(fabs(a[i]) <= DBL_MAX) | !(fabs(b[i]) <= DBL_MAX);
         if (others)
@@ -91,6 +73,57 @@ static enum ulp_status form_difference(struct ulp_attributor *attributor, struct
                                        struct ulp_error *error)
 {
     return ulp_parallel_for(attributor->pool, job->a->count, ulp_grain(8), subtract_range, job,
+                            error);
+}
+
+/* P(p) less R(p) as it would be stored, R(p) being P(p) less d, what the node introduces. That has
+ * 24 bits, so R(p) is off by 2^-25 d: where a tie of the storage's step u is nearer, in a part
+ * 2^-24 d / u of elements, the result is off by u. In the mean that is 2^-24 d, as in d itself. */
+struct beyond {
+    const float *value, *introduced;
+    const struct ulp_format *storage;
+    enum ulp_rounding rounding;
+    float *out;
+};
+
+static enum ulp_status find_beyond_range(void *context, size_t begin, size_t end, int worker,
+                                         struct ulp_error *error)
+{
+    const struct beyond *job = context;
+    double r[ULP_METRICS_STRIP];
+    (void)worker;
+    (void)error;
+    for (size_t first = begin, count; first < end; first += count) {
+        const float *value = job->value + first, *introduced = job->introduced + first;
+        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+        for (size_t i = 0; i < count; i++)
+            r[i] = (double)value[i] - (double)introduced[i];
+        ulp_round_doubles(job->storage, job->rounding, r, count, 0, 0, first);
+        for (size_t i = 0; i < count; i++) {
+            const double error_beyond = (double)value[i] - r[i];
+            job->out[first + i] =
+                introduced[i] != 0 && fabs(error_beyond) <= DBL_MAX ? keep_error(error_beyond) : 0;
+        }
+    }
+    return ULP_OK;
+}
+
+static const struct ulp_arithmetic *find_holder(const struct ulp_attributor *attributor,
+                                                const struct ulp_attributed *lane, size_t node)
+{
+    return ulp_mix_holds(&attributor->plan->mixes[1 + (lane - attributor->lanes)], node);
+}
+
+enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,
+                                       const struct ulp_attributed *lane, size_t node,
+                                       const struct ulp_tensor *value, const float *introduced,
+                                       float *out, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *arithmetic = find_holder(attributor, lane, node);
+    struct ulp_format format;
+    ULP_TRY(ulp_lane_format(arithmetic, value->type, &format, error));
+    struct beyond job = {value->data, introduced, &format, arithmetic->rounding, out};
+    return ulp_parallel_for(attributor->pool, value->count, ulp_grain(8), find_beyond_range, &job,
                             error);
 }
 
@@ -225,44 +258,34 @@ static enum ulp_status keep_border(struct ulp_attributor *attributor, struct ulp
     return status;
 }
 
-/* P(p) - R(p), and P(p) - R(p) rounded to what P stores. */
+/* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. */
 static enum ulp_status form_introduced(struct ulp_attributor *attributor,
-                                       struct ulp_attributed *lane,
-                                       const struct ulp_arithmetic *arithmetic,
+                                       struct ulp_attributed *lane, size_t node,
                                        const struct ulp_tensor *own, const struct ulp_tensor *here,
-                                       float *out, struct ulp_error *error)
+                                       bool both, float *out, struct ulp_error *error)
 {
+    const struct ulp_arithmetic *arithmetic = find_holder(attributor, lane, node);
     struct difference job = {.a = own, .b = here, .out = out};
     struct ulp_format format;
-    struct ulp_tensor stored;
-    const bool floats = ulp_element_is_float(own->element);
-    if (floats)
-        ULP_TRY(ulp_lane_format(arithmetic, own->type, &format, error));
-    if (own->element == ULP_ELEMENT_F32) {
-        job.beyond = out + own->count;
-        job.storage = &format;
-        job.rounding = arithmetic->rounding;
-    }
-    enum ulp_status status = form_difference(attributor, &job, error);
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor stored = {0};
+    ULP_TRY(form_difference(attributor, &job, error));
     lane->nonfinite |= job.unequal;
-    if (!floats) /* amounts are not rounded again */
+    if (!both)
+        return ULP_OK;
+    if (own->element == ULP_ELEMENT_F32)
+        return ulp_attribution_beyond(attributor, lane, node, own, out, out + own->count, error);
+    if (!ulp_element_is_float(own->element)) { /* amounts are not rounded again */
         memcpy(out + own->count, out, own->count * sizeof *out);
-    if (!floats || job.beyond)
-        return status;
-    if (status == ULP_OK)
-        status = ulp_tensor_describe(&stored, own->type, own->element, own->precision, own->rank,
-                                     own->dims, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_allocate(&stored, attributor->budget, error);
-    if (status != ULP_OK)
-        return status;
-    status = ulp_tensor_convert(&stored, here, &format, arithmetic->rounding, 0, attributor->pool,
-                                error);
+        return ULP_OK;
+    }
+    ULP_TRY(ulp_lane_format(arithmetic, own->type, &format, error));
+    ULP_TRY(ulp_tensor_describe(&stored, own->type, own->element, own->precision, own->rank,
+                                own->dims, error));
+    ULP_TRY(ulp_tensor_allocate(&stored, attributor->budget, error));
+    ULP_TRY(ulp_tensor_convert(&stored, here, &format, arithmetic->rounding, 0, attributor->pool,
+                               error));
     job = (struct difference){.a = own, .b = &stored, .out = out + own->count};
-    if (status == ULP_OK)
-        status = form_difference(attributor, &job, error);
-    ulp_tensor_free(&stored);
-    return status;
+    return form_difference(attributor, &job, error);
 }
 
 /* The original's value of an output of the main graph; NULL: it is not known. */
@@ -308,7 +331,10 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
-    const size_t count = value->entire->count, bytes = (attributor->beside ? 3 : 2) * sizeof(float);
+    const bool both = attributor->beside || node->block != attributor->plan->main ||
+                      value->held->element != ULP_ELEMENT_F32;
+    const size_t count = value->entire->count,
+                 bytes = (attributor->beside ? 3 : 1 + both) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;
     struct ulp_introduced *item;
     if (value->held == value->here && !attributor->beside)
@@ -319,16 +345,16 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     *item = (struct ulp_introduced){.next = lane->introduced[event->index],
                                     .execution = event->execution,
                                     .count = count,
-                                    .position = event->output_positions[o]};
+                                    .position = event->output_positions[o],
+                                    .both = both};
     lane->introduced[event->index] = item;
     struct ulp_attributed_bytes *kept = settled ? &settled->introduced : &item->kept;
     enum ulp_status status = ULP_OK;
     if (!known)
         status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = form_introduced(attributor, lane,
-                                 ulp_mix_holds(&attributor->plan->mixes[l], event->index),
-                                 value->held, value->here, kept->data, error);
+        status = form_introduced(attributor, lane, event->index, value->held, value->here, both,
+                                 kept->data, error);
     if (status == ULP_OK && !lane->reason && attributor->beside)
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);

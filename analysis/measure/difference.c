@@ -8,7 +8,6 @@
 
 #include "base/memory/alloc.h"
 #include "number/mpfr_record.h"
-#include "tensor/odd.h"
 #include "tensor/tensor.h"
 
 /* Elements that are looked at to tell whether a node only moves values. */
@@ -100,20 +99,6 @@ void ulp_side_read(double *out, const struct ulp_tensor *tensor, size_t first, s
         ulp_side_open(&side, tensor, first + i, ulp_size_min(count - i, ULP_METRICS_STRIP));
         memcpy(out + i, side.nearest, side.count * sizeof *out);
     }
-}
-
-void ulp_side_odd(double *out, const struct ulp_metrics_side *side)
-{
-    int64_t hard = 0;
-    memcpy(out, side->nearest, side->count * sizeof *out);
-    for (size_t i = 0; i < side->count && !side->plain; i++) { /* `high` is truncated */
-        uint64_t bits = ulp_double_bits(side->high[i]);
-        bits |= (side->middle[i] != 0) | (side->low[i] != 0);
-        memcpy(&out[i], &bits, sizeof bits);
-        hard |= side->hard[i];
-    }
-    if (hard)
-        ulp_odd_read(side->tensor, side->first, side->count, out);
 }
 
 /* Value less base of one element, rounded once by MPFR. */

@@ -22,8 +22,6 @@ void ulp_side_move(struct ulp_metrics_side *side, const struct ulp_metrics_side 
                    const struct ulp_tensor *doubles);
 void ulp_sides_subtract(double *difference, const struct ulp_metrics_side *value,
                         const struct ulp_metrics_side *base);
-/* An open side's elements rounded to odd (tensor/odd.h). */
-void ulp_side_odd(double *out, const struct ulp_metrics_side *side);
 /* Whether the first elements of two tensors are equal: those of a node that only moves values. */
 bool ulp_sides_begin_equal(const struct ulp_tensor *a, const struct ulp_tensor *b);
 /* One tensor's nearest doubles, of any number of elements. */

@@ -163,7 +163,8 @@ START_TEST(causes_are_those_of_the_arithmetic)
     struct ulp_error error;
     struct ulp_model *model = text_load(&product);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    double x[24], w[64], w_rounded[64], exact[24], with_w[24], with_x[24], e[24], stored[24];
+    double x[24], w[64], w_rounded[64], exact[24], with_w[24], with_x[24], e[24], stored[24],
+        nearest[24];
     ck_ulp_ok(attribute(&product, NULL, 0, 1, 0, &audit, &error), error);
     expect_parts(&audit, "product");
     for (size_t l = 0; l < 2; l++) {
@@ -188,9 +189,12 @@ START_TEST(causes_are_those_of_the_arithmetic)
         multiply(x_rounded, w_rounded, with_x);
         for (size_t i = 0; i < 24; i++) {
             stored[i] = ulp_format_round(storage, ULP_ROUND_NEAREST_EVEN, with_x[i], 0, 0);
+            nearest[i] = ulp_format_round(storage, ULP_ROUND_NEAREST_EVEN, exact[i], 0, 0);
             e[i] = stored[i] - e[i];
         }
         const struct ulp_audit_node *node = audit_node(&audit, l, "y");
+        ck_assert_msg(fabs(node->gain - part_of(e, stored, nearest)) <= 0x1p-8, "%s gains %.5f",
+                      lanes[l + 1], node->gain);
         const double expected[ULP_SHARE_CAUSES] = {[ULP_SHARE_WEIGHTS] = part_of(e, with_w, exact),
                                                    [ULP_SHARE_INPUTS] = part_of(e, with_x, with_w),
                                                    [ULP_SHARE_RESULT] = part_of(e, stored, with_x)};

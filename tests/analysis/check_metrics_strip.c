@@ -1,7 +1,6 @@
 /* Records opened as exact sums of doubles, by every instance of the loops: the sum is the record's
  * value and the nearest double MPFR's, and none else than those near double's ends or not finite
- * are left out; rounded to odd, they are what conversions read. Bins and magnitudes of doubles, by
- * every instance. */
+ * are left out. Bins and magnitudes of doubles, by every instance. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "base/bits.h"
 #include "base/machine/cpu.h"
 #include "base/random.h"
-#include "tensor/odd.h"
 #include "tests/support/test.h"
 
 #define NEAR 800 /* exponents that doubles take in, with all parts */
@@ -73,23 +71,6 @@ static void check_element(const struct ulp_metrics_side *side, size_t i, const m
     mpfr_clear(sum);
 }
 
-/* What conversions read of the records is what the open side gives. */
-static void check_odd(struct ulp_metrics_side *side, void *records, int precision, size_t count)
-{
-    const struct ulp_tensor tensor = {.element = ULP_ELEMENT_WIDE,
-                                      .precision = precision,
-                                      .data = records,
-                                      .count = count};
-    double odd[ULP_METRICS_STRIP], read[ULP_METRICS_STRIP];
-    side->tensor = &tensor;
-    side->first = 0;
-    side->count = count;
-    side->plain = false;
-    ulp_side_odd(odd, side);
-    ulp_odd_read(&tensor, 0, count, read);
-    ck_assert(memcmp(odd, read, count * sizeof *odd) == 0);
-}
-
 /* Precisions of one limb and of two, and strips that are and are not of whole vectors. */
 START_TEST(records_open_exactly)
 {
@@ -126,7 +107,6 @@ START_TEST(records_open_exactly)
                 none_hard &= side.hard[i] == 0;
             }
             ck_assert(all == none_hard && (all || !easy));
-            check_odd(&side, records, precision, count);
             opened += all;
         }
         atomic_store(&ulp_cpu_found, present);
