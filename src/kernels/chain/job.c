@@ -64,25 +64,30 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
            ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
 }
 
-/* The length of blocks of so many panels: none longer than `limit`; so many that a thread that is
- * held up can leave some to the others. */
-static size_t find_length(size_t panels, size_t limit, size_t thread_count)
+/* The length of blocks of so many panels beside all `lines` of the shared side, of which blocks that
+ * share nothing have `line_limit` at most: none longer than `limit`, nor with more sums than those
+ * would have; of several threads so many that one that is held up can leave some to the others. */
+static size_t find_length(size_t panels, size_t limit, size_t lines, size_t line_limit,
+                          size_t thread_count)
 {
-    return ulp_size_min(limit,
-                        ulp_size_divide_up(panels, ULP_TUNE_PIECES_PER_THREAD * thread_count));
+    const size_t pieces = thread_count > 1 ? ULP_TUNE_PIECES_PER_THREAD * thread_count : 1;
+    if (lines > line_limit)
+        limit = limit * line_limit / lines;
+    return ulp_size_min(limit ? limit : 1, ulp_size_divide_up(panels, pieces));
 }
 
 /* Several blocks of one product pack the smaller side once, together, when all of it fits in the
  * outer caches and a block of k of it beside a block of the other side in the second-level
- * cache. */
-static void choose_shared(struct ulp_chains_job *job, size_t batch_count, size_t thread_count)
+ * cache. several: there are, or one thread would leave the others nothing. */
+static void choose_shared(struct ulp_chains_job *job, bool several, size_t batch_count,
+                          size_t thread_count)
 {
     size_t rows = ulp_size_round_up(job->row_count, job->tile_rows),
            columns = ulp_size_round_up(job->column_count, job->tile_columns);
     size_t lines = ulp_size_min(rows, columns);
     job->share_rows = rows <= columns;
     job->shared_lines = 0;
-    if (thread_count > 1 && batch_count < 2 * thread_count && !job->chains->pairwise &&
+    if (several && batch_count < 2 * thread_count && !job->chains->pairwise &&
         job->k_count &&
         lines <= ULP_TUNE_SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
         lines <= ULP_TUNE_SHARED_SIDE_BYTES / job->element_bytes / job->k_count &&
@@ -114,14 +119,16 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
         else
             break;
     }
-    choose_shared(job, batch_count, thread_count);
+    choose_shared(job, thread_count > 1 || row_blocks * column_blocks > 1, batch_count,
+                  thread_count);
     if (job->shared_lines && job->share_rows) {
         row_blocks = 1;
-        column_blocks =
-            ulp_size_divide_up(columns, find_length(columns, column_limit, thread_count));
+        column_blocks = ulp_size_divide_up(
+            columns, find_length(columns, column_limit, rows, row_limit, thread_count));
     } else if (job->shared_lines) {
         column_blocks = 1;
-        row_blocks = ulp_size_divide_up(rows, find_length(rows, row_limit, thread_count));
+        row_blocks = ulp_size_divide_up(
+            rows, find_length(rows, row_limit, columns, column_limit, thread_count));
     }
     job->thread_count = thread_count;
     job->row_block = ulp_size_divide_up(rows, row_blocks) * job->tile_rows;
