@@ -1,6 +1,8 @@
 /* A lane's values: converting constants and inputs, freeing after the last use. */
 #include "run/lane.h"
 
+#include <string.h>
+
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "number/round/round.h"
@@ -353,6 +355,17 @@ static size_t find_run(const struct ulp_lane *lane, struct ulp_reader reader)
                            : reader.arithmetic + inner;
 }
 
+/* FP32 where that is what is stored, as most constants are: it is neither lowered nor left to
+ * further runs, which is seen without looking for it among those that were. */
+static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tensor *constant,
+                             struct ulp_reader reader)
+{
+    const struct ulp_arithmetic *arithmetic = &lane->mix->items[reader.arithmetic];
+    return lane->left && constant->type == ULP_TYPE_FLOAT &&
+           constant->element == ULP_ELEMENT_F32 && !reader.inside && !arithmetic->as_declared &&
+           strcmp(arithmetic->storage.name, "fp32") == 0;
+}
+
 /* The constant in an arithmetic of the lane. */
 static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                      const struct ulp_tensor **out, struct ulp_error *error)
@@ -365,8 +378,9 @@ static enum ulp_status read_constant(struct ulp_lane *lane, int slot, struct ulp
         *out = planned->constant;
         return ULP_OK;
     }
-    if (*out == value || (!ulp_is_stored(planned->constant) &&
-                          (reader.declared || !ulp_element_is_float(planned->constant->element))))
+    if (*out == value || stays_as_it_lies(lane, planned->constant, reader) ||
+        (!ulp_is_stored(planned->constant) &&
+         (reader.declared || !ulp_element_is_float(planned->constant->element))))
         return ULP_OK;
     if (lane->left && ulp_kept_find(lane->left, lane->left_place + at, value)) {
         *out = value;

@@ -216,6 +216,17 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
                : status;
 }
 
+/* The observers are told of a step that was run with others, or had nothing to compute. */
+static enum ulp_status tell_alone(struct ulp_walk *walk, const struct ulp_frame *frame,
+                                  const struct ulp_step *step, double seconds,
+                                  struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_event_inputs inputs = {0};
+    struct ulp_evaluation evaluation = {.seconds.own = seconds};
+    walk->cost_done = ulp_math_min(walk->cost_done + step->cost, walk->cost_limit);
+    return tell_step(walk, frame, step, &evaluation, &inputs, seconds, arena, error);
+}
+
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
@@ -262,15 +273,9 @@ static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame
         return ULP_OK;
     lane->values[steps[last].outputs[0]] = result;
     walk->clock = ulp_seconds_now();
-    for (size_t s = first; s <= last; s++) {
-        const struct ulp_event_inputs inputs = {0};
-        struct ulp_evaluation evaluation = {0};
-        if (s == last)
-            evaluation.seconds.own = walk->clock - started;
-        walk->cost_done = ulp_math_min(walk->cost_done + steps[s].cost, walk->cost_limit);
-        ULP_TRY(tell_step(walk, frame, &steps[s], &evaluation, &inputs, evaluation.seconds.own,
-                          arena, error));
-    }
+    for (size_t s = first; s <= last; s++)
+        ULP_TRY(tell_alone(walk, frame, &steps[s], s == last ? walk->clock - started : 0, arena,
+                           error));
     return ulp_reserve_check(walk->reserve_draws, error);
 }
 
@@ -312,6 +317,17 @@ static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *fram
     return status;
 }
 
+/* A step whose results are there already. */
+static enum ulp_status walk_past(struct ulp_walk *walk, struct ulp_frame *frame,
+                                 const struct ulp_step *step, struct ulp_arena *arena,
+                                 struct ulp_error *error)
+{
+    const enum ulp_status status = tell_alone(walk, frame, step, 0, arena, error);
+    ulp_lane_drop(&frame->lanes[0], step);
+    ulp_stream_behind(walk, frame, step);
+    return status;
+}
+
 /* In the main graph what a step takes of the arena goes with it; a body's steps share it, for
  * iterations are many and short. */
 enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
@@ -332,6 +348,9 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
         if (status == ULP_OK && walk->joins && step->joined > 0 && !frame->absent[0]) {
             status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
             s += step->joined - 1;
+        } else if (status == ULP_OK && walk->joins && !frame->absent[0] &&
+                   (step->folded || is_settled(walk, frame, step))) {
+            status = walk_past(walk, frame, step, arena, error);
         } else if (status == ULP_OK) {
             status = walk_step(walk, frame, step, arena, error);
         }

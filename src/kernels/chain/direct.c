@@ -154,13 +154,13 @@ enum ulp_direct ulp_direct_find(const struct ulp_chains_job *job,
         problem->b.tensor->element != job->element || problem->out->element != job->element ||
         job->output.round || ulp_pack_make(arithmetic, problem, 1).round ||
         !ulp_offset_step(problem->out_row_offset, m) ||
-        !ulp_output_is_run(problem->out_column_offset, n) ||
-        crowds_sets(problem->b.k_offset, problem->k, job->element_bytes))
+        !ulp_output_is_run(problem->out_column_offset, n))
         return ULP_DIRECT_NONE;
     /* weights are packed once, too, and then lie closer than in their tensor */
     if (ulp_packed_is_kept(problem->packed,
                            &(struct ulp_packed_view){&problem->b, problem->batch_count, n,
-                                                     problem->k}))
+                                                     problem->k}) ||
+        crowds_sets(problem->b.k_offset, problem->k, job->element_bytes))
         return ULP_DIRECT_NONE;
     find_rows(tile, problem->b.line_offset, n, NULL, &rows);
     const size_t pieces = find_columns(tile, &problem->b, n, problem->k, NULL, &vectors);

@@ -46,7 +46,9 @@ struct ulp_chains ulp_chains_make(const struct ulp_arithmetic *arithmetic,
                           ? (size_t)schedule->promote
                           : slice;
     size_t block = arithmetic->order == ULP_ORDER_BLOCKED ? (size_t)arithmetic->order_block : 0;
-    struct ulp_format wide = partial_format(&arithmetic->accumulator);
+    const bool partial = promoted < slice || slice < problem->k;
+    struct ulp_format wide =
+        partial ? partial_format(&arithmetic->accumulator) : arithmetic->accumulator;
     bool each_step = arithmetic->place == ULP_ROUND_EACH_STEP;
     add_cut(&chains, block, promoted, &arithmetic->accumulator);
     add_cut(&chains, promoted, slice, &wide);
