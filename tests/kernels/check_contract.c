@@ -222,7 +222,7 @@ START_TEST(long_chains_equal_the_oracle)
 }
 END_TEST
 
-/* The sums by the loop that defines them, where the output has them. */
+/* The sums by the loop that defines them, where the output has them; NaN is the canonical one. */
 static float *find_sums(const struct instance *instance)
 {
     const struct ulp_contraction *p = &instance->problem;
@@ -235,7 +235,8 @@ static float *find_sums(const struct instance *instance)
                 for (size_t k = 0; k < p->k; k++)
                     sum = fmaf(a[ulp_factor_offset(&p->a, g, i, k)],
                                b[ulp_factor_offset(&p->b, g, j, k)], sum);
-                sums[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]] = sum;
+                sums[p->out_batch_offset[g] + p->out_row_offset[i] + p->out_column_offset[j]] =
+                    isnan(sum) ? NAN : sum;
             }
     return sums;
 }
@@ -255,8 +256,9 @@ static void check_fmaf(const struct setup *setup, struct ulp_pool *pool, const u
         memset(got, 0x5a, instance.out.count * sizeof *got);
         ck_ulp_ok(ulp_chains_run(&chains, &arithmetic, p, sets[set], pool, &error), error);
         for (size_t i = 0; i < instance.out.count; i++)
-            ck_expect(same_bits(got[i], sums[i]), "%zu x %zu x %zu, set %zu: %zu is %a, not %a",
-                      p->m, p->n, p->k, set, i, (double)got[i], (double)sums[i]);
+            ck_expect(memcmp(&got[i], &sums[i], sizeof *got) == 0,
+                      "%zu x %zu x %zu, set %zu: %zu is %a, not %a", p->m, p->n, p->k, set, i,
+                      (double)got[i], (double)sums[i]);
     }
     free(sums);
     instance_free(&instance);

@@ -191,6 +191,11 @@ enum ulp_status ulp_chains_run(const struct ulp_chains *chains,
     job.tile_bytes = job.tile_rows * job.tile_columns * job.element_bytes;
     job.nan_shows = shows_nan(chains);
     job.column_run = ulp_output_is_run(job.out_column, job.column_count);
+    if (job.element == ULP_ELEMENT_F32 && problem->out->element == ULP_ELEMENT_F32 &&
+        !job.output.round) {
+        job.row_step = ulp_offset_step(job.out_row, job.row_count);
+        job.column_step = job.column_run ? 1 : ulp_offset_step(job.out_column, job.column_count);
+    }
     struct ulp_unpacked_problem unpacked = {
         .rule = &chains->rule,
         .rows = &job.rows,

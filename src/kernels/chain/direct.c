@@ -179,16 +179,12 @@ static void store(const struct direct *direct, float *sums, int64_t out, const s
                   size_t lines)
 {
     const struct ulp_output *output = &direct->job->output;
-    const size_t width = direct->job->tile_columns;
-    if (piece->step)
-        ulp_output_turned(output, out, sums,
-                          &(struct ulp_output_block){.skip = piece->skip,
-                                                     .rows = piece->count,
-                                                     .columns = lines,
-                                                     .width = width,
-                                                     .pitch = direct->pitch});
-    for (size_t i = 0; i < lines && !piece->step; i++)
-        ulp_output_run(output, out + (int64_t)i * direct->pitch, sums + i * width, piece->count);
+    struct ulp_output_block block = {.skip = piece->skip,
+                                     .width = direct->job->tile_columns,
+                                     .pitch = direct->pitch};
+    block.rows = piece->step ? piece->count : lines;
+    block.columns = piece->step ? lines : piece->count;
+    (piece->step ? ulp_output_turned : ulp_output_rows)(output, out, sums, &block);
 }
 
 static void run_piece(struct direct *direct, float *sums, size_t batch, const struct piece *piece,

@@ -30,6 +30,9 @@ struct ulp_chains_job {
      * look */
     bool nan_shows;
     bool column_run; /* out_column counts up by one everywhere */
+    /* between outputs of neighbouring rows and columns; 0: not the same everywhere, or sums are not
+     * stored as the floats that they are */
+    int64_t row_step, column_step;
     struct ulp_output output;
     struct ulp_pool *pool;
     enum ulp_direct direct; /* of the run: that side has no panels */

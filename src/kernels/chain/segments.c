@@ -194,6 +194,16 @@ void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t 
     struct ulp_draw draw = {.first = ulp_chains_place(job, batch, row, column).output,
                             .number = job->k_count * ULP_DRAWS + ULP_DRAW_STORE};
     const int64_t *out_column = job->out_column + column;
+    if ((job->row_step && job->column_step == 1) || (job->row_step == 1 && job->column_step)) {
+        const bool turned = job->column_step != 1;
+        (turned ? ulp_output_turned : ulp_output_rows)(
+            &job->output, base + job->out_row[row] + out_column[0], (const float *)result,
+            &(struct ulp_output_block){.rows = row_count,
+                                       .columns = column_count,
+                                       .width = job->tile_columns,
+                                       .pitch = turned ? job->column_step : job->row_step});
+        return;
+    }
     bool run = job->output.rounding != ULP_ROUND_STOCHASTIC &&
                (job->column_run || ulp_output_is_run(out_column, column_count));
     for (size_t i = 0; i < row_count; i++, draw.first += job->row_pitch)

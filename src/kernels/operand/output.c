@@ -156,6 +156,50 @@ void ulp_output_turned(const struct ulp_output *output, int64_t first, const flo
             out[i] = without_payload(sums[i * block->width + j]);
 }
 
+static inline __attribute__((always_inline)) void store_rows(float *out, const float *sums,
+                                                             const struct ulp_output_block *block)
+{
+    for (size_t i = 0; i < block->rows; i++)
+        store_pieces(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
+}
+
+#ifdef OUTPUT_X86
+__attribute__((target("avx2"))) static void store_rows_avx2(float *out, const float *sums,
+                                                            const struct ulp_output_block *block)
+{
+    store_rows(out, sums, block);
+}
+
+__attribute__((target("avx2,avx512f"))) static void store_rows_avx512(
+    float *out, const float *sums, const struct ulp_output_block *block)
+{
+    for (size_t j = 0; j < block->columns; j += 16) {
+        const size_t left = block->columns - j;
+        const __mmask16 stored = left < 16 ? (__mmask16)((1u << left) - 1) : 0xffff;
+        for (size_t i = 0; i < block->rows; i++) {
+            const __m512 x = _mm512_maskz_loadu_ps(stored, sums + i * block->width + j);
+            _mm512_mask_storeu_ps(out + (int64_t)i * block->pitch + j, stored,
+                                  _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                                                     _mm512_set1_ps(NAN)));
+        }
+    }
+}
+#endif
+
+void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
+                     const struct ulp_output_block *block)
+{
+    float *out = (float *)output->tensor->data + first;
+#ifdef OUTPUT_X86
+    const unsigned features = ulp_cpu_features();
+    if (features & (ULP_CPU_AVX512 | ULP_CPU_AVX2)) {
+        (features & ULP_CPU_AVX512 ? store_rows_avx512 : store_rows_avx2)(out, sums, block);
+        return;
+    }
+#endif
+    store_rows(out, sums, block);
+}
+
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,
                          const float *x, size_t n, struct ulp_draw draw)
 {

@@ -37,6 +37,9 @@ struct ulp_output_block {
 };
 void ulp_output_turned(const struct ulp_output *output, int64_t first, const float *sums,
                        const struct ulp_output_block *block);
+/* The same with runs of columns: to element first + i * pitch + j. All rows, whatever skip says. */
+void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
+                     const struct ulp_output_block *block);
 /* Ask for the cache lines of elements [first, first + count), count > 0, before they are stored:
  * rows of an output lie in pages of their own. Inlined always: gcc takes a function that only asks
  * ahead for one without effects. */
