@@ -142,6 +142,9 @@ struct ulp_tape_call {
     uint64_t node_key;
     struct ulp_pool *pool;        /* NULL: the caller's thread alone */
     struct ulp_tape_plans *plans; /* keeps what the run prepares; NULL: it is for this run alone */
+    /* The plan of an earlier call that this one is like but for where values lie and how many
+     * threads there are, left here by that; NULL: there is none, and none is left. */
+    _Atomic(const struct ulp_tape_plan *) *last;
 };
 enum ulp_status ulp_tape_run(const struct ulp_tape_call *call, struct ulp_error *error);
 

@@ -16,6 +16,7 @@ struct operand {
 struct ulp_rerun {
     const struct ulp_tape *tape;
     const struct ulp_step *last;
+    _Atomic(const struct ulp_tape_plan *) plan; /* of the run before; NULL: there was none */
     struct ulp_rows rows;
     struct ulp_operand output;
     struct ulp_tensor result; /* without data */
@@ -131,7 +132,7 @@ static enum ulp_status set_operands(const struct ulp_rerun *rerun, struct ulp_la
     return ULP_OK;
 }
 
-enum ulp_status ulp_rerun_run(const struct ulp_rerun *rerun, struct ulp_lane *lane,
+enum ulp_status ulp_rerun_run(struct ulp_rerun *rerun, struct ulp_lane *lane,
                               struct ulp_tensor *result, bool *ran, struct ulp_error *error)
 {
     struct ulp_join *join = lane->join;
@@ -153,7 +154,8 @@ enum ulp_status ulp_rerun_run(const struct ulp_rerun *rerun, struct ulp_lane *la
                                                       .outputs = &output,
                                                       .node_key = last->bound.key,
                                                       .pool = lane->pool,
-                                                      .plans = &last->bound.prepared->plans},
+                                                      .plans = &last->bound.prepared->plans,
+                                                      .last = &rerun->plan},
                               error);
     if (status == ULP_OK)
         return ULP_OK;

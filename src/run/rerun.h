@@ -1,6 +1,7 @@
 /* Formulas that are run as one (plan_join.c), once more: all that their run follows from, but for
  * where values lie, is noted after one run of the plan, and further runs with operands of these
- * shapes go straight to the tape. A note does not change, so several threads may go by it. */
+ * shapes go straight to the tape's plan. Only which plan that is changes in a note, in one step, so
+ * several threads may go by it. */
 #pragma once
 
 #include "ops/join.h"
@@ -17,5 +18,5 @@ struct ulp_rerun_begin {
 struct ulp_rerun *ulp_rerun_note(struct ulp_lane *lane, struct ulp_rerun_begin begin, size_t last);
 /* The result of the steps' last; *ran false: operands have other shapes, and the join must be cut
  * back to what it had before. */
-enum ulp_status ulp_rerun_run(const struct ulp_rerun *rerun, struct ulp_lane *lane,
+enum ulp_status ulp_rerun_run(struct ulp_rerun *rerun, struct ulp_lane *lane,
                               struct ulp_tensor *result, bool *ran, struct ulp_error *error);

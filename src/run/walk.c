@@ -262,8 +262,7 @@ static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame
     struct ulp_lane *lane = &frame->lanes[0];
     const struct ulp_step *steps = frame->block->steps;
     const double started = walk->clock;
-    const struct ulp_rerun *rerun =
-        walk->left ? ulp_kept_find_rerun(walk->left, &steps[last]) : NULL;
+    struct ulp_rerun *rerun = walk->left ? ulp_kept_find_rerun(walk->left, &steps[last]) : NULL;
     struct ulp_tensor result;
     *ran = rerun != NULL;
     const enum ulp_status status = *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK;
