@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/chain/chains.h"
+#include "kernels/chain/lift.h"
 #include "base/machine/cpu.h"
 #include "kernels/unit/unit.h"
 #include "kernels/reference.h"
@@ -93,7 +94,14 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
                         "compute= a format of at most 53 bits",
                         arithmetic->name, arithmetic->factor.name, arithmetic->compute.name,
                         arithmetic->accumulator.name);
-    return ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
+    struct ulp_lifted lifted;
+    const struct ulp_contraction *taken = ulp_lift(&lifted, &chains, arithmetic, problem, pool);
+    enum ulp_status status =
+        ulp_chains_run(&chains, arithmetic, taken, ulp_cpu_features(), pool, error);
+    ulp_free(lifted.memory);
+    if (status == ULP_ERROR_MEMORY && taken != problem)
+        status = ulp_chains_run(&chains, arithmetic, problem, ulp_cpu_features(), pool, error);
+    return status;
 }
 
 static int64_t integer_at(const struct ulp_tensor *tensor, size_t i)
