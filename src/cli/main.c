@@ -142,7 +142,7 @@ static void *end_without_memory(size_t size)
 #define RESERVE_BYTES ((size_t)4 << 20)
 
 /* When memory ends nothing is written; what is whole when something else fails stays. */
-static int run_command(int (*run)(int argc, char **argv), int argc, char **argv)
+static int run_to_end(int (*run)(int argc, char **argv), int argc, char **argv)
 {
     struct ulp_error error;
     ulp_outputs_hold();
@@ -200,7 +200,7 @@ int main(int argc, char **argv)
             char title[64];
             snprintf(title, sizeof title, "ulpscope %s", name);
             argv[1] = title;
-            return run_command(commands[c].run, argc - 1, argv + 1);
+            return run_to_end(commands[c].run, argc - 1, argv + 1);
         }
     const size_t length = strlen(name);
     if (length > 5 && strcmp(name + length - 5, ".onnx") == 0) {

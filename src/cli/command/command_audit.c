@@ -8,86 +8,80 @@
 #include "cli/command/command_audit.h"
 #include "cli/ranks.h"
 
-static int check_limits(const struct audit_options *options, const struct ulp_audit *audit)
+static enum ulp_status check_limits(const struct audit_options *options,
+                                    const struct ulp_audit *audit, struct ulp_error *error)
 {
-    struct ulp_error error;
-    const int code = say_crossings(stdout, audit, options->limits, options->limit_count,
-                                   options->common.allow_nonfinite_inputs);
-    if (code != ULP_OK && code != ULP_ERROR_LIMIT)
-        return code;
-    if (options->junit &&
-        ulp_report_junit(audit, options->limits, options->limit_count,
-                         options->common.allow_nonfinite_inputs, options->junit, &error) != ULP_OK)
-        return fail(&error);
-    return code;
+    const bool allowed = options->common.allow_nonfinite_inputs;
+    const enum ulp_status status =
+        say_crossings(stdout, audit, options->limits, options->limit_count, allowed, error);
+    if (options->junit && (status == ULP_OK || status == ULP_ERROR_LIMIT))
+        ULP_TRY(ulp_report_junit(audit, options->limits, options->limit_count, allowed,
+                                 options->junit, error));
+    return status;
 }
 
-static int write_report(const struct audit_options *options, const struct audit_choices *choices,
-                        const char *folder, const struct engine_lane *engine,
-                        struct ulp_audit *audit)
+static enum ulp_status write_report(const struct audit_options *options,
+                                    const struct audit_choices *choices, const char *folder,
+                                    const struct engine_lane *engine, struct ulp_audit *audit,
+                                    struct ulp_error *error)
 {
-    struct ulp_error error;
-    char *summary;
-    if (ulp_audit_keep_limits(audit, options->limits, options->limit_count,
-                              options->common.allow_nonfinite_inputs, &error) != ULP_OK)
-        return fail(&error);
-    if (options->engine && print_engine_verdict(engine, &error) != ULP_OK)
-        return fail(&error);
+    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
+    ULP_TRY(ulp_audit_keep_limits(audit, options->limits, options->limit_count,
+                                  options->common.allow_nonfinite_inputs, error));
+    if (options->engine)
+        ULP_TRY(print_engine_verdict(engine, error));
     struct ulp_audit shown = *audit;
     if (options->target && !options->all) {
         size_t worst;
-        if (print_target(options, audit, &worst, &error) != ULP_OK ||
-            print_choices(choices, audit, &error) != ULP_OK)
-            return fail(&error);
+        ULP_TRY(print_target(options, audit, &worst, error));
+        ULP_TRY(print_choices(choices, audit, error));
         say(stdout, "\n");
         shown.lanes += worst;
         shown.lane_count = 1;
     }
-    if (ulp_report_text(&shown, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO), &summary,
-                        &error) != ULP_OK)
-        return fail(&error);
+    ULP_TRY(ulp_report_text(&shown, terminal_width(STDOUT_FILENO), use_colour(STDOUT_FILENO),
+                            &summary, error));
     fputs(summary, stdout);
-    free(summary);
     if (shown.lane_count < audit->lane_count)
         say(stdout, "\n--all shows the other %zu arithmetic%s like this\n", audit->lane_count - 1,
             audit->lane_count == 2 ? "" : "s");
-    if (options->engine && print_engine_costs(engine, audit, &error) != ULP_OK)
-        return fail(&error);
-    if (folder && options->engine &&
-        ulp_engine_map_write(&engine->built, NULL, NULL, ULP_AS_FOLDER, folder, &error) != ULP_OK)
-        return fail(&error);
-    if ((!options->target || options->all) && print_choices(choices, audit, &error) != ULP_OK)
-        return fail(&error);
+    if (options->engine)
+        ULP_TRY(print_engine_costs(engine, audit, error));
+    if (folder && options->engine)
+        ULP_TRY(ulp_engine_map_write(&engine->built, NULL, NULL, ULP_AS_FOLDER, folder, error));
+    if (!options->target || options->all)
+        ULP_TRY(print_choices(choices, audit, error));
     watch_done("all samples were finished, and the report was being written");
-    if (folder && ulp_report_write(audit, folder, &error) != ULP_OK)
-        return fail(&error);
-    if (folder)
+    if (folder) {
+        ULP_TRY(ulp_report_write(audit, folder, error));
         say(stdout, "report: %s/report.json, layers.csv, summary.txt\n", folder);
-    if (json_file() && ulp_audit_write_json(audit, json_file(), &error) != ULP_OK)
-        return fail(&error);
-    if (options->html && ulp_report_html(audit, options->html, &error) != ULP_OK)
-        return fail(&error);
-    if (options->html)
+    }
+    if (json_file())
+        ULP_TRY(ulp_audit_write_json(audit, json_file(), error));
+    if (options->html) {
+        ULP_TRY(ulp_report_html(audit, options->html, error));
         say(stdout, "page: %s\n", options->html);
-    return check_limits(options, audit);
+    }
+    return check_limits(options, audit, error);
 }
 
 static int report(const struct audit_options *options, const struct audit_choices *choices,
                   const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
 {
-    struct ulp_error error;
-    struct ulp_timings timings = {0};
+    struct ulp_error error = {0};
+    ULP_SCOPED(ulp_timings_free) struct ulp_timings timings = {0};
     enum ulp_status status = ulp_timings_read(options->timer, &timings, &error);
     ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
-    if (status == ULP_OK && options->timer)
-        audit->timings = &timings;
-    const int code =
-        status == ULP_OK ? write_report(options, choices, folder, engine, audit) : fail(&error);
-    audit->timings = NULL;
-    ulp_timings_free(&timings);
-    if (code == ULP_OK || code == ULP_ERROR_LIMIT)
-        status = print_timings(options->timer, 1, &error);
-    return status == ULP_OK ? code : fail(&error);
+    if (status == ULP_OK) {
+        audit->timings = options->timer ? &timings : NULL;
+        status = write_report(options, choices, folder, engine, audit, &error);
+        audit->timings = NULL;
+    }
+    const int code = end_command(status, &error);
+    return (code == ULP_OK || code == ULP_ERROR_LIMIT) &&
+                   print_timings(options->timer, 1, &error) != ULP_OK
+               ? fail(&error)
+               : code;
 }
 
 /* The n-th of several shapes has a folder of its own. */

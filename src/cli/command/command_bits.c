@@ -42,7 +42,7 @@ static const char documentation[] =
     "weights\n"
     "      the fewest bits of weights, judged by a second sample";
 
-static int run_bits(const struct bits_options *options)
+static enum ulp_status run_bits(const struct bits_options *options, struct ulp_error *error)
 {
     struct ulp_search_options search = {.parts = options->parts,
                                         .frontier = true,
@@ -51,7 +51,7 @@ static int run_bits(const struct bits_options *options)
                                                             : NULL,
                                         .headroom = options->headroom,
                                         .expected = options->expected};
-    return run_search(&options->common, &options->search, &search);
+    return run_search(&options->common, &options->search, &search, error);
 }
 
 #define OPTIONS "cli/command/bits_option.def"
@@ -59,15 +59,13 @@ static int run_bits(const struct bits_options *options)
 #define CHILDREN \
     COMMON_CHILD(1) JUDGE_CHILD CHILD(search_argp, &options->search, NULL, 0) JSON_CHILD
 #define CHECK check
+#define RUN run_bits
 #include "cli/option/parser.def"
 
 int command_bits(int argc, char **argv)
 {
     struct bits_options options = {.search.reference = "mpfr:128", .headroom = 1, .expected = 1};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run_bits(&options);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     search_free(&options.search);
     return code;
 }

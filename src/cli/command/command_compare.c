@@ -164,15 +164,16 @@ static enum ulp_status read_inputs(const struct compare_options *options, struct
 PRINTS(print_comparison, ulp_comparison_text)
 WRITES(write_comparison, ulp_comparison_write)
 
-static int report(const struct compare_options *options, const struct ulp_comparison *comparison)
+static enum ulp_status report(const struct compare_options *options,
+                              const struct ulp_comparison *comparison, struct ulp_error *error)
 {
     const struct result result = {comparison,   print_comparison, write_comparison,
                                   options->out, "compare.json",   options->html};
-    int code = end_result(&result);
-    for (size_t f = 0; f < comparison->file_count && code == ULP_OK; f++)
-        if (!comparison->files[f].explained)
-            code = ULP_ERROR_LIMIT;
-    return code;
+    bool explained = true;
+    ULP_TRY(say_result(&result, error));
+    for (size_t f = 0; f < comparison->file_count; f++)
+        explained &= comparison->files[f].explained;
+    return judge(explained, error);
 }
 
 static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
@@ -207,32 +208,36 @@ static enum ulp_status compare(const struct compare_options *options, struct com
                               &compare_options, &c->comparison, error);
 }
 
+static void free_comparing(struct comparing *c)
+{
+    ulp_comparison_free(&c->comparison);
+    ulp_recording_list_free(&c->read);
+    free(c->recordings);
+    ulp_tensor_set_free(&c->recorded_inputs);
+    ulp_tensor_set_free(&c->inputs);
+    ulp_model_free(c->model);
+    free(c->arithmetics);
+}
+
+static enum ulp_status run(const struct compare_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(free_comparing) struct comparing comparing = {0};
+    ULP_TRY(compare(options, &comparing, error));
+    return report(options, &comparing.comparison, error);
+}
 #define OPTIONS "cli/command/compare_option.def"
 #define PARSED struct compare_options
 #define WORDS "MODEL.onnx RECORDING..."
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
 #define TAKE take
 #define CHECK check
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_compare(int argc, char **argv)
 {
     struct compare_options options = {.arithmetics = "fp32", .reference = "mpfr:128"};
-    struct comparing comparing = {0};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = compare(&options, &comparing, &error) == ULP_OK
-                   ? report(&options, &comparing.comparison)
-                   : fail(&error);
-    ulp_comparison_free(&comparing.comparison);
-    ulp_recording_list_free(&comparing.read);
-    free(comparing.recordings);
-    ulp_tensor_set_free(&comparing.recorded_inputs);
-    ulp_tensor_set_free(&comparing.inputs);
-    ulp_model_free(comparing.model);
-    free(comparing.arithmetics);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.files);
     return code;
 }

@@ -40,18 +40,16 @@ static const char documentation[] =
     "      in CI\n"
     "  ulpscope diff report-main/ report-branch/ --to markdown >>\"$GITHUB_STEP_SUMMARY\"";
 
-static int compare(const struct diff_options *options, struct ulp_saved *const saved[2])
+static enum ulp_status compare(const struct diff_options *options, struct ulp_saved *before,
+                               struct ulp_saved *after, struct ulp_error *error)
 {
     struct ulp_saved_changes changes;
-    struct ulp_error error;
-    char *text;
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
     const struct ulp_saved_comparison how = {
         options->factor,           options->form, terminal_width(STDOUT_FILENO),
         use_colour(STDOUT_FILENO), json_file(),   options->html};
-    if (ulp_saved_compare(saved[0], saved[1], &how, &changes, &text, &error) != ULP_OK)
-        return fail(&error);
+    ULP_TRY(ulp_saved_compare(before, after, &how, &changes, &text, error));
     fputs(text, stdout);
-    free(text);
     if (options->html && options->form == ULP_FORM_TEXT)
         say(stdout, "page: %s\n", options->html);
     const size_t inputs = options->allow_nonfinite_inputs ? 0 : changes.nonfinite_inputs;
@@ -69,9 +67,19 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     else
         say(stream, "\nFAIL --fail-if-worse: %zu output%s\n", changes.worse,
             changes.worse == 1 ? "" : "s");
-    return ULP_ERROR_LIMIT;
+    return judge(false, error);
 }
 
+static enum ulp_status run(const struct diff_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
+    ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *before = NULL;
+    ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *after = NULL;
+    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    ULP_TRY(ulp_saved_read(options->reports[0], budget, &before, error));
+    ULP_TRY(ulp_saved_read(options->reports[1], budget, &after, error));
+    return compare(options, before, after, error);
+}
 #define OPTIONS "cli/command/diff_option.def"
 #define PARSED struct diff_options
 #define WORDS "OLD NEW"
@@ -79,24 +87,11 @@ static int compare(const struct diff_options *options, struct ulp_saved *const s
     MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
 #define TAKE take
 #define CHECK check
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_diff(int argc, char **argv)
 {
     struct diff_options options = {.max_memory_bytes = REPORT_MEMORY};
-    struct ulp_budget *budget = NULL;
-    struct ulp_saved *saved[2] = {NULL, NULL};
-    struct ulp_error error;
-    int code = parse_arguments(&parser, argc, argv, &options);
-    if (code == ULP_OK &&
-        (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
-         ulp_saved_read(options.reports[0], budget, &saved[0], &error) != ULP_OK ||
-         ulp_saved_read(options.reports[1], budget, &saved[1], &error) != ULP_OK))
-        code = fail(&error);
-    if (code == ULP_OK)
-        code = compare(&options, saved);
-    ulp_saved_free(saved[0]);
-    ulp_saved_free(saved[1]);
-    ulp_budget_free(budget);
-    return code;
+    return run_command(&parser, argc, argv, &options, NULL, run_parsed);
 }

@@ -97,7 +97,8 @@ static void show_step(void *context, const char *step, size_t index, size_t step
     progress->part_count = step_count;
 }
 
-static enum ulp_status run(struct making *making, struct ulp_doctor *out, struct ulp_error *error)
+static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
+                                struct ulp_error *error)
 {
     const struct doctor_options *options = making->options;
     struct ulp_doctor_options wanted = options->doctor;
@@ -134,36 +135,32 @@ static void finish(struct making *making)
 PRINTS(print_doctor, ulp_doctor_text)
 WRITES(write_doctor, ulp_doctor_write)
 
-static int report(const struct doctor_options *options, const struct ulp_doctor *doctor)
+static enum ulp_status run(const struct doctor_options *options, struct ulp_error *error)
 {
-    const struct result result = {doctor,
+    ULP_SCOPED(finish) struct making making = {.options = options};
+    ULP_SCOPED(ulp_doctor_free) struct ulp_doctor doctor = {0};
+    ULP_TRY(diagnose(&making, &doctor, error));
+    const struct result result = {&doctor,
                                   print_doctor,
                                   write_doctor,
                                   options->out,
                                   "doctor.json, and those of the steps",
                                   options->html};
-    const int code = end_result(&result);
-    return code == ULP_OK && doctor->grade != ULP_GRADE_FINE ? ULP_ERROR_LIMIT : code;
+    ULP_TRY(say_result(&result, error));
+    return judge(doctor.grade == ULP_GRADE_FINE, error);
 }
 
 #define OPTIONS "cli/command/doctor_option.def"
 #define PARSED struct doctor_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD CHILD(built_argp, &options->built, NULL, 0) JSON_CHILD
 #define CHECK check
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_doctor(int argc, char **argv)
 {
     struct doctor_options options = {.reference = "mpfr:128"};
-    struct making making = {.options = &options};
-    struct ulp_doctor doctor = {0};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run(&making, &doctor, &error) == ULP_OK ? report(&options, &doctor) : fail(&error);
-    ulp_doctor_free(&doctor);
-    finish(&making);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.recorded);
     return code;
 }

@@ -166,19 +166,6 @@ static enum ulp_status write_engine(const void *of, enum ulp_as as, const char *
                                 last ? &session->changes : NULL, as, path, error);
 }
 
-static int report(const struct session *session)
-{
-    const struct engine_options *options = session->options;
-    const struct ulp_wishes *wishes = &session->wishes;
-    const struct result result = {session,      print_engine,  write_engine,
-                                  options->out, "engine.json", options->html};
-    const int code = end_result(&result);
-    return code == ULP_OK && options->fail_on_disobeyed &&
-                   wishes->counts[ULP_WISH_OBEYED] < wishes->count
-               ? ULP_ERROR_LIMIT
-               : code;
-}
-
 static void close_session(struct session *session)
 {
     ulp_engine_map_changes_free(&session->changes);
@@ -192,6 +179,18 @@ static void close_session(struct session *session)
     ulp_model_free(session->model);
 }
 
+static enum ulp_status run(const struct engine_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(close_session) struct session session = {.options = options};
+    const struct ulp_wishes *wishes = &session.wishes;
+    const struct result result = {&session,     print_engine,  write_engine,
+                                  options->out, "engine.json", options->html};
+    ULP_TRY(run_engine(&session, error));
+    ULP_TRY(say_result(&result, error));
+    return judge(!options->fail_on_disobeyed || wishes->counts[ULP_WISH_OBEYED] == wishes->count,
+                 error);
+}
+
 #define OPTIONS "cli/command/engine_option.def"
 #define PARSED struct engine_options
 #define WORDS "MODEL.onnx ENGINE [SECOND]"
@@ -199,17 +198,11 @@ static void close_session(struct session *session)
     COMMON_CHILD(1) CHILD(built_argp, &options->built, "What is not told:", 1) JSON_CHILD
 #define TAKE add_path
 #define CHECK check_options
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_engine(int argc, char **argv)
 {
     struct engine_options options = {.reference = "mpfr:128", .shown = 12};
-    struct session session = {.options = &options};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run_engine(&session, &error) == ULP_OK ? report(&session) : fail(&error);
-    close_session(&session);
-    common_free(&options.common);
-    return code;
+    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

@@ -41,9 +41,9 @@ static const char documentation[] =
     "outputs.json\n"
     "  ulpscope audit bug/model.onnx -i bug/inputs.npz -a trt:fp16";
 
-static enum ulp_status extract(const struct extract_options *options, struct ulp_extracted *out,
-                               struct ulp_error *error)
+static enum ulp_status extract(const struct extract_options *options, struct ulp_error *error)
 {
+    struct ulp_extracted extracted;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(progress_clear) struct progress progress = {0};
@@ -55,8 +55,15 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;
-    return ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
-                       options->out, out, error);
+    ULP_TRY(ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
+                        options->out, &extracted, error));
+    say(stdout,
+        "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
+        "(test_data_set_0, outputs.npz)\n",
+        options->out, extracted.node_count, extracted.node_count == 1 ? "" : "s",
+        extracted.input_count, extracted.input_count == 1 ? "" : "s", extracted.output_count,
+        extracted.output_count == 1 ? "" : "s");
+    return ULP_OK;
 }
 
 #define OPTIONS "cli/command/extract_option.def"
@@ -65,23 +72,11 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
 #define CHILDREN COMMON_CHILD(1)
 #define TAKE take
 #define CHECK check
+#define RUN extract
 #include "cli/option/parser.def"
 
 int command_extract(int argc, char **argv)
 {
     struct extract_options options = {0};
-    struct ulp_extracted extracted;
-    struct ulp_error error;
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK && extract(&options, &extracted, &error) != ULP_OK)
-        code = fail(&error);
-    else if (code == ULP_OK)
-        say(stdout,
-            "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
-            "(test_data_set_0, outputs.npz)\n",
-            options.out, extracted.node_count, extracted.node_count == 1 ? "" : "s",
-            extracted.input_count, extracted.input_count == 1 ? "" : "s", extracted.output_count,
-            extracted.output_count == 1 ? "" : "s");
-    common_free(&options.common);
-    return code;
+    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

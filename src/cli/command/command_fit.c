@@ -200,8 +200,7 @@ static enum ulp_status report(const struct fit_options *options, const struct ul
     return ULP_OK;
 }
 
-static enum ulp_status run_fit(const struct fit_options *options, bool *found,
-                               struct ulp_error *error)
+static enum ulp_status run_fit(const struct fit_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(free_products) struct product_list list = {0};
     ULP_SCOPED(ulp_fit_free) struct ulp_fit fit = {0};
@@ -211,8 +210,8 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
     ULP_TRY(ulp_fit_run(list.items, list.count, &options->wanted, &fit, error));
     if (options->probe)
         ULP_TRY(ulp_fit_probe_make(&fit, &list.items[0], &options->wanted, &probe, error));
-    *found = fit.consistent > 0;
-    return report(options, &fit, options->probe ? &probe : NULL, error);
+    ULP_TRY(report(options, &fit, options->probe ? &probe : NULL, error));
+    return judge(fit.consistent > 0, error);
 }
 
 #define OPTIONS "cli/command/fit_option.def"
@@ -221,18 +220,13 @@ static enum ulp_status run_fit(const struct fit_options *options, bool *found,
 #define CHILDREN MEMORY_CHILD JSON_CHILD
 #define TAKE take
 #define CHECK check
+#define RUN run_fit
 #include "cli/option/parser.def"
 
 int command_fit(int argc, char **argv)
 {
     struct fit_options options = {.max_memory_bytes = REPORT_MEMORY};
-    struct ulp_error error = {0};
-    bool found = false;
-    int code = parse_arguments(&parser, argc, argv, &options);
-    if (code == ULP_OK && run_fit(&options, &found, &error) != ULP_OK)
-        code = fail(&error);
-    else if (code == ULP_OK && !found)
-        code = ULP_ERROR_LIMIT;
+    const int code = run_command(&parser, argc, argv, &options, NULL, run_parsed);
     free(options.words);
     return code;
 }

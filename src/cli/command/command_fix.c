@@ -70,7 +70,7 @@ static void announce_plan(void *context, double seconds)
         seconds / 60);
 }
 
-static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ulp_error *error)
+static enum ulp_status mend(struct making *making, struct ulp_fix *out, struct ulp_error *error)
 {
     const struct fix_options *options = making->options;
     const struct common_options *common = &options->common;
@@ -102,32 +102,33 @@ static enum ulp_status run(struct making *making, struct ulp_fix *out, struct ul
 PRINTS(print_fix, ulp_fix_text)
 WRITES(write_fix, ulp_fix_write)
 
-static int report(const struct fix_options *options, const struct ulp_fix *fix)
+static void finish(struct making *making)
 {
-    const struct result result = {fix, print_fix, write_fix, .page = options->html};
-    const int code = end_result(&result);
-    return code == ULP_OK && !fix->met ? ULP_ERROR_LIMIT : code;
+    free_search_samples(&making->samples);
+    ulp_model_free(making->model);
+}
+
+static enum ulp_status run(const struct fix_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(finish) struct making making = {.options = options};
+    ULP_SCOPED(ulp_fix_free) struct ulp_fix fix = {0};
+    const struct result result = {&fix, print_fix, write_fix, .page = options->html};
+    ULP_TRY(mend(&making, &fix, error));
+    ULP_TRY(say_result(&result, error));
+    return judge(fix.met, error);
 }
 
 #define OPTIONS "cli/command/fix_option.def"
 #define PARSED struct fix_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
 #define CHECK check
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_fix(int argc, char **argv)
 {
     struct fix_options options = {.reference = "mpfr:128", .fix.confidence = 0.99};
-    struct making making = {.options = &options};
-    struct ulp_fix fix = {0};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run(&making, &fix, &error) == ULP_OK ? report(&options, &fix) : fail(&error);
-    ulp_fix_free(&fix);
-    free_search_samples(&making.samples);
-    ulp_model_free(making.model);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.tolerances.items);
     free(options.only.items);
     free(options.without.items);

@@ -66,15 +66,12 @@ static void print_targets(unsigned targets)
             say(stdout, "%s%s", any++ ? ", " : "", target->name);
 }
 
-static int explain(const char *id)
+static enum ulp_status explain(const char *id, struct ulp_error *error)
 {
     struct ulp_lint_rule rule;
-    struct ulp_error error;
     const ptrdiff_t index = ulp_lint_rule_find(id);
-    if (index < 0) {
-        ulp_fail(&error, ULP_ERROR_USAGE, "there is no rule '%s' (ulpscope lint --list)", id);
-        return fail(&error);
-    }
+    if (index < 0)
+        return ulp_fail(error, ULP_ERROR_USAGE, "there is no rule '%s' (ulpscope lint --list)", id);
     ulp_lint_rule((size_t)index, &rule);
     say(stdout, "%s (%s, for ", rule.id, ulp_severity_name(rule.severity));
     print_targets(rule.targets);
@@ -83,7 +80,7 @@ static int explain(const char *id)
     return ULP_OK;
 }
 
-static int list_rules(void)
+static enum ulp_status list_rules(void)
 {
     struct ulp_lint_rule rule;
     for (size_t r = 0; ulp_lint_rule(r, &rule); r++)
@@ -109,76 +106,62 @@ static void list_edits(const struct lint_options *options, const struct ulp_lint
 
 WRITES(write_lint, ulp_lint_write)
 
-static int report(const struct lint_options *options, const struct ulp_lint_result *result,
-                  const struct ulp_lint_fixed *fixed)
+static enum ulp_status report(const struct lint_options *options,
+                              const struct ulp_lint_result *result,
+                              const struct ulp_lint_fixed *fixed, struct ulp_error *error)
 {
     const struct result files = {result, .write = write_lint, .page = options->html};
-    struct ulp_error error;
-    char *summary;
-    if (ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
-                      use_colour(STDOUT_FILENO), &summary, &error) != ULP_OK)
-        return fail(&error);
+    ULP_SCOPED(ulp_scoped_free) char *summary = NULL;
+    ULP_TRY(ulp_lint_text(result, options->shown, terminal_width(STDOUT_FILENO),
+                          use_colour(STDOUT_FILENO), &summary, error));
     if (options->common.quiet)
         summary[strcspn(summary, "\n") + 1] = '\0'; /* the verdict is the first line */
     fputs(summary, stdout);
-    free(summary);
     if (options->fix)
         list_edits(options, fixed);
-    if (options->sarif && ulp_lint_write_sarif(result, options->sarif, &error) != ULP_OK)
-        return fail(&error);
-    if (say_result(&files, &error) != ULP_OK)
-        return fail(&error);
+    if (options->sarif)
+        ULP_TRY(ulp_lint_write_sarif(result, options->sarif, error));
+    ULP_TRY(say_result(&files, error));
     size_t failing = 0;
     for (int s = options->fail_on; s < ULP_SEVERITY_COUNT; s++)
         failing += result->counts[s];
-    if (!failing)
-        return ULP_OK;
-    say(stdout, "\nFAIL --fail-on %s: %zu finding%s\n",
-        ulp_severity_name((enum ulp_severity)options->fail_on), failing, failing == 1 ? "" : "s");
-    return ULP_ERROR_LIMIT;
+    if (failing)
+        say(stdout, "\nFAIL --fail-on %s: %zu finding%s\n",
+            ulp_severity_name((enum ulp_severity)options->fail_on), failing,
+            failing == 1 ? "" : "s");
+    return judge(!failing, error);
 }
 
-static enum ulp_status run_lint(struct lint_options *options, struct ulp_lint_result *result,
-                                struct ulp_lint_fixed *fixed, struct ulp_model **out,
-                                struct ulp_error *error)
+static enum ulp_status run_lint(struct lint_options *options, struct ulp_error *error)
 {
     const struct common_options *common = &options->common;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_TRY(load_with_shapes(common, NULL, out, error));
+    ULP_SCOPED(ulp_lint_free) struct ulp_lint_result result = {0};
+    ULP_SCOPED(ulp_lint_fixed_free) struct ulp_lint_fixed fixed = {0};
+    if (options->list || options->explain)
+        return options->list ? list_rules() : explain(options->explain, error);
+    ULP_TRY(load_with_shapes(common, NULL, &model, error));
     if (common->input_count)
-        ULP_TRY(read_samples(*out, common, false, &samples, error));
+        ULP_TRY(read_samples(model, common, false, &samples, error));
     options->lint.dims = common->dims;
     options->lint.dim_count = common->dim_count;
     options->lint.inputs = samples.count ? &samples.items[0].inputs : NULL;
-    ULP_TRY(ulp_lint_run(*out, &options->lint, result, error));
+    ULP_TRY(ulp_lint_run(model, &options->lint, &result, error));
     if (options->fix)
-        ULP_TRY(ulp_lint_fix(*out, &options->lint, options->fix, options->change, fixed, error));
-    return ULP_OK;
+        ULP_TRY(ulp_lint_fix(model, &options->lint, options->fix, options->change, &fixed, error));
+    return report(options, &result, &fixed, error);
 }
 
 #define OPTIONS "cli/command/lint_option.def"
 #define PARSED struct lint_options
 #define CHILDREN COMMON_CHILD(2) JSON_CHILD
 #define CHECK check
+#define RUN run_lint
 #include "cli/option/parser.def"
 
 int command_lint(int argc, char **argv)
 {
     struct lint_options options = {.shown = 5, .fail_on = ULP_SEVERITY_ERROR};
-    struct ulp_lint_result result = {0};
-    struct ulp_lint_fixed fixed = {0};
-    struct ulp_model *model = NULL;
-    struct ulp_error error;
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK && (options.list || options.explain))
-        code = options.list ? list_rules() : explain(options.explain);
-    else if (code == ULP_OK)
-        code = run_lint(&options, &result, &fixed, &model, &error) == ULP_OK
-                   ? report(&options, &result, &fixed)
-                   : fail(&error);
-    ulp_lint_fixed_free(&fixed);
-    ulp_lint_free(&result);
-    ulp_model_free(model);
-    common_free(&options.common);
-    return code;
+    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

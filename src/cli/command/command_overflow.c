@@ -189,39 +189,37 @@ static bool fails(const struct overflow_options *options, const struct ulp_overf
     return false;
 }
 
-/* --fail-on: what was not shown not to overflow. */
-static int check_judged(const struct overflow_options *options,
-                        const struct ulp_overflow_forecast *forecast)
+/* --fail-on: was all shown not to overflow? */
+static bool is_judged(const struct overflow_options *options,
+                      const struct ulp_overflow_forecast *forecast)
 {
-    const int code = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
+    const bool all = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
                                   options->common.allow_nonfinite_inputs);
-    if (!forecast->beyond_reference)
-        return code;
-    say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
-        forecast->beyond_reference, forecast->reference);
-    return ULP_ERROR_LIMIT;
+    if (forecast->beyond_reference)
+        say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
+            forecast->beyond_reference, forecast->reference);
+    return all && !forecast->beyond_reference;
 }
 
 PRINTS(print_forecast, ulp_overflow_text)
 WRITES(write_forecast, ulp_overflow_write)
 
-static int report(const struct overflow_options *options,
-                  const struct ulp_overflow_forecast *forecast)
+static enum ulp_status report(const struct overflow_options *options,
+                              const struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
     const struct result result = {forecast,     print_forecast,  write_forecast,
                                   options->out, "overflow.json", options->html};
-    struct ulp_error error;
     ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
-    if (say_result(&result, &error) != ULP_OK || print_timings(options->timer, 1, &error) != ULP_OK)
-        return fail(&error);
+    ULP_TRY(say_result(&result, error));
+    ULP_TRY(print_timings(options->timer, 1, error));
+    bool holds = true;
     for (size_t l = 0; l < forecast->lane_count; l++)
-        if (fails(options, &forecast->lanes[l]))
-            return ULP_ERROR_LIMIT;
-    return options->fail_on ? check_judged(options, forecast) : ULP_OK;
+        holds &= !fails(options, &forecast->lanes[l]);
+    return judge(holds && (!options->fail_on || is_judged(options, forecast)), error);
 }
 
-static enum ulp_status run_overflow(const struct overflow_options *options,
-                                    struct ulp_overflow_forecast *forecast, struct ulp_error *error)
+static enum ulp_status forecast(const struct overflow_options *options,
+                                struct ulp_overflow_forecast *forecast, struct ulp_error *error)
 {
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
@@ -251,27 +249,28 @@ static enum ulp_status run_overflow(const struct overflow_options *options,
     return ULP_OK;
 }
 
+static enum ulp_status run_overflow(struct overflow_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_timer_free_of) struct ulp_timer *timer = NULL;
+    ULP_SCOPED(ulp_overflow_free) struct ulp_overflow_forecast made = {0};
+    if (options->timings)
+        ULP_TRY(ulp_timer_create(&timer, error));
+    options->timer = timer;
+    ULP_TRY(forecast(options, &made, error));
+    return report(options, &made, error);
+}
 #define OPTIONS "cli/command/overflow_option.def"
 #define PARSED struct overflow_options
 #define CHILDREN COMMON_CHILD(1) KEEP_CHILD JUDGE_CHILD JSON_CHILD
 #define CHECK(state, options) \
     refuse_shapes(state, &(options)->common, "overflow runs one --shape of each input")
+#define RUN run_overflow
 #include "cli/option/parser.def"
 
 int command_overflow(int argc, char **argv)
 {
     struct overflow_options options = {0};
-    struct ulp_overflow_forecast forecast = {0};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK && options.timings && ulp_timer_create(&options.timer, &error) != ULP_OK)
-        code = fail(&error);
-    if (code == ULP_OK)
-        code = run_overflow(&options, &forecast, &error) == ULP_OK ? report(&options, &forecast)
-                                                                   : fail(&error);
-    ulp_timer_free(options.timer);
-    ulp_overflow_free(&forecast);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.keep.rules);
     return code;
 }

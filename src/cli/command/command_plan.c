@@ -175,24 +175,17 @@ static enum ulp_status apply(const struct plan_options *options, const struct ul
                            options->search.out, mixed, error);
 }
 
-static int run_apply(const struct plan_options *options)
+static enum ulp_status run_apply(const struct plan_options *options, struct ulp_error *error)
 {
-    struct ulp_error error = {0};
-    struct ulp_model *model = NULL;
-    struct ulp_mixed mixed = {0};
-    enum ulp_status status =
-        load_with_shapes(&options->common, options->search.out, &model, &error);
-    if (status == ULP_OK)
-        status = apply(options, model, &mixed, &error);
-    int code = status == ULP_OK ? say_mixed(&mixed) : fail(&error);
-    if (code == ULP_OK && mixed.reason)
-        code = ULP_ERROR_UNSUPPORTED;
-    ulp_mixed_free(&mixed);
-    ulp_model_free(model);
-    return code;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_mixed_free) struct ulp_mixed mixed = {0};
+    ULP_TRY(load_with_shapes(&options->common, options->search.out, &model, error));
+    ULP_TRY(apply(options, model, &mixed, error));
+    ULP_TRY(say_mixed(&mixed, error));
+    return mixed.reason ? ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s", "") : ULP_OK;
 }
 
-static int run_plan(const struct plan_options *options)
+static enum ulp_status run_plan(const struct plan_options *options, struct ulp_error *error)
 {
     const char *formats[] = {options->keep_in, options->target_count ? options->targets[0]
                                                : options->arithmetic ? options->arithmetic
@@ -214,20 +207,13 @@ static int run_plan(const struct plan_options *options)
         search.target_count = 0;
     }
     if (options->apply)
-        return run_apply(options);
-    struct ulp_range_list ranges;
-    struct ulp_error error = {0};
+        return run_apply(options, error);
+    ULP_SCOPED(ulp_range_list_free) struct ulp_range_list ranges = {0};
     ULP_SCOPED(ulp_scoped_free) char *plain = NULL;
-    int code = ULP_OK;
-    if (read_ranges(formats[1], options->common.budget, &plain, &ranges, &error) != ULP_OK) {
-        code = fail(&error);
-    } else {
-        formats[1] = plain;
-        search.ranges = &ranges.ranges;
-        code = run_search(&options->common, &options->search, &search);
-    }
-    ulp_range_list_free(&ranges);
-    return code;
+    ULP_TRY(read_ranges(formats[1], options->common.budget, &plain, &ranges, error));
+    formats[1] = plain;
+    search.ranges = &ranges.ranges;
+    return run_search(&options->common, &options->search, &search, error);
 }
 
 #define OPTIONS "cli/command/plan_option.def"
@@ -235,15 +221,13 @@ static int run_plan(const struct plan_options *options)
 #define CHILDREN \
     COMMON_CHILD(1) JUDGE_CHILD CHILD(search_argp, &options->search, NULL, 0) JSON_CHILD
 #define CHECK check
+#define RUN run_plan
 #include "cli/option/parser.def"
 
 int command_plan(int argc, char **argv)
 {
     struct plan_options options = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run_plan(&options);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     search_free(&options.search);
     return code;
 }

@@ -55,37 +55,30 @@ static enum ulp_status prove_samples(const struct prove_options *options,
     return ulp_proof_run(model, plan, &box, common->threads, proof, error);
 }
 
-/* The proof has names of the model, which is freed after it. */
-static enum ulp_status run_proof(const struct prove_options *options, struct ulp_model **out,
-                                 struct ulp_proof *proof, struct ulp_error *error)
-{
-    const struct common_options *common = &options->common;
-    struct ulp_arithmetic arithmetic;
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_TRY(ulp_arithmetic_find(options->format, &arithmetic, error));
-    ULP_TRY(load_with_shapes(common, options->out, out, error));
-    ULP_TRY(read_samples(*out, common, false, &samples, error));
-    const struct ulp_plan_options plan_options = {.dims = common->dims,
-                                                  .dim_count = common->dim_count,
-                                                  .inputs = &samples.items[0].inputs};
-    ULP_TRY(ulp_plan_create(*out, &arithmetic, 1, &plan_options, &plan, error));
-    return prove_samples(options, *out, plan, &samples, proof, error);
-}
-
 PRINTS(print_proof, ulp_proof_text)
 WRITES(write_proof, ulp_proof_write)
 
-static int report(const struct prove_options *options, const struct ulp_proof *proof)
+static enum ulp_status run(const struct prove_options *options, struct ulp_error *error)
 {
-    const struct result result = {proof,        print_proof,  write_proof,
+    const struct common_options *common = &options->common;
+    struct ulp_arithmetic arithmetic;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_proof_free) struct ulp_proof proof = {0}; /* has names of the model */
+    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(free_samples) struct sample_list samples = {0};
+    const struct result result = {&proof,       print_proof,  write_proof,
                                   options->out, "proof.json", options->html};
-    const int code = end_result(&result);
-    if (code != ULP_OK)
-        return code;
-    const bool proven =
-        proof->output_count && proof->counts[ULP_PROOF_PROVEN] == proof->output_count;
-    return options->fail_on_unproven && !proven ? ULP_ERROR_LIMIT : ULP_OK;
+    ULP_TRY(ulp_arithmetic_find(options->format, &arithmetic, error));
+    ULP_TRY(load_with_shapes(common, options->out, &model, error));
+    ULP_TRY(read_samples(model, common, false, &samples, error));
+    const struct ulp_plan_options plan_options = {.dims = common->dims,
+                                                  .dim_count = common->dim_count,
+                                                  .inputs = &samples.items[0].inputs};
+    ULP_TRY(ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error));
+    ULP_TRY(prove_samples(options, model, plan, &samples, &proof, error));
+    ULP_TRY(say_result(&result, error));
+    const bool proven = proof.output_count && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;
+    return judge(proven || !options->fail_on_unproven, error);
 }
 
 #define OPTIONS "cli/command/prove_option.def"
@@ -93,20 +86,11 @@ static int report(const struct prove_options *options, const struct ulp_proof *p
 #define CHILDREN COMMON_CHILD(1) JSON_CHILD
 #define CHECK(state, options) \
     refuse_shapes(state, &(options)->common, "prove takes one --shape of each input")
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_prove(int argc, char **argv)
 {
     struct prove_options options = {.format = "fp16"};
-    struct ulp_model *model = NULL;
-    struct ulp_proof proof = {0};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = run_proof(&options, &model, &proof, &error) == ULP_OK ? report(&options, &proof)
-                                                                     : fail(&error);
-    ulp_proof_free(&proof);
-    ulp_model_free(model);
-    common_free(&options.common);
-    return code;
+    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

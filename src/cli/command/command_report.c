@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "cli/command.h"
-
 struct report_options {
     const char *report, *out, *html;
     struct ulp_saved_request request;
@@ -57,7 +57,7 @@ static const char documentation[] =
     "  ulpscope report report/ --to onnx -o annotated.onnx\n"
     "      Netron shows each node's share, error and headroom beside its attributes";
 
-static int list_formats(void)
+static enum ulp_status list_formats(void)
 {
     const struct ulp_saved_format *format;
     for (size_t i = 0; (format = ulp_saved_format_row(i)) != NULL; i++)
@@ -65,26 +65,35 @@ static int list_formats(void)
     return ULP_OK;
 }
 
-/* The report in that format; with --fail-above an exit code of limits. */
-static int write_report(const struct report_options *options, struct ulp_saved *saved)
+/* The report in that format; with --fail-above its limits are judged. */
+static enum ulp_status write_report(const struct report_options *options, struct ulp_saved *saved,
+                                    struct ulp_error *error)
 {
     const struct ulp_saved_request *request = &options->request;
     const struct ulp_audit *audit;
-    struct ulp_error error;
-    char *text = NULL;
-    enum ulp_status status = options->out ? ulp_saved_write(saved, request, options->out, &error)
-                                          : ulp_saved_export(saved, request, &text, &error);
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(options->out ? ulp_saved_write(saved, request, options->out, error)
+                         : ulp_saved_export(saved, request, &text, error));
     if (text)
         fputs(text, stdout);
-    free(text);
-    if (status == ULP_OK && request->limit_count)
-        status = ulp_saved_audit(saved, &audit, &error);
-    if (status != ULP_OK)
-        return fail(&error);
-    return request->limit_count
-               ? say_crossings(options->out ? stdout : stderr, audit, request->limits,
-                               request->limit_count, request->allow_nonfinite_inputs)
-               : ULP_OK;
+    if (!request->limit_count)
+        return ULP_OK;
+    ULP_TRY(ulp_saved_audit(saved, &audit, error));
+    return say_crossings(options->out ? stdout : stderr, audit, request->limits,
+                         request->limit_count, request->allow_nonfinite_inputs, error);
+}
+
+static enum ulp_status run(const struct report_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
+    ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *saved = NULL;
+    if (options->list)
+        return list_formats();
+    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    if (options->html)
+        return ulp_saved_html(options->report, budget, options->html, error);
+    ULP_TRY(ulp_saved_read(options->report, budget, &saved, error));
+    return write_report(options, saved, error);
 }
 
 #define OPTIONS "cli/command/report_option.def"
@@ -93,29 +102,13 @@ static int write_report(const struct report_options *options, struct ulp_saved *
 #define CHILDREN MEMORY_CHILD CHILD(judge_argp, &options->request.allow_nonfinite_inputs, NULL, 0)
 #define TAKE take
 #define CHECK check_options
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_report(int argc, char **argv)
 {
     struct report_options options = {.max_memory_bytes = REPORT_MEMORY};
-    struct ulp_budget *budget = NULL;
-    struct ulp_saved *saved = NULL;
-    struct ulp_error error;
-    int code = parse_arguments(&parser, argc, argv, &options);
-    if (code == ULP_OK && options.list)
-        return list_formats();
-    if (code == ULP_OK && ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK)
-        code = fail(&error);
-    if (code == ULP_OK && options.html &&
-        ulp_saved_html(options.report, budget, options.html, &error) != ULP_OK)
-        code = fail(&error);
-    if (code == ULP_OK && !options.html &&
-        ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK)
-        code = fail(&error);
-    if (saved)
-        code = write_report(&options, saved);
-    ulp_saved_free(saved);
-    ulp_budget_free(budget);
+    const int code = run_command(&parser, argc, argv, &options, NULL, run_parsed);
     free(options.limits);
     return code;
 }

@@ -7,8 +7,6 @@
 #include "cli/command.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
-ULP_FREES(ulp_timer_free, struct ulp_timer)
-
 struct run_options {
     struct common_options common;
     struct keep_options keep;
@@ -249,16 +247,13 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
 #define PARSED struct run_options
 #define CHILDREN COMMON_CHILD(1) KEEP_CHILD
 #define CHECK check
+#define RUN run_model
 #include "cli/option/parser.def"
 
 int command_run(int argc, char **argv)
 {
     struct run_options options = {.repeat = 1};
-    struct ulp_error error = {0};
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK && run_model(&options, &error) != ULP_OK)
-        code = fail(&error);
-    common_free(&options.common);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.keep.rules);
     return code;
 }

@@ -116,9 +116,13 @@ static enum ulp_status calibrate(const struct scales_options *options,
     return status;
 }
 
-static enum ulp_status look(const struct scales_options *options, struct ulp_model **model,
-                            struct ulp_scales *scales, struct ulp_error *error)
+PRINTS(print_scales, ulp_scales_text)
+WRITES(write_scales, ulp_scales_write)
+
+static enum ulp_status look(const struct scales_options *options, struct ulp_error *error)
 {
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_scales_free) struct ulp_scales scales = {0};
     ULP_SCOPED(progress_clear) struct progress progress = {0};
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     struct ulp_scales_options wanted = {.nodes = options->nodes,
@@ -133,48 +137,33 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_mod
         return ulp_fail(error, ULP_ERROR_USAGE, "-a %s: scales looks at one arithmetic, give one",
                         options->arithmetic);
     wanted.arithmetic = lanes.arithmetics[1];
-    ULP_TRY(load_with_shapes(&options->common, NULL, model, error));
-    ULP_TRY(read_samples(*model, &options->common, true, &samples, error));
+    ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
+    ULP_TRY(read_samples(model, &options->common, true, &samples, error));
     if (samples.count > 1 && !options->calibrate)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu samples: scales looks at one, give one",
                         samples.count);
     if (!options->common.quiet)
-        note_choices(*model, &samples);
+        note_choices(model, &samples);
     progress_init(&progress, options->common.quiet, 1);
     const struct ulp_observer observer = progress_observer(&progress);
     wanted.progress = &observer;
-    return options->calibrate
-               ? calibrate(options, &wanted, *model, &samples, error)
-               : ulp_scales_run(*model, &samples.items[0].inputs, &wanted, scales, error);
-}
-
-PRINTS(print_scales, ulp_scales_text)
-WRITES(write_scales, ulp_scales_write)
-
-static int report(const struct scales_options *options, const struct ulp_scales *scales)
-{
-    const struct result result = {scales, print_scales, write_scales, .page = options->html};
-    return options->calibrate ? ULP_OK : end_result(&result);
+    if (options->calibrate)
+        return calibrate(options, &wanted, model, &samples, error);
+    ULP_TRY(ulp_scales_run(model, &samples.items[0].inputs, &wanted, &scales, error));
+    progress_clear(&progress);
+    return say_result(&(struct result){&scales, print_scales, write_scales, .page = options->html},
+                      error);
 }
 
 #define OPTIONS "cli/command/scales_option.def"
 #define PARSED struct scales_options
 #define CHILDREN COMMON_CHILD(1) JUDGE_CHILD JSON_CHILD
 #define CHECK check
+#define RUN look
 #include "cli/option/parser.def"
 
 int command_scales(int argc, char **argv)
 {
     struct scales_options options = {.arithmetic = "bf16,factor=nvfp4"};
-    struct ulp_model *model = NULL;
-    struct ulp_scales scales = {0};
-    struct ulp_error error;
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = look(&options, &model, &scales, &error) == ULP_OK ? report(&options, &scales)
-                                                                 : fail(&error);
-    ulp_scales_free(&scales);
-    ulp_model_free(model);
-    common_free(&options.common);
-    return code;
+    return run_command(&parser, argc, argv, &options, &options.common, run_parsed);
 }

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "cli/command.h"
-
 struct show_options {
     const char *report, *pattern;
     size_t max_memory_bytes;
@@ -60,6 +60,18 @@ static enum ulp_status write_nodes(const void *of, enum ulp_as as, const char *p
     return ulp_saved_show_json(lookup->saved, lookup->pattern, path, error);
 }
 
+static enum ulp_status show(void *of, struct ulp_error *error)
+{
+    const struct show_options *options = of;
+    ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
+    ULP_SCOPED(ulp_saved_free_of) struct ulp_saved *saved = NULL;
+    ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
+    ULP_TRY(ulp_saved_read(options->report, budget, &saved, error));
+    const struct lookup lookup = {saved, options->pattern};
+    return say_result(&(struct result){.of = &lookup, .print = print_nodes, .write = write_nodes},
+                      error);
+}
+
 int command_show(int argc, char **argv)
 {
     static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0},
@@ -70,18 +82,5 @@ int command_show(int argc, char **argv)
                                      .doc = documentation,
                                      .children = children};
     struct show_options options = {.max_memory_bytes = REPORT_MEMORY};
-    struct ulp_budget *budget = NULL;
-    struct ulp_saved *saved = NULL;
-    struct ulp_error error;
-    int code = parse_arguments(&argp, argc, argv, &options);
-    if (code == ULP_OK && (ulp_budget_create(options.max_memory_bytes, &budget, &error) != ULP_OK ||
-                           ulp_saved_read(options.report, budget, &saved, &error) != ULP_OK))
-        code = fail(&error);
-    const struct lookup lookup = {saved, options.pattern};
-    if (code == ULP_OK)
-        code =
-            end_result(&(struct result){.of = &lookup, .print = print_nodes, .write = write_nodes});
-    ulp_saved_free(saved);
-    ulp_budget_free(budget);
-    return code;
+    return run_command(&argp, argc, argv, &options, NULL, show);
 }

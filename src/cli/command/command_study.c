@@ -72,7 +72,7 @@ struct working {
     struct ulp_model *model;
     struct sample_list samples; /* of the current shape */
     struct ulp_sample *inputs;
-    size_t count; /* of the shapes that are done */
+    size_t shape_count, count; /* of all shapes, and of those that are done */
     struct ulp_study *studies;
     char **shapes; /* by name; "" without --shape */
     double *sizes; /* elements of the inputs of a sample */
@@ -122,10 +122,9 @@ static enum ulp_status claim_files(const struct study_options *options, struct u
 static enum ulp_status open_work(const struct study_options *options, struct working *work,
                                  struct ulp_error *error)
 {
-    const size_t shapes = count_shapes(&options->common);
-    work->studies = calloc(shapes, sizeof *work->studies);
-    work->sizes = calloc(shapes, sizeof *work->sizes);
-    work->shapes = calloc(shapes, sizeof *work->shapes);
+    work->studies = calloc(work->shape_count, sizeof *work->studies);
+    work->sizes = calloc(work->shape_count, sizeof *work->sizes);
+    work->shapes = calloc(work->shape_count, sizeof *work->shapes);
     ULP_TRY(taken(work->studies && work->sizes && work->shapes, error));
     ULP_TRY(claim_files(options, error));
     return load_model(options->common.model, options->common.budget, &work->model, error);
@@ -223,7 +222,7 @@ static enum ulp_status run_study(const struct study_options *options, struct wor
                                  struct ulp_error *error)
 {
     enum ulp_status status = open_work(options, work, error);
-    for (size_t n = 0; n < count_shapes(&options->common) && status == ULP_OK; n++) {
+    for (size_t n = 0; n < work->shape_count && status == ULP_OK; n++) {
         status = run_shape(options, work, n, error);
         close_shape(work);
     }
@@ -294,72 +293,76 @@ static void note_kept(const struct study_options *options, const struct ulp_stud
 PRINTS(print_study, ulp_study_text)
 
 /* The files of the n-th shape. */
-static int write_files(const struct study_options *options, const struct ulp_study *study, size_t n)
+static enum ulp_status write_files(const struct study_options *options,
+                                   const struct ulp_study *study, size_t n, struct ulp_error *error)
 {
     const char *const files[] = {json_file(), options->csv, options->html};
-    enum ulp_status status = ULP_OK;
-    struct ulp_error error;
-    for (size_t i = 0; i < sizeof files / sizeof *files && status == ULP_OK; i++) {
-        char *file = name_file(options, files[i], n);
-        if (files[i])
-            status = !file ? ulp_fail(&error, ULP_ERROR_MEMORY, "out of memory")
-                     : i == 1
-                         ? ulp_study_write_csv(study, file, &error)
-                         : ulp_study_write(study, i == 0 ? ULP_AS_JSON : ULP_AS_HTML, file, &error);
-        if (file && status == ULP_OK && i == 2)
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        ULP_SCOPED(ulp_scoped_free) char *file = name_file(options, files[i], n);
+        if (!files[i])
+            continue;
+        ULP_TRY(taken(file, error));
+        ULP_TRY(i == 1 ? ulp_study_write_csv(study, file, error)
+                       : ulp_study_write(study, i == 0 ? ULP_AS_JSON : ULP_AS_HTML, file, error));
+        if (i == 2)
             say(stdout, "page: %s\n", file);
-        free(file);
     }
-    return status == ULP_OK ? ULP_OK : fail(&error);
+    return ULP_OK;
 }
 
 /* Of several shapes the law over their sizes; of one, or with a tolerance that each may meet or
  * not, each study. */
-static int report(const struct study_options *options, const struct working *work)
+static enum ulp_status report(const struct study_options *options, const struct working *work,
+                              struct ulp_error *error)
 {
-    int code = ULP_OK;
     if (work->count > 1)
         say_sizes(work);
-    for (size_t n = 0; n < work->count && code == ULP_OK; n++) {
+    for (size_t n = 0; n < work->count; n++) {
+        const struct result result = {.of = &work->studies[n], .print = print_study};
         note_kept(options, &work->studies[n]);
         if (work->count > 1 && options->tolerance > 0)
             say(stdout, "\nshape %s\n", work->shapes[n]);
         if (work->count == 1 || options->tolerance > 0)
-            code = end_result(&(struct result){.of = &work->studies[n], .print = print_study});
-        if (code == ULP_OK)
-            code = write_files(options, &work->studies[n], n);
+            ULP_TRY(say_result(&result, error));
+        ULP_TRY(write_files(options, &work->studies[n], n, error));
     }
-    return code;
+    return ULP_OK;
+}
+
+static void close_work(struct working *work)
+{
+    for (size_t n = 0; n < work->count; n++)
+        ulp_study_free(&work->studies[n]);
+    for (size_t n = 0; work->shapes && n < work->shape_count; n++)
+        free(work->shapes[n]);
+    free(work->shapes);
+    close_shape(work);
+    free(work->studies);
+    free(work->sizes);
+    ulp_model_free(work->model);
+}
+
+static enum ulp_status run(const struct study_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(close_work) struct working work = {.shape_count = count_shapes(&options->common)};
+    if (options->rows)
+        return study_rows(options, &work, error);
+    ULP_TRY(run_study(options, &work, error));
+    return report(options, &work, error);
 }
 
 #define OPTIONS "cli/command/study_option.def"
 #define PARSED struct study_options
 #define CHILDREN COMMON_CHILD(2) JUDGE_CHILD JSON_CHILD
 #define CHECK check
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_study(int argc, char **argv)
 {
     struct study_options options = {0};
-    struct working work = {0};
-    struct ulp_error error;
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK && options.rows)
-        code = study_rows(&options, &work, &error) == ULP_OK ? ULP_OK : fail(&error);
-    else if (code == ULP_OK)
-        code =
-            run_study(&options, &work, &error) == ULP_OK ? report(&options, &work) : fail(&error);
-    for (size_t n = 0; n < work.count; n++)
-        ulp_study_free(&work.studies[n]);
-    for (size_t n = 0; work.shapes && n < count_shapes(&options.common); n++)
-        free(work.shapes[n]);
-    free(work.shapes);
-    close_shape(&work);
-    free(work.studies);
-    free(work.sizes);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.sweeps);
     free(options.nodes);
-    ulp_model_free(work.model);
-    common_free(&options.common);
     return code;
 }

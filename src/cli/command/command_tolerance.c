@@ -132,17 +132,17 @@ static const struct ulp_tolerance_output *find_tightest(const struct ulp_toleran
 }
 
 /* "FAIL fp16 cannot meet ... at OUTPUT: 12 x too tight". */
-static int judge(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+static bool is_met(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
 {
-    size_t failed = say_unjudged(stdout, "FAIL ", &tolerance->unjudged,
-                                 options->common.allow_nonfinite_inputs) != ULP_OK;
+    bool met =
+        say_unjudged(stdout, "FAIL ", &tolerance->unjudged, options->common.allow_nonfinite_inputs);
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output =
             find_tightest(&tolerance->outputs[o], options->atol, options->rtol);
         const double excess = ulp_tolerance_excess(output, options->atol, options->rtol);
         if (excess <= 1)
             continue;
-        failed++;
+        met = false;
         say(stdout, "FAIL %s cannot meet atol=%g,rtol=%g at %s", tolerance->arithmetic,
             options->atol, options->rtol, output->name);
         if (tolerance->sample_count > 1)
@@ -156,11 +156,11 @@ static int judge(const struct tolerance_options *options, const struct ulp_toler
                              : ": %.*e x too tight (error %.2e)\n",
                 excess < 9.95 || excess >= 1e4, excess, output->max_abs);
     }
-    if (!failed)
+    if (met)
         say(stdout, "PASS %s meets atol=%g,rtol=%g at every output\n", tolerance->arithmetic,
             options->atol, options->rtol);
     fputs("\n", stdout);
-    return failed ? ULP_ERROR_LIMIT : ULP_OK;
+    return met;
 }
 
 PRINTS(print_tolerance, ulp_tolerance_text)
@@ -172,14 +172,24 @@ static enum ulp_status write_tolerance(const void *of, enum ulp_as as, const cha
     return ulp_tolerance_write_json(of, path, error);
 }
 
-static int report(const struct tolerance_options *options, const struct ulp_tolerance *tolerance)
+static void close_work(struct working *work)
 {
-    const struct result result = {.of = tolerance,
+    ulp_tolerance_free(&work->tolerance);
+    free_samples(&work->samples);
+    free_lanes(&work->lanes);
+    ulp_model_free(work->model);
+}
+
+static enum ulp_status run(const struct tolerance_options *options, struct ulp_error *error)
+{
+    ULP_SCOPED(close_work) struct working work = {0};
+    const struct result result = {.of = &work.tolerance,
                                   .print = print_tolerance,
                                   .write = write_tolerance};
-    const int verdict = options->check ? judge(options, tolerance) : ULP_OK,
-              code = end_result(&result);
-    return code == ULP_OK ? verdict : code;
+    ULP_TRY(measure(options, &work, error));
+    const bool met = !options->check || is_met(options, &work.tolerance);
+    ULP_TRY(say_result(&result, error));
+    return judge(met, error);
 }
 
 #define OPTIONS "cli/command/tolerance_option.def"
@@ -188,22 +198,13 @@ static int report(const struct tolerance_options *options, const struct ulp_tole
 #define CHECK(state, options)                \
     refuse_shapes(state, &(options)->common, \
                   "--shape once: give samples of several shapes as files")
+#define RUN run
 #include "cli/option/parser.def"
 
 int command_tolerance(int argc, char **argv)
 {
     struct tolerance_options options = {.reference = "mpfr:128"};
-    struct working work = {0};
-    struct ulp_error error;
-    int code = parse_model_arguments(&parser, argc, argv, &options, &options.common);
-    if (code == ULP_OK)
-        code = measure(&options, &work, &error) == ULP_OK ? report(&options, &work.tolerance)
-                                                          : fail(&error);
-    ulp_tolerance_free(&work.tolerance);
-    free_samples(&work.samples);
-    free_lanes(&work.lanes);
+    const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.keep.rules);
-    ulp_model_free(work.model);
-    common_free(&options.common);
     return code;
 }

@@ -5,8 +5,6 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-ULP_FREES(ulp_budget_free, struct ulp_budget)
-
 struct mma_options {
     char *words[3]; /* UNIT IN.npz OUT.npz */
     int word_count;
@@ -42,7 +40,7 @@ static const char documentation[] =
     "In Python: np.savez('in.npz', a=a.astype(np.float16).view(np.uint16), b=..., "
     "c=c.astype(np.float32).view(np.uint32))";
 
-static void list_units(void)
+static enum ulp_status list_units(void)
 {
     struct ulp_unit_info unit;
     struct ulp_gpu_info gpu;
@@ -55,14 +53,16 @@ static void list_units(void)
         if (*gpu.known)
             say(stdout, "%-8s has the units of %s: %s; not measured itself\n", gpu.name, gpu.unit,
                 gpu.known);
+    return ULP_OK;
 }
-
 static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set in = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set out = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor d = {0};
+    if (options->list)
+        return list_units();
     ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
     ULP_TRY(ulp_tensor_set_read(options->words[1], budget, &in, error));
     const enum ulp_status status =
@@ -80,18 +80,11 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 #define CHILDREN MEMORY_CHILD
 #define TAKE take
 #define CHECK check
+#define RUN run_mma
 #include "cli/option/parser.def"
 
 int command_mma(int argc, char **argv)
 {
     struct mma_options options = {.max_memory_bytes = REPORT_MEMORY};
-    struct ulp_error error = {0};
-    const int code = parse_arguments(&parser, argc, argv, &options);
-    if (code != ULP_OK)
-        return code;
-    if (options.list) {
-        list_units();
-        return ULP_OK;
-    }
-    return run_mma(&options, &error) == ULP_OK ? ULP_OK : fail(&error);
+    return run_command(&parser, argc, argv, &options, NULL, run_parsed);
 }

@@ -147,6 +147,19 @@ int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *
     return code;
 }
 
+int run_command(const struct argp *argp, int argc, char **argv, void *input,
+                struct common_options *common, use_options *use)
+{
+    struct ulp_error error = {0};
+    int code = common ? parse_model_arguments(argp, argc, argv, input, common)
+                      : parse_arguments(argp, argc, argv, input);
+    if (code == ULP_OK)
+        code = end_command(use(input, &error), &error);
+    if (common)
+        common_free(common);
+    return code;
+}
+
 bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *out)
 {
     char *end;
@@ -363,6 +376,11 @@ int fail(const struct ulp_error *error)
     fputs(limit, stderr);
     fputs("\n", stderr);
     return (int)error->status;
+}
+
+int end_command(enum ulp_status status, const struct ulp_error *error)
+{
+    return status != ULP_OK && *error->message ? fail(error) : (int)status;
 }
 
 int fail_memory(void)

@@ -20,7 +20,9 @@ static inline enum ulp_status taken(bool there, struct ulp_error *error)
 
 ULP_FREES(ulp_model_free, struct ulp_model)
 ULP_FREES(ulp_plan_free, struct ulp_plan)
-
+ULP_FREES(ulp_budget_free, struct ulp_budget)
+ULP_FREES(ulp_saved_free, struct ulp_saved)
+ULP_FREES(ulp_timer_free, struct ulp_timer)
 /* --shape NAME=1x77. */
 struct input_shape {
     char *name;
@@ -57,6 +59,16 @@ extern const struct argp common_argp;
  * budget. Returns an exit code; usage errors do not return. */
 int parse_model_arguments(const struct argp *argp, int argc, char **argv, void *input,
                           struct common_options *common);
+/* The whole of a command: its arguments, then what it does, without which options are freed
+ * (*common; NULL: it is not one of these). Returns an exit code: the status. */
+typedef enum ulp_status use_options(void *options, struct ulp_error *error);
+int run_command(const struct argp *argp, int argc, char **argv, void *input,
+                struct common_options *common, use_options *use);
+/* What a command judges, and has said: ULP_ERROR_LIMIT without a message where it does not hold. */
+static inline enum ulp_status judge(bool holds, struct ulp_error *error)
+{
+    return holds ? ULP_OK : ulp_fail(error, ULP_ERROR_LIMIT, "%s", "");
+}
 /* The same for any other command. */
 int parse_arguments(const struct argp *argp, int argc, char **argv, void *input);
 /* The same; the words that are no options begin at argv[*first]. */
@@ -209,14 +221,13 @@ extern const struct argp judge_argp;
 /* One more --fail-above, or the command is refused. */
 void add_limit(const struct argp_state *state, const char ***limits, size_t *count,
                const char *limit);
-/* A line for each crossing; returns an exit code. */
-int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
-                  size_t count, bool allow_nonfinite_inputs);
-
-/* A line for each thing that a result says nothing of; returns an exit code. */
-int say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
-                 bool allow_nonfinite_inputs);
-
+/* A line for each crossing; whether there are any is judged. */
+enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
+                              const char *const *limits, size_t count, bool allow_nonfinite_inputs,
+                              struct ulp_error *error);
+/* A line for each thing that a result says nothing of; whether it says all. */
+bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
+                  bool allow_nonfinite_inputs);
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {
     size_t count;
@@ -336,10 +347,11 @@ void search_free(struct search_options *options);
 /* --formats, of names only: what has parts has commas. scaled: those with scales are known, too. */
 void read_formats(struct argp_state *state, struct search_options *options, const char *text,
                   bool scaled);
-/* Search and report; `search` has what the command alone knows. Returns an exit code. */
-int run_search(const struct common_options *common, const struct search_options *options,
-               struct ulp_search_options *search);
-int say_mixed(const struct ulp_mixed *mixed);
+/* Search, report and judge; `search` has what the command alone knows. */
+enum ulp_status run_search(const struct common_options *common,
+                           const struct search_options *options, struct ulp_search_options *search,
+                           struct ulp_error *error);
+enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error);
 /* What a search goes by, and what is held out to judge its result (--validate, read like
  * --inputs). */
 struct search_samples {

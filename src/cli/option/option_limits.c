@@ -35,44 +35,43 @@ void add_limit(const struct argp_state *state, const char ***limits, size_t *cou
     (*limits)[(*count)++] = limit;
 }
 
-int say_crossings(FILE *stream, const struct ulp_audit *audit, const char *const *limits,
-                  size_t count, bool allow_nonfinite_inputs)
+enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
+                              const char *const *limits, size_t count, bool allow_nonfinite_inputs,
+                              struct ulp_error *error)
 {
-    struct ulp_error error;
-    int code = ULP_OK;
+    bool met = true;
     for (size_t i = 0; i < count; i++) {
         struct ulp_crossing_list crossings;
-        if (ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, &error) != ULP_OK)
-            return fail(&error);
+        ULP_TRY(ulp_audit_check(audit, limits[i], allow_nonfinite_inputs, &crossings, error));
         for (size_t c = 0; c < crossings.count; c++) {
             char *text = NULL;
-            if (ulp_crossing_text(&crossings.items[c], limits[i], &text, &error) == ULP_OK)
+            if (ulp_crossing_text(&crossings.items[c], limits[i], &text, error) == ULP_OK)
                 say(stream, "limit crossed: %s: %s\n", limits[i], text);
             free(text);
         }
-        code = crossings.count ? ULP_ERROR_LIMIT : code;
+        met &= !crossings.count;
         free(crossings.items);
     }
-    if (count == 1 && code == ULP_OK)
+    if (count == 1 && met)
         say(stream, "the limit is met: %s\n", limits[0]);
-    else if (count && code == ULP_OK)
+    else if (count && met)
         say(stream, "all %zu limits are met\n", count);
-    return code;
+    return judge(met, error);
 }
 
-int say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
-                 bool allow_nonfinite_inputs)
+bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
+                  bool allow_nonfinite_inputs)
 {
     struct ulp_error error;
-    int code = ULP_OK;
+    bool all = true;
     for (size_t u = 0; u < list->count; u++) {
         char *text = NULL;
         if (list->items[u].is_input && allow_nonfinite_inputs)
             continue;
-        code = ULP_ERROR_LIMIT;
+        all = false;
         if (ulp_unjudged_text(&list->items[u], &text, &error) == ULP_OK)
             say(stream, "%scannot be judged: %s\n", before, text);
         free(text);
     }
-    return code;
+    return all;
 }

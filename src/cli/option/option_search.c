@@ -145,59 +145,46 @@ static enum ulp_status find(const struct common_options *common,
                           samples.held_out.count, found, error);
 }
 
-int say_mixed(const struct ulp_mixed *mixed)
+enum ulp_status say_mixed(const struct ulp_mixed *mixed, struct ulp_error *error)
 {
-    struct ulp_error error;
-    char *text;
-    if (ulp_mixed_text(mixed, &text, &error) != ULP_OK)
-        return fail(&error);
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_mixed_text(mixed, &text, error));
     fputs(text, stdout);
-    free(text);
     return ULP_OK;
 }
 
 WRITES(write_search, ulp_search_write)
 
-static int report(const struct search_options *options, const struct ulp_search *found)
+static enum ulp_status report(const struct search_options *options, const struct ulp_search *found,
+                              struct ulp_error *error)
 {
     const struct result files = {found, .write = write_search, .page = options->html};
-    struct ulp_error error;
-    char *text;
-    if (ulp_search_text(found, &text, &error) != ULP_OK)
-        return fail(&error);
+    ULP_SCOPED(ulp_scoped_free) char *text = NULL;
+    ULP_TRY(ulp_search_text(found, &text, error));
     fputs(text, stdout);
-    free(text);
-    if (options->out && ulp_search_write(found, ULP_AS_FOLDER, options->out, &error) != ULP_OK)
-        return fail(&error);
-    if (options->out)
+    if (options->out) {
+        ULP_TRY(ulp_search_write(found, ULP_AS_FOLDER, options->out, error));
         say(stdout,
             found->by_node  ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
             : found->scaled ? "plan: %s/plan.json (audit --plan reads it)\n"
                             : "allocation: %s/bits.json (audit --plan reads it)\n",
             options->out);
-    if (found->mixed.path || found->mixed.reason) {
-        const int code = say_mixed(&found->mixed);
-        if (code != ULP_OK)
-            return code;
     }
-    if (say_result(&files, &error) != ULP_OK)
-        return fail(&error);
-    return found->met && found->validated_met == found->validated_count && !(found->mixed_ratio > 1)
-               ? ULP_OK
-               : ULP_ERROR_LIMIT;
+    if (found->mixed.path || found->mixed.reason)
+        ULP_TRY(say_mixed(&found->mixed, error));
+    ULP_TRY(say_result(&files, error));
+    return judge(found->met && found->validated_met == found->validated_count &&
+                     !(found->mixed_ratio > 1),
+                 error);
 }
 
-int run_search(const struct common_options *common, const struct search_options *options,
-               struct ulp_search_options *search)
+enum ulp_status run_search(const struct common_options *common,
+                           const struct search_options *options, struct ulp_search_options *search,
+                           struct ulp_error *error)
 {
-    struct ulp_error error = {0};
-    struct ulp_model *model = NULL;
-    struct ulp_search found = {0};
-    enum ulp_status status = load_with_shapes(common, options->out, &model, &error);
-    if (status == ULP_OK)
-        status = find(common, options, search, model, &found, &error);
-    const int code = status == ULP_OK ? report(options, &found) : fail(&error);
-    ulp_search_free(&found);
-    ulp_model_free(model);
-    return code;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_search_free) struct ulp_search found = {0};
+    ULP_TRY(load_with_shapes(common, options->out, &model, error));
+    ULP_TRY(find(common, options, search, model, &found, error));
+    return report(options, &found, error);
 }

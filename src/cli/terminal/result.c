@@ -34,9 +34,3 @@ enum ulp_status say_result(const struct result *result, struct ulp_error *error)
         ULP_TRY(print(result, error));
     return result->write ? write_files(result, error) : ULP_OK;
 }
-
-int end_result(const struct result *result)
-{
-    struct ulp_error error;
-    return say_result(result, &error) == ULP_OK ? ULP_OK : fail(&error);
-}

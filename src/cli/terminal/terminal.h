@@ -13,6 +13,8 @@ void say(FILE *stream, const char *format, ...) ULP_PRINTF(2, 3);
 void open_streams(void);
 /* Print "ulpscope: message" to stderr and return the status as exit code. */
 int fail(const struct ulp_error *error);
+/* The exit code of a command: fail's, or without a message the status alone. */
+int end_command(enum ulp_status status, const struct ulp_error *error);
 /* Out of memory in the program itself. */
 int fail_memory(void);
 
@@ -73,9 +75,6 @@ struct result {
         return function(of, as, path, error);                                     \
     }
 enum ulp_status say_result(const struct result *result, struct ulp_error *error);
-/* The same for the end of a command: an exit code. */
-int end_result(const struct result *result);
-
 /* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */
 enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error);
 
