@@ -495,5 +495,5 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
         ulp_parallel_for(attributor->pool, attributor->lane_count, find_grain(attributor),
                          sweep_lanes, attributor, error);
     attributor->verify_count = 0;
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares of the output error");
+    return ulp_fail_at(error, status, "shares of the output error");
 }

@@ -109,9 +109,8 @@ static enum ulp_status keep(struct ulp_truth *truth, const char *name, size_t ex
     if (number < 0)
         return ulp_out_of_memory(error);
     struct kept *kept = &truth->kept[truth->kept_count];
-    enum ulp_status status = ulp_tensor_copy(&kept->tensor, value, truth->budget, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "keeping the reference model's %s", name);
+    ULP_TRY(ulp_fail_at(error, ulp_tensor_copy(&kept->tensor, value, truth->budget, error),
+                        "keeping the reference model's %s", name));
     kept->execution = execution;
     kept->before = truth->heads[number];
     truth->heads[number] = (ptrdiff_t)truth->kept_count++;

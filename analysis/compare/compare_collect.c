@@ -260,8 +260,7 @@ static enum ulp_status measure_files(struct ulp_comparing *comparing, size_t num
                                                 &comparing->options->arithmetics[0].storage,
                                                 comparing->pool, between, error);
         }
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s: '%s'", comparing->recordings[f].name, tensor->name);
+        ulp_fail_at(error, status, "%s: '%s'", comparing->recordings[f].name, tensor->name);
     }
     for (size_t f = 0; alike && f < files; f++)
         ulp_tensor_free(&alike[f]);

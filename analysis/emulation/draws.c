@@ -54,8 +54,7 @@ enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t cou
                                    error);
         if (status == ULP_OK)
             status = find_truth(emulation, problem, &shape->redrawn, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "%s", sample->name);
+        ULP_TRY(ulp_fail_at(error, status, "%s", sample->name));
     }
     return status;
 }
@@ -160,7 +159,7 @@ enum ulp_status ulp_emulation_draw(struct ulp_emulation *emulation, size_t draw,
                                    &inputs, error);
     if (status == ULP_OK)
         status = run_beside(emulation, &inputs, drawn, count, &redrawn, out, error);
-    return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", sample->name);
+    return ulp_fail_at(error, status, "%s", sample->name);
 }
 
 enum ulp_status ulp_emulation_beside(struct ulp_emulation *emulation, size_t sample,

@@ -21,9 +21,7 @@ static enum ulp_status add_shape(struct ulp_emulation *emulation, size_t sample,
     const enum ulp_status status =
         ulp_plans_choose(&emulation->plans, emulation->inputs[sample], &plan, error);
     emulation->shapes[emulation->shape_count++] = (struct ulp_emulated_shape){.first = sample};
-    return status == ULP_OK
-               ? status
-               : ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
+    return ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
 }
 
 enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp_error *error)

@@ -22,9 +22,8 @@ static enum ulp_status try_problem(struct ulp_emulation *emulation, const uint16
     enum ulp_status status = check_cancelled(emulation, error);
     if (status == ULP_OK)
         status = ulp_emulation_run(emulation, problem, kept, trial, &outputs, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s",
-                           emulation->given.samples[problem % emulation->given.sample_count].name);
+    ULP_TRY(ulp_fail_at(error, status, "%s",
+                        emulation->given.samples[problem % emulation->given.sample_count].name));
     emulation->runs++;
     status = ulp_emulation_judge(emulation, &outputs, &emulation->truths[problem], out, error);
     ulp_tensor_set_free(&outputs);
@@ -100,7 +99,7 @@ static enum ulp_status run_sample(struct ulp_emulation *emulation, const struct 
     if (status == ULP_OK)
         status = ulp_plan_run(plan, sample->inputs, &run, progress, progress != NULL, outputs, NULL,
                               error);
-    return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", sample->name);
+    return ulp_fail_at(error, status, "%s", sample->name);
 }
 
 enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,

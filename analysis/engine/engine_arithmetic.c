@@ -217,5 +217,5 @@ enum ulp_status ulp_layer_arithmetic(struct ulp_layer_map *mapping,
         status = ulp_arithmetic_find(layer->arithmetic, &arithmetic, error);
     ulp_text_free(&name);
     ulp_text_free(&assumed);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "layer '%s'", layer->layer->name);
+    return ulp_fail_at(error, status, "layer '%s'", layer->layer->name);
 }

@@ -147,7 +147,7 @@ static enum ulp_status add_copy(struct extraction *x, struct ulp_tensor_set *set
     enum ulp_status status = copy_value(x, value, &copy, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_add(set, name, &copy, error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "value '%s'", name);
+    return ulp_fail_at(error, status, "value '%s'", name);
 }
 
 static enum ulp_status keep_values(void *context, const struct ulp_event *event,

@@ -89,7 +89,7 @@ static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, 
     if (status == ULP_OK)
         status = ulp_plan_run(plan, x->samples[sample].inputs, &options, observers, 2, outputs,
                               NULL, error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", x->samples[sample].name);
+    return ulp_fail_at(error, status, "%s", x->samples[sample].name);
 }
 
 static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *lowered,

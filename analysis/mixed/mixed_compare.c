@@ -66,7 +66,7 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
     if (status == ULP_OK)
         status = run(job, &job->plans, job->options->lower_io ? &rounded : given,
                      types ? &notes : NULL, out, error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", job->samples[sample].name);
+    return ulp_fail_at(error, status, "%s", job->samples[sample].name);
 }
 
 static bool same_float(double a, double b)

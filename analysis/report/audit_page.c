@@ -72,8 +72,7 @@ static enum ulp_status read_one(struct reading *reading, const char *path,
     size_t k = 0, charged;
     ULP_TRY(ulp_json_file_load(path, budget, &root, &charged, error));
     enum ulp_status status = ulp_json_check_schema(root, error);
-    if (status != ULP_OK)
-        ulp_fail_at(error, status, "%s", path);
+    ulp_fail_at(error, status, "%s", path);
     while (k < KNOWN && !json_object_get(root, known[k].member))
         k++;
     if (k == KNOWN && status == ULP_OK)

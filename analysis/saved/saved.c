@@ -90,8 +90,7 @@ static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
     saved->lanes = json_object_get(saved->root, "lanes");
     bool whole = json_is_array(saved->lanes) && json_array_size(saved->lanes) > 0;
     json_array_foreach(saved->lanes, l, lane) whole &= json_is_object(lane);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", saved->path);
+    ULP_TRY(ulp_fail_at(error, status, "%s", saved->path));
     return whole && json_object_get(saved->root, "schema")
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_INPUT, "%s: is no report of ulpscope audit",

@@ -121,8 +121,7 @@ enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *p
     for (size_t l = 0; l < search->layer_count; l++)
         memset(search->layers[l].cost, 0, search->choice_count * sizeof(double));
     enum ulp_status status = ulp_file_read(path, BYTES_MAX, budget, &bytes, &count, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "a cost is nodes, bits, macs, bytes, weights or a file");
+    ULP_TRY(ulp_fail_at(error, status, "a cost is nodes, bits, macs, bytes, weights or a file"));
     status =
         ulp_json_parse(path, bytes, count, JSON_REJECT_DUPLICATES, budget, &root, &charged, error);
     ulp_free(bytes);
@@ -132,5 +131,5 @@ enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *p
     if (status == ULP_OK)
         status = set_least(search, error);
     ulp_json_file_free(root, budget, charged);
-    return status == ULP_OK ? status : ulp_fail_at(error, status, "%s", path);
+    return ulp_fail_at(error, status, "%s", path);
 }

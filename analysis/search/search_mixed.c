@@ -27,12 +27,11 @@ enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_s
                                               .lower_io = search->options->lower_io,
                                               .thread_count = search->options->thread_count,
                                               .progress = search->options->progress};
-    enum ulp_status status =
-        ulp_mixed_write(emulation->plan->model, &options, emulation->given.samples,
-                        emulation->given.sample_count, search->options->mixed_folder, &out->mixed,
-                        error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "mixed.onnx");
+    ULP_TRY(ulp_fail_at(error,
+                        ulp_mixed_write(emulation->plan->model, &options, emulation->given.samples,
+                                        emulation->given.sample_count,
+                                        search->options->mixed_folder, &out->mixed, error),
+                        "mixed.onnx"));
     if (!out->mixed.widened_count)
         out->mixed_ratio = out->ratio;
     else if (strcmp(search->choices[0].arithmetic.storage.name, "fp32") == 0)

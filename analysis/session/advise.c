@@ -463,5 +463,5 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
         if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals)
             status = ULP_OK; /* nothing is tried where there is no memory for it */
     }
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "what helps most");
+    return ulp_fail_at(error, status, "what helps most");
 }

@@ -224,5 +224,5 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
         audit->lanes[l].attribution.reason = no_memory;
         status = ULP_OK;
     }
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "shares without what overflows");
+    return ulp_fail_at(error, status, "shares without what overflows");
 }

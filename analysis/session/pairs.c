@@ -284,5 +284,5 @@ enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_
     ulp_tensor_set_free(&pairing.truth);
     ulp_plan_free(pairing.original);
     ulp_arena_free(pairing.memory);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "pairs of QuantizeLinear");
+    return ulp_fail_at(error, status, "pairs of QuantizeLinear");
 }

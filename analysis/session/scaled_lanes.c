@@ -34,5 +34,5 @@ enum ulp_status ulp_session_scaled(const struct ulp_session *session, struct ulp
         lane->scaled = scales.tensors;
         lane->scaled_count = scales.tensor_count;
     }
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "tensors with scales");
+    return ulp_fail_at(error, status, "tensors with scales");
 }

@@ -39,8 +39,7 @@ static enum ulp_status add_all(const struct ulp_session *session, struct ulp_err
         if (status == ULP_OK)
             status = ulp_auditor_add(session->sum, &audit, error);
         ulp_audit_free(&audit);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "sample %s", session->samples->items[s].name);
+        ULP_TRY(ulp_fail_at(error, status, "sample %s", session->samples->items[s].name));
         tell_finished(session, s);
     }
     return status;
@@ -78,8 +77,7 @@ static enum ulp_status finish_sample(const struct portion *portion, size_t index
                         "finished, or its folder was not given",
                         index + 1, samples->count, samples->items[index].name);
     status = make_part(portion, index, bytes, count, error);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "sample %s", samples->items[index].name);
+    return ulp_fail_at(error, status, "sample %s", samples->items[index].name);
 }
 
 static enum ulp_status add_part(const struct portion *portion, size_t index, unsigned char *bytes,
@@ -91,9 +89,7 @@ static enum ulp_status add_part(const struct portion *portion, size_t index, uns
                                        : ulp_auditor_add_part(session->sum, bytes + ULP_STORE_HEAD,
                                                               count - ULP_STORE_HEAD, error);
     free(bytes);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "figures of sample %s",
-                                          session->samples->items[index].name);
+    return ulp_fail_at(error, status, "figures of sample %s", session->samples->items[index].name);
 }
 
 /* The samples of a process alone, of a shard, or of its part where all processes were given the
@@ -162,9 +158,7 @@ static enum ulp_status run_shared(const struct portion *portion, struct ulp_erro
         else if (status == ULP_OK)
             status = add_part(portion, s, bytes, count, error);
     }
-    return status == ULP_OK
-               ? ULP_OK
-               : ulp_fail_at(error, status, "rank %zu of %zu", portion->self, portion->count);
+    return ulp_fail_at(error, status, "rank %zu of %zu", portion->self, portion->count);
 }
 
 enum ulp_status ulp_session_parts(const struct ulp_session *session, bool *whole,

@@ -141,7 +141,7 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     if (status == ULP_OK)
         status = ulp_plan_run(plan, one->inputs, &run, observers, count, NULL, NULL, error);
     ulp_plan_free(plan);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "the reference model");
+    return ulp_fail_at(error, status, "the reference model");
 }
 
 /* Once more along the reference's decisions, where a lane has left them. */

@@ -26,9 +26,7 @@ static enum ulp_status add_setting(struct ulp_studying *s, const char *sweep, co
 {
     struct ulp_study *out = s->out;
     struct ulp_arithmetic arithmetic;
-    const enum ulp_status status = ulp_arithmetic_find(text, &arithmetic, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "sweep %s", sweep);
+    ULP_TRY(ulp_fail_at(error, ulp_arithmetic_find(text, &arithmetic, error), "sweep %s", sweep));
     const size_t trials = count_trials(s, &arithmetic, text);
     for (*index = 0; *index < out->setting_count; ++*index)
         if (strcmp(out->settings[*index].name, arithmetic.name) == 0 &&

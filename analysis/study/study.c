@@ -44,12 +44,10 @@ static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *err
     struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
     enum ulp_status status = ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error);
-    if (status != ULP_OK)
-        ulp_fail_at(error, status, "%s", s->out->settings[0].text);
+    ulp_fail_at(error, status, "%s", s->out->settings[0].text);
     for (size_t i = 1; i < s->sample_count && status == ULP_OK; i++) {
         status = ulp_plans_choose(&plans, s->samples[i].inputs, &plan, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "sample %s", s->samples[i].name);
+        ulp_fail_at(error, status, "sample %s", s->samples[i].name);
     }
     if (status == ULP_OK)
         status = ulp_study_make_places(s, plans.first, error);

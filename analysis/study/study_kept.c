@@ -96,8 +96,7 @@ enum ulp_status ulp_study_read_kept(struct ulp_studying *s, size_t setting, stru
     if (status == ULP_OK && access(path, F_OK) == 0 &&
         (status = ulp_part_read(path, key.data, NULL, &bytes, &count, error)) == ULP_OK) {
         status = ulp_study_decode(s->out, setting, bytes, count, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", path);
+        ulp_fail_at(error, status, "%s", path);
         s->out->settings[setting].kept = status == ULP_OK;
         free(bytes);
     }

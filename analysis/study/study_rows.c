@@ -251,7 +251,7 @@ static enum ulp_status run_sample(struct rows_run *run, struct ulp_plans *plans,
         ulp_tensor_set_free(&sets[l]);
     if (status == ULP_OK)
         status = ulp_plan_run(run->plan, sample->inputs, &apart, observers, 2, NULL, NULL, error);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "sample %s", sample->name);
+    return ulp_fail_at(error, status, "sample %s", sample->name);
 }
 
 /* Rows with equal outputs, each class by its first. */

@@ -165,8 +165,7 @@ static enum ulp_status check_settings(const struct walking *w, struct ulp_error 
             continue;
         status = ulp_plan_create(s->model, lanes, 2, &options, &plan, error);
         ulp_plan_free(plan);
-        if (status != ULP_OK)
-            status = ulp_fail_at(error, status, "%s", setting->text);
+        ulp_fail_at(error, status, "%s", setting->text);
     }
     return status;
 }

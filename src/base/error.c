@@ -34,7 +34,7 @@ enum ulp_status ulp_fail_lines(struct ulp_error *error, enum ulp_status status, 
 enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format,
                             ...)
 {
-    if (!error)
+    if (!error || status == ULP_OK)
         return status;
     char place[1024];
     va_list list;

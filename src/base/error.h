@@ -48,6 +48,6 @@ static inline enum ulp_status ulp_status_of(int code)
 enum ulp_status ulp_fail_lines(struct ulp_error *error, enum ulp_status status, const char *lines);
 
 /* Put "prefix: " (printf style) before the message already in *error: callers add the place
- * (file, node) that the callee could not know. Returns error's status. NULL: returns `status`. */
+ * (file, node) that the callee could not know. Returns `status`; of ULP_OK that is all. */
 enum ulp_status ulp_fail_at(struct ulp_error *error, enum ulp_status status, const char *format,
                             ...) ULP_PRINTF(3, 4);

@@ -188,8 +188,7 @@ enum ulp_status ulp_tensor_set_write_npz(const char *path, const struct ulp_tens
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; status == ULP_OK && i < set->count; i++) {
         status = add_member(&archive, &set->items[i], error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s: '%.200s'", path, set->items[i].name);
+        ulp_fail_at(error, status, "%s: '%.200s'", path, set->items[i].name);
     }
     if (status == ULP_OK)
         put_end(&archive);

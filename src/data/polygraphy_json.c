@@ -154,8 +154,7 @@ static enum ulp_status read_results(const json_t *runners, const struct reading 
             status =
                 add_iteration(to, count > 1 ? runner : NULL, i,
                               json_object_get(json_array_get(iterations, i), "outputs"), error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "runner '%.100s'", runner);
+        ulp_fail_at(error, status, "runner '%.100s'", runner);
     }
     return status;
 }
@@ -216,8 +215,7 @@ enum ulp_status ulp_polygraphy_read(const char *path, const char *name, size_t f
         status = read_root(root, &(struct reading){name, first, budget, list}, error);
         if (status == ULP_OK && list->count == before)
             status = ulp_fail(error, ULP_ERROR_INPUT, "holds no iteration");
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", path);
+        ulp_fail_at(error, status, "%s", path);
     }
     json_decref(root);
     ulp_budget_discharge(budget, charged);

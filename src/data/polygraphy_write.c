@@ -113,8 +113,7 @@ enum ulp_status ulp_recording_writer_add(struct ulp_recording_writer *writer,
         put(out, i ? ",\n                        " : "\n                        ");
         const enum ulp_status status =
             add_array(writer, tensors->items[i].name, &tensors->items[i].tensor, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "%s: '%.200s'", writer->path, tensors->items[i].name);
+        ULP_TRY(ulp_fail_at(error, status, "%s: '%.200s'", writer->path, tensors->items[i].name));
     }
     put(out, "\n                    },\n                    \"runtime\": null,\n"
              "                    \"runner_name\": ");

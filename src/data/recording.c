@@ -35,7 +35,7 @@ static enum ulp_status read_npy(const char *path, const char *name, struct ulp_b
         status = ulp_tensor_set_add(out, stem, &tensor, error);
     ulp_tensor_free(&tensor);
     free(stem);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+    return ulp_fail_at(error, status, "%s", path);
 }
 
 static int is_visible(const struct dirent *entry)

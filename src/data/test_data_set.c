@@ -57,8 +57,7 @@ static enum ulp_status read_file(const char *path, const char *prefix, size_t in
     ULP_TRY(ulp_file_read(path, INT32_MAX, budget, &bytes, &count, error));
     enum ulp_status status = ulp_tensor_parse(&tensor, &own, bytes, count, budget, error);
     ulp_free(bytes);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", path);
+    ULP_TRY(ulp_fail_at(error, status, "%s", path));
     const char *name = own;
     if (naming->model)
         name = choose_name(naming, own, index);

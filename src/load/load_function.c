@@ -100,7 +100,6 @@ enum ulp_status ulp_load_function(struct ulp_loader *loader, struct ulp_function
     if (!*out->name)
         return ulp_fail(error, ULP_ERROR_INPUT, "a function has no name");
     enum ulp_status status = load_function(loader, out, proto, error);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
-                                          *out->domain ? "::" : "", out->name);
+    return ulp_fail_at(error, status, "function '%.60s%s%.100s'", out->domain,
+                       *out->domain ? "::" : "", out->name);
 }

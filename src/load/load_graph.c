@@ -111,9 +111,8 @@ static enum ulp_status declare(struct ulp_loader *loader, struct ulp_scope *scop
     if (!type || v->container || (v->info.type != ULP_TYPE_UNDEFINED && v->info.rank >= 0))
         return ULP_OK;
     struct ulp_value declared = {.info = {.name = v->name, .rank = -1}};
-    enum ulp_status status = load_type(loader, &declared, type, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "value '%.100s'", v->name);
+    ULP_TRY(
+        ulp_fail_at(error, load_type(loader, &declared, type, error), "value '%.100s'", v->name));
     if (v->info.type == ULP_TYPE_UNDEFINED || declared.info.type == v->info.type) {
         v->info = declared.info;
         v->container = declared.container;
@@ -175,10 +174,9 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
     for (size_t i = 0; i < proto->n_initializer; i++) {
         ULP_TRY(ulp_load_text(loader, &name, proto->initializer[i]->name, "an initializer's name",
                               error));
-        enum ulp_status status =
-            ulp_load_tensor(loader, &tensor, proto->initializer[i], true, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "initializer '%.100s'", name);
+        ULP_TRY(ulp_fail_at(error,
+                            ulp_load_tensor(loader, &tensor, proto->initializer[i], true, error),
+                            "initializer '%.100s'", name));
         ULP_TRY(set_initializer(scope, name, tensor, error));
     }
     for (size_t i = 0; i < proto->n_sparse_initializer; i++) {
@@ -186,9 +184,8 @@ static enum ulp_status load_initializers(struct ulp_loader *loader, struct ulp_s
         ProtobufCBinaryData bytes =
             sparse->values ? sparse->values->name : (ProtobufCBinaryData){0};
         ULP_TRY(ulp_load_text(loader, &name, bytes, "an initializer's name", error));
-        enum ulp_status status = ulp_load_sparse_tensor(loader, &tensor, sparse, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "initializer '%.100s'", name);
+        ULP_TRY(ulp_fail_at(error, ulp_load_sparse_tensor(loader, &tensor, sparse, error),
+                            "initializer '%.100s'", name));
         ULP_TRY(set_initializer(scope, name, tensor, error));
     }
     return ULP_OK;
@@ -206,8 +203,7 @@ static enum ulp_status load_node_names(struct ulp_loader *loader, struct ulp_nod
     if (status == ULP_OK)
         status =
             ulp_load_text(loader, &node->overload, proto->overload, "a node's overload", error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "node %d", index);
+    ULP_TRY(ulp_fail_at(error, status, "node %d", index));
     if (!*node->op_type)
         return ulp_fail(error, ULP_ERROR_INPUT, "node %d ('%.100s') has no operator", index,
                         node->name);
@@ -257,8 +253,7 @@ static enum ulp_status load_node(struct ulp_loader *loader, struct ulp_scope *sc
             if (status == ULP_OK)
                 scope->values[outputs[i]].producer = index;
         }
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", node->name, node->op_type);
+        ULP_TRY(ulp_fail_at(error, status, "node '%.100s' (%.60s)", node->name, node->op_type));
     }
     return ULP_OK;
 }
@@ -299,12 +294,9 @@ static enum ulp_status load_nodes(struct ulp_loader *loader, struct ulp_scope *s
 {
     for (size_t i = 0; i < proto->n_node; i++)
         ULP_TRY(load_node(loader, scope, &nodes[i], (int)i, proto->node[i], error));
-    for (size_t i = 0; i < proto->n_node; i++) {
-        enum ulp_status status = link_node(loader, scope, &nodes[i], proto->node[i], error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "node '%.100s' (%.60s)", nodes[i].name,
-                               nodes[i].op_type);
-    }
+    for (size_t i = 0; i < proto->n_node; i++)
+        ULP_TRY(ulp_fail_at(error, link_node(loader, scope, &nodes[i], proto->node[i], error),
+                            "node '%.100s' (%.60s)", nodes[i].name, nodes[i].op_type));
     return ULP_OK;
 }
 

@@ -112,8 +112,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
     void *proto = NULL;
     *out = NULL;
     enum ulp_status status = check_kind(bytes, count, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", path);
+    ULP_TRY(ulp_fail_at(error, status, "%s", path));
     status = ulp_loader_open(&loader, path, count, budget, error);
     loader.unpacker.mapped = mapped;
     loader.unpacker.mapped_bytes = count;
@@ -133,7 +132,7 @@ static enum ulp_status load_bytes(const char *path, const void *bytes, size_t co
         loader.model = NULL;
     }
     ulp_loader_free(&loader);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+    return ulp_fail_at(error, status, "%s", path);
 }
 
 static enum ulp_status fail_size(const char *path, size_t count, struct ulp_error *error)

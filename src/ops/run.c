@@ -113,8 +113,7 @@ static enum ulp_status add_place(const struct ulp_call *call, enum ulp_status st
     const struct ulp_node *node = call->bound->node;
     if (status == ULP_ERROR_USAGE) /* a kernel's word for what the model's types and shapes ask */
         status = ULP_ERROR_INPUT;
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+    return ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
 enum ulp_status ulp_call_infer(struct ulp_call *call, struct ulp_error *error)

@@ -127,8 +127,7 @@ static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
         ulp_lane_clear(&b->inner.lanes[l]);
         if (status == ULP_OK && is_driven(b, l))
             status = ulp_control_take(control, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
     }
     if (status == ULP_OK)
         part_lanes(b);
@@ -175,8 +174,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
             status = ulp_evaluate(b->walk, b->frame, b->step, l, reference_inputs,
                                   evaluations[0].entire, &evaluations[l], b->arena, error);
         }
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
     }
     return status;
 }
@@ -249,7 +247,5 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
     for (size_t l = 0; l < lanes; l++)
         close_lane(&b.lanes[l]);
     ulp_frame_free(&b.inner, walk);
-    return status == ULP_OK
-               ? ULP_OK
-               : ulp_fail_at(error, status, "node %s (%s)", step->name, step->bound.node->op_type);
+    return ulp_fail_at(error, status, "node %s (%s)", step->name, step->bound.node->op_type);
 }

@@ -48,8 +48,7 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
             ulp_fit_input(&fitted[i], given, slot->shape.type, &walk->budget, walk->pool, error);
         for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++)
             status = set_input(&frame->lanes[l], block->inputs[i], &fitted[i], error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "input '%s'", slot->name);
+        ULP_TRY(ulp_fail_at(error, status, "input '%s'", slot->name));
     }
     return ULP_OK;
 }

@@ -39,8 +39,7 @@ enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturb
                 continue;
             enum ulp_status status =
                 find_perturbed(plan, slot->constant, slot->name, perturbation, &moved, error);
-            if (status != ULP_OK)
-                return ulp_fail_at(error, status, "constant '%s'", slot->name);
+            ULP_TRY(ulp_fail_at(error, status, "constant '%s'", slot->name));
             slot->constant = moved;
         }
     enum ulp_status status = ULP_OK;

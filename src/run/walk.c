@@ -95,8 +95,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
         frame->lanes[l].budget = &walk->budget;
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
     }
     if (status == ULP_OK && !step->bound.blocks && !walk->unseen)
         status = ulp_list_inputs(walk, frame, step, inputs, arena, error);
@@ -265,9 +264,8 @@ static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame
     struct ulp_rerun *rerun = walk->left ? ulp_kept_find_rerun(walk->left, &steps[last]) : NULL;
     struct ulp_tensor result;
     *ran = rerun != NULL;
-    const enum ulp_status status = *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK;
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, 0));
+    ULP_TRY(ulp_fail_at(error, *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK,
+                        "in %s", ulp_plan_lane_name(walk->plan, 0)));
     if (!*ran)
         return ULP_OK;
     lane->values[steps[last].outputs[0]] = result;

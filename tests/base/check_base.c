@@ -550,6 +550,8 @@ START_TEST(errors_gain_their_place)
     ck_assert_int_eq(ulp_fail(&error, ULP_ERROR_INPUT, "bad %d", 3), ULP_ERROR_INPUT);
     ck_assert_int_eq(ulp_fail_at(&error, ULP_ERROR_INPUT, "file '%s'", "x"), ULP_ERROR_INPUT);
     ck_assert_str_eq(error.message, "file 'x': bad 3");
+    ck_assert_int_eq(ulp_fail_at(&error, ULP_OK, "nothing"), ULP_OK);
+    ck_assert_str_eq(error.message, "file 'x': bad 3");
     ck_assert_int_eq(ulp_fail(NULL, ULP_ERROR_INPUT, "x"), ULP_ERROR_INPUT);
     memset(error.message, 'y', sizeof error.message - 1);
     error.message[sizeof error.message - 1] = '\0';

@@ -77,7 +77,7 @@ static enum ulp_status choose_fusion(struct audit_choices *out, const char *list
             choice->lanes[i] = add_lane(out, changed.name, "");
     }
     free(listed);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "--fuse-compare");
+    return ulp_fail_at(error, status, "--fuse-compare");
 }
 
 enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,

@@ -161,8 +161,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
         if (status == ULP_OK)
             status = ulp_overflow_meter_sample(making->meter, sample->name, &sample->inputs,
                                                &making->observer, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", sample->name);
+        ulp_fail_at(error, status, "%s", sample->name);
         drop_sample(sample);
     }
     progress.part = 0;

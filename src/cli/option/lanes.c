@@ -70,8 +70,7 @@ static enum ulp_status read_rules(const struct keep_options *keep, struct lane_l
     for (size_t r = 0; r < keep->rule_count && status == ULP_OK; r++) {
         size_t length = 0;
         status = ulp_keep_parse(keep->rules[r], &items[r], &length, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "--keep");
+        ULP_TRY(ulp_fail_at(error, status, "--keep"));
         if (!(items[r].pattern = strndup(keep->rules[r], length)))
             return out_of_memory(error);
         lanes->rules.count++;

@@ -183,8 +183,7 @@ enum ulp_status visit_list(const char *list, use_path *use, void *context, struc
             ulp_text_put(&path, list, (size_t)(slash + 1 - list));
         ulp_text_put(&path, line, strlen(line));
         status = path.failed ? out_of_memory(error) : use(context, path.data, error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s: line %zu", list, number);
+        ulp_fail_at(error, status, "%s: line %zu", list, number);
         ulp_text_free(&path);
         count++;
     }
@@ -255,8 +254,7 @@ static enum ulp_status stream_path(void *context, const char *path, struct ulp_e
         status = ulp_model_check_inputs(reading->model, &list.items[i].inputs, error);
         if (status == ULP_OK)
             status = reading->use(reading->context, &list.items[i], error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "%s", list.items[i].name);
+        ulp_fail_at(error, status, "%s", list.items[i].name);
     }
     return status;
 }

@@ -72,7 +72,7 @@ static enum ulp_status read_file(struct ulp_engine_reading *reading, const char 
                           "holds no layer of an engine: expected TensorRT's layer information, as "
                           "trtexec --exportLayerInfo=FILE --profilingVerbosity=detailed writes it, "
                           "or a log of trtexec --verbose");
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", path);
+    return ulp_fail_at(error, status, "%s", path);
 }
 
 /* What can be said of the version when the file does not: convolutions are "correlation" from 11

@@ -194,7 +194,7 @@ enum ulp_status mixed_rewrite(struct mixed *mixed, mixed_change *change, struct 
     close_mixed(mixed);
     if (mapped)
         munmap(mapped, count);
-    return status == ULP_OK ? ULP_OK : ulp_fail_at(error, status, "%s", model->path);
+    return ulp_fail_at(error, status, "%s", model->path);
 }
 
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,

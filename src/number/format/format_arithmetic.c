@@ -138,9 +138,8 @@ static enum ulp_status find_requested(const struct ulp_request *request, const c
                                       struct ulp_arithmetic *out, struct ulp_error *error)
 {
     struct ulp_arithmetic found;
-    const enum ulp_status status = ulp_request_resolve(&found, request, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
+    ULP_TRY(ulp_fail_at(error, ulp_request_resolve(&found, request, error), "arithmetic \"%.200s\"",
+                        name));
     if (!find_name(&found))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "arithmetic \"%.200s\": it has too many parts to be named", name);
@@ -155,9 +154,8 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     struct ulp_request request;
     if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
         return find_declared(out, name, error);
-    enum ulp_status status = ulp_request_read(&request, name, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "arithmetic \"%.200s\"", name);
+    ULP_TRY(
+        ulp_fail_at(error, ulp_request_read(&request, name, error), "arithmetic \"%.200s\"", name));
     ULP_TRY(find_requested(&request, name, out, error));
     set_asked(out, name, NULL);
     return ULP_OK;

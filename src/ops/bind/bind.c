@@ -222,8 +222,7 @@ enum ulp_status ulp_bind_row(struct ulp_bound *out, const struct ulp_operator *r
         status = parse_formulas(&b);
     if (status != ULP_OK)
         ulp_unbind(out);
-    return status == ULP_OK ? ULP_OK
-                            : ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
+    return ulp_fail_at(error, status, "node %s (%s)", node->name, node->op_type);
 }
 
 /* Names of operands and outputs are the row's, their numbers the nodes'. */

@@ -95,8 +95,7 @@ enum ulp_status ulp_forward_begin(struct ulp_forward *forward, const struct ulp_
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const char *name = block->slots[block->inputs[i]].name;
         status = begin_input(forward, i, ulp_tensor_set_find(inputs, name), error);
-        if (status != ULP_OK)
-            ulp_fail_at(error, status, "input '%s'", name);
+        ulp_fail_at(error, status, "input '%s'", name);
     }
     return status;
 }

@@ -390,7 +390,7 @@ static enum ulp_status visit(struct ulp_trial *trial, const struct ulp_step *ste
     ULP_TRY(ulp_arena_create(&arena, &trial->budget, error));
     enum ulp_status status = run_step(trial, step, arena, error);
     ulp_arena_free(arena);
-    return status == ULP_OK ? status : ulp_fail_at(error, status, "node '%s'", step->name);
+    return ulp_fail_at(error, status, "node '%s'", step->name);
 }
 
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,

@@ -444,7 +444,6 @@ enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error)
         make_block(&scope, plan->model->graph, plan->model->graph->name, &plan->main, error);
     if (status == ULP_OK)
         status = check_types(plan, error);
-    if (status != ULP_OK)
-        return ulp_fail_at(error, status, "%s", plan->model->path);
+    ULP_TRY(ulp_fail_at(error, status, "%s", plan->model->path));
     return plan->problems.count ? ulp_plan_report_problems(plan, error) : ULP_OK;
 }

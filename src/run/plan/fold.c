@@ -267,8 +267,7 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan,
             slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
         enum ulp_status status =
             ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
-        if (status != ULP_OK)
-            return ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name);
+        ULP_TRY(ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name));
     }
     return ULP_OK;
 }
