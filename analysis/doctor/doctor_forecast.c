@@ -36,14 +36,12 @@ static enum ulp_status forecast(const struct ulp_doctoring *x, struct ulp_arithm
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(meter, out, error);
     ulp_overflow_meter_free(meter);
-    if (status == ULP_OK && out->lanes[0].harmful_count) {
-        const struct ulp_tensor_set *inputs =
-            x->samples[ulp_overflow_sample(&out->lanes[0])].inputs;
-        status = ulp_plans_choose(&plans, inputs, &plan, error);
-        if (status == ULP_OK)
-            status = ulp_overflow_remedies(out, plan, 0, inputs, &run, options->progress, error);
-    }
-    return status;
+    ULP_TRY(status);
+    if (!out->lanes[0].harmful_count)
+        return ULP_OK;
+    const struct ulp_tensor_set *inputs = x->samples[ulp_overflow_sample(&out->lanes[0])].inputs;
+    ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
+    return ulp_overflow_remedies(out, plan, 0, inputs, &run, options->progress, error);
 }
 
 /* Where something overflows: why it does. What FP64 does not hold either is asked of the audit's

@@ -287,9 +287,10 @@ static enum ulp_status bound_regions(struct ulp_layer_map *mapping, bool *reads,
 enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
     struct ulp_engine_map *built = mapping->built;
-    bool *reads = ulp_arena_take(mapping->arena, mapping->main->slot_count + 1, sizeof *reads);
-    enum ulp_status status = reads ? index_tensors(mapping, error) : ulp_out_of_memory(error);
-    for (size_t l = 0; l < built->layer_count && status == ULP_OK; l++) {
+    bool *reads;
+    ULP_TAKE(reads, mapping->arena, mapping->main->slot_count + 1, error);
+    ULP_TRY(index_tensors(mapping, error));
+    for (size_t l = 0; l < built->layer_count; l++) {
         struct region region = {.mapping = mapping, .first = l, .last = l, .reads = reads};
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++)
             mapping->named += find_value(mapping, built->layers[l].layer->outputs[t].name) >= 0;
@@ -299,11 +300,11 @@ enum ulp_status ulp_mapping_tensors(struct ulp_layer_map *mapping, struct ulp_er
             continue;
         walk(&region, reads);
         if (region.closed)
-            status = take_region(&region, l, ULP_MAPPED_TENSORS,
-                                 built->layers[l].node_count ? ULP_BUILT_TAKEN : ULP_BUILT_MAPPED,
-                                 error);
+            ULP_TRY(take_region(&region, l, ULP_MAPPED_TENSORS,
+                                built->layers[l].node_count ? ULP_BUILT_TAKEN : ULP_BUILT_MAPPED,
+                                error));
     }
-    return status == ULP_OK ? bound_regions(mapping, reads, error) : status;
+    return bound_regions(mapping, reads, error);
 }
 
 /* ---- what is left ---- */

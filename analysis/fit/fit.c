@@ -217,13 +217,12 @@ struct fitting {
 static enum ulp_status add_candidate(struct fitting *fitting, size_t way, uint8_t *differs,
                                      struct ulp_error *error)
 {
-    enum ulp_status status = ulp_grow(&fitting->candidates, fitting->count, &fitting->capacity,
-                                      sizeof *fitting->candidates, NULL, "candidates", error);
-    if (status == ULP_OK)
-        status = ulp_fit_score_all(&fitting->problem, &fitting->ways, way,
-                                   &fitting->candidates[fitting->count], differs, error);
-    fitting->count += status == ULP_OK;
-    return status;
+    ULP_TRY(ulp_grow(&fitting->candidates, fitting->count, &fitting->capacity,
+                     sizeof *fitting->candidates, NULL, "candidates", error));
+    ULP_TRY(ulp_fit_score_all(&fitting->problem, &fitting->ways, way,
+                              &fitting->candidates[fitting->count], differs, error));
+    fitting->count++;
+    return ULP_OK;
 }
 
 /* All ways on the first sample, what gave it all on the second, what gave that on everything. What
@@ -338,29 +337,26 @@ static int by_consistency(const void *left, const void *right)
 
 static enum ulp_status find(struct fitting *fitting, struct ulp_fit *out, struct ulp_error *error)
 {
-    struct ulp_text parts = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text parts = {0};
     size_t left = 0, consistent = 0;
     for (size_t p = 0; p < fitting->problem.product_count; p++)
         out->elements += fitting->problem.shapes[p].m * fitting->problem.shapes[p].n;
-    enum ulp_status status = ulp_allocate((void **)&fitting->scores, fitting->ways.count,
-                                          sizeof *fitting->scores, NULL, "candidates", error);
-    if (status == ULP_OK)
-        status = sieve(fitting, &left, error);
+    ULP_TRY(ulp_allocate((void **)&fitting->scores, fitting->ways.count, sizeof *fitting->scores,
+                         NULL, "candidates", error));
+    ULP_TRY(sieve(fitting, &left, error));
     for (size_t i = 0; i < fitting->count; i++)
         consistent += fitting->candidates[i].consistent;
     if (!consistent) /* what passed the samples is among the nearest */
         fitting->count = left = 0;
-    if (status == ULP_OK)
-        status = add_nearest(fitting, left, consistent ? NEAREST : NEAREST_OF_NONE, out->elements,
-                             error);
-    if (status == ULP_OK && !consistent)
+    ULP_TRY(
+        add_nearest(fitting, left, consistent ? NEAREST : NEAREST_OF_NONE, out->elements, error));
+    if (!consistent)
         find_parts(fitting, out->elements, &parts);
     if (parts.failed || (parts.data && !(out->parts = keep(out->memory, parts.data))))
-        status = ulp_out_of_memory(error);
-    ulp_text_free(&parts);
+        return ulp_out_of_memory(error);
     if (fitting->count)
         qsort(fitting->candidates, fitting->count, sizeof *fitting->candidates, by_consistency);
-    return status == ULP_OK ? settle(fitting, out, error) : status;
+    return settle(fitting, out, error);
 }
 
 static enum ulp_status check_gpu(const char *gpu, struct ulp_error *error)

@@ -85,9 +85,9 @@ static enum ulp_status make_operand(const struct making *making, bool is_b, stru
     const int64_t dims[] = {(int64_t)(lines_first ? line_count : k_count),
                             (int64_t)(lines_first ? k_count : line_count)};
     const enum ulp_type type = making->patterns ? ULP_TYPE_FLOAT : like->type;
-    struct ulp_tensor values = {0};
-    enum ulp_status status = ulp_tensor_create(&values, type, ULP_ELEMENT_COUNT, 0, 2, dims, error);
-    for (size_t line = 0; line < line_count && status == ULP_OK; line++)
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor values = {0};
+    ULP_TRY(ulp_tensor_create(&values, type, ULP_ELEMENT_COUNT, 0, 2, dims, error));
+    for (size_t line = 0; line < line_count; line++)
         for (size_t k = 0; k < k_count; k++) {
             const size_t at = lines_first ? line * k_count + k : k * line_count + line;
             const double x = element(making, is_b, line, k);
@@ -96,20 +96,17 @@ static enum ulp_status make_operand(const struct making *making, bool is_b, stru
             else
                 ((float *)values.data)[at] = (float)x;
         }
-    if (status != ULP_OK || !making->patterns) {
+    if (!making->patterns) {
         *out = values;
-        return status;
+        values = (struct ulp_tensor){0};
+        return ULP_OK;
     }
     struct ulp_format format;
     const bool byte = like->element_bytes == 1;
-    status = ulp_format_find(making->operands, &format, error);
-    if (status == ULP_OK)
-        status = ulp_tensor_create(out, byte ? ULP_TYPE_UINT8 : ULP_TYPE_UINT16, ULP_ELEMENT_COUNT,
-                                   0, 2, dims, error);
-    if (status == ULP_OK)
-        status = ulp_array_encode(out, &values, &format, 1, error);
-    ulp_tensor_free(&values);
-    return status;
+    ULP_TRY(ulp_format_find(making->operands, &format, error));
+    ULP_TRY(ulp_tensor_create(out, byte ? ULP_TYPE_UINT8 : ULP_TYPE_UINT16, ULP_ELEMENT_COUNT, 0, 2,
+                              dims, error));
+    return ulp_array_encode(out, &values, &format, 1, error);
 }
 
 /* ---- classes of candidates ---- */

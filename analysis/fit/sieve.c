@@ -171,19 +171,18 @@ enum ulp_status ulp_fit_score_all(const struct ulp_fit_problem *problem,
     *out = (struct ulp_fit_candidate){.product = SIZE_MAX};
     memcpy(out->gpus, base->gpus, sizeof out->gpus);
     ulp_fit_also(ways, way, out->also, sizeof out->also);
-    enum ulp_status status = ulp_fit_name(ways, way, &arithmetic, error);
-    if (status == ULP_OK)
-        status = ulp_format_find(fit_case->result, &format, error);
+    ULP_TRY(ulp_fit_name(ways, way, &arithmetic, error));
+    ULP_TRY(ulp_format_find(fit_case->result, &format, error));
     memcpy(out->name, arithmetic.name, sizeof out->name);
     strncpy(out->operands, fit_case->operands, sizeof out->operands - 1);
     strncpy(out->result, fit_case->result, sizeof out->result - 1);
-    for (size_t p = 0; p < problem->product_count && status == ULP_OK; p++) {
+    for (size_t p = 0; p < problem->product_count; p++) {
         const struct ulp_fit_values *values =
             &problem->values[p * problem->case_count + base->case_index];
-        struct ulp_tensor computed = {0};
-        status = ulp_array_matmul(&computed, &arithmetic, &values->a, &values->b,
-                                  problem->thread_count, error);
-        for (size_t i = 0; i < computed.count && status == ULP_OK; i++) {
+        ULP_SCOPED(ulp_tensor_free) struct ulp_tensor computed = {0};
+        ULP_TRY(ulp_array_matmul(&computed, &arithmetic, &values->a, &values->b,
+                                 problem->thread_count, error));
+        for (size_t i = 0; i < computed.count; i++) {
             const double x = ulp_tensor_get(&computed, i), y = ulp_tensor_get(&values->c, i);
             const bool equal = equal_values(x, y);
             out->equal += equal;
@@ -193,8 +192,7 @@ enum ulp_status ulp_fit_score_all(const struct ulp_fit_problem *problem,
                 add_difference(out, &format, p, i, problem->shapes[p].n, y, x);
         }
         total += computed.count;
-        ulp_tensor_free(&computed);
     }
-    out->consistent = status == ULP_OK && out->equal == total;
-    return status;
+    out->consistent = out->equal == total;
+    return ULP_OK;
 }

@@ -361,19 +361,15 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
 {
     struct ulp_fix_judged before;
-    enum ulp_status status = check_options(x, error);
-    if (status == ULP_OK)
-        status = begin(x, error);
+    ULP_TRY(check_options(x, error));
+    ULP_TRY(begin(x, error));
     const double started = ulp_seconds_now();
-    if (status == ULP_OK)
-        status = ulp_fix_open(x, &before, error);
+    const enum ulp_status status = ulp_fix_open(x, &before, error);
     x->run_seconds = ulp_seconds_now() - started;
     if (status == ULP_ERROR_LIMIT)
         return ulp_fail_at(error, status, "%s", "nothing is fixed (ulpscope doctor says why)");
-    if (status == ULP_OK)
-        status = ulp_fix_report(x, &before, &x->fix->before, error);
-    if (status != ULP_OK)
-        return status;
+    ULP_TRY(status);
+    ULP_TRY(ulp_fix_report(x, &before, &x->fix->before, error));
     if (!ulp_fix_is_met(x, &before))
         return mend(x, &before, error);
     x->fix->met = true;

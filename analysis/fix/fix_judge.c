@@ -96,23 +96,22 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
                                    struct ulp_fix_judged *out, struct ulp_error *error)
 {
     struct ulp_emulation *emulation = &x->emulation;
-    enum ulp_status status = ULP_OK;
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+    for (size_t s = 0; s < x->sample_count; s++) {
         struct ulp_tensor_set outputs[2] = {{0}};
-        status = run(x, &emulation->plans, s, &out->nonfinite, outputs, error);
+        const enum ulp_status status =
+            run(x, &emulation->plans, s, &out->nonfinite, outputs, error);
         emulation->truths[s] = outputs[0];
         lowered[s] = outputs[1];
+        ULP_TRY(status);
     }
-    if (status == ULP_OK)
-        status = ulp_emulation_check_truths(emulation, error);
-    for (size_t s = 0; s < x->sample_count && status == ULP_OK; s++) {
+    ULP_TRY(ulp_emulation_check_truths(emulation, error));
+    for (size_t s = 0; s < x->sample_count; s++) {
         struct ulp_judgement judgement;
-        status =
-            ulp_emulation_judge(emulation, &lowered[s], &emulation->truths[s], &judgement, error);
-        if (status == ULP_OK)
-            add(&out->worst, &judgement);
+        ULP_TRY(
+            ulp_emulation_judge(emulation, &lowered[s], &emulation->truths[s], &judgement, error));
+        add(&out->worst, &judgement);
     }
-    return status == ULP_OK ? finish(x, out, error) : status;
+    return finish(x, out, error);
 }
 
 enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,

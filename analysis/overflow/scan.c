@@ -104,9 +104,8 @@ enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const 
         return ULP_OK;
     if (near)
         return ulp_overflow_meter_sample(meter, name, inputs, observer, error);
-    enum ulp_status status = ulp_overflow_begin(meter, name, inputs, error);
-    if (status == ULP_OK)
-        status = scan_sample(meter, inputs, true, &near, error);
-    meter->forecast.scanned_count += status == ULP_OK;
-    return status == ULP_OK ? ulp_overflow_end(meter, error) : status;
+    ULP_TRY(ulp_overflow_begin(meter, name, inputs, error));
+    ULP_TRY(scan_sample(meter, inputs, true, &near, error));
+    meter->forecast.scanned_count++;
+    return ulp_overflow_end(meter, error);
 }

@@ -130,18 +130,17 @@ enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan
     proof->input_count = ulp_model_input_count(model);
     ULP_TAKE(proof->inputs, proof->memory, proof->input_count + 1, error);
     ULP_TAKE(*out, proof->memory, block->input_count + 1, error);
-    enum ulp_status status = check_names(model, from, error);
+    ULP_TRY(check_names(model, from, error));
     ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(model)};
-    bool room = true;
-    for (size_t i = 0; i < proof->input_count && status == ULP_OK && room; i++) {
-        status = set_range(proof, model, i, from, error);
-        room = status != ULP_OK || ulp_names_add(&names, proof->inputs[i].name, (int)i);
+    for (size_t i = 0; i < proof->input_count; i++) {
+        ULP_TRY(set_range(proof, model, i, from, error));
+        ULP_TRY(ulp_taken(ulp_names_add(&names, proof->inputs[i].name, (int)i), error));
     }
-    for (size_t b = 0; b < block->input_count && status == ULP_OK && room; b++) {
+    for (size_t b = 0; b < block->input_count; b++) {
         const int i = ulp_names_find(&names, block->slots[block->inputs[b]].name);
         if (i >= 0)
             (*out)[b] = (struct ulp_input_range){proof->inputs[i].name, proof->inputs[i].low,
                                                  proof->inputs[i].high};
     }
-    return room ? status : ulp_out_of_memory(error);
+    return ULP_OK;
 }

@@ -158,25 +158,22 @@ static enum ulp_status measure(const struct calibrating *c, const struct ulp_sam
 static enum ulp_status run_delayed(struct calibrating *c, const struct ulp_sample *sample,
                                    struct ulp_error *error)
 {
-    struct ulp_factor_range *items = ulp_arena_take(c->memory, c->count + 1, sizeof *items);
+    struct ulp_factor_range *items;
     struct ulp_arithmetic delayed;
     struct run *run = &c->runs[c->run_count];
-    ULP_TRY(ulp_taken(items, error));
+    ULP_TAKE(items, c->memory, c->count + 1, error);
     for (size_t i = 0; i < c->count; i++)
         items[i] =
             (struct ulp_factor_range){c->items[i]->node, c->items[i]->factor, c->items[i]->range};
     qsort(items, c->count, sizeof *items, ulp_factor_range_order);
     const struct ulp_factor_ranges ranges = {c->count, items, NULL};
-    enum ulp_status status =
-        ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error);
+    ULP_TRY(ulp_arithmetic_change(&delayed, &c->options->arithmetic, "scales=static", error));
     delayed.ranges = &ranges;
     run->sample = sample->name;
-    if (status == ULP_OK)
-        status = measure(c, sample, &delayed, &run->sqnr_db, error);
-    if (status == ULP_OK)
-        status = measure(c, sample, &c->options->arithmetic, &run->dynamic_db, error);
-    c->run_count += status == ULP_OK;
-    return status;
+    ULP_TRY(measure(c, sample, &delayed, &run->sqnr_db, error));
+    ULP_TRY(measure(c, sample, &c->options->arithmetic, &run->dynamic_db, error));
+    c->run_count++;
+    return ULP_OK;
 }
 
 /* The sample is over: its largest magnitudes are remembered, and make the ranges of the next. A

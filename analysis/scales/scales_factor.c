@@ -278,10 +278,9 @@ enum ulp_status ulp_scales_measure(const struct ulp_scaling *scaling,
                           .skipped_k = SIZE_MAX,
                           .skipped_line = SIZE_MAX};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    enum ulp_status status = ulp_arena_create(&arena, budget, error);
-    if (status == ULP_OK)
-        status = ulp_scaled_make(&m.scaled, scaling, problem, side, true, ULP_ROUND_NEAREST_EVEN,
-                                 NULL, error);
+    ULP_TRY(ulp_arena_create(&arena, budget, error));
+    enum ulp_status status = ulp_scaled_make(&m.scaled, scaling, problem, side, true,
+                                             ULP_ROUND_NEAREST_EVEN, NULL, error);
     if (status == ULP_OK)
         status = look(&m, side, arena, out, sums, error);
     ulp_scaled_free(&m.scaled);

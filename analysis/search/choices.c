@@ -89,15 +89,15 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
                                           : "bf16@h200",
              name, strcmp(plain, "fp32") == 0 ? "none" : "mma",
              options->tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
-    enum ulp_status status = set_choice(out, text, NULL, options, error);
+    ULP_TRY(set_choice(out, text, NULL, options, error));
     const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
-    if (status == ULP_OK && !ulp_scaling_is_fake(&out->arithmetic))
-        status = ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
+    if (!ulp_scaling_is_fake(&out->arithmetic))
+        return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
     snprintf(out->name, sizeof out->name, "%s", name);
     out->mantissa = scaling->element.precision - 1;
     out->exponent = scaling->element.storage_bits - scaling->element.precision;
     out->bits = ulp_search_scaled_bits(scaling, SIZE_MAX);
-    return status;
+    return ULP_OK;
 }
 
 /* What a plan is for: found node by node, as a change of one node moves the borders of kernels, and
@@ -115,16 +115,14 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
         search->target_names[t] = names[t];
         struct ulp_arithmetic *target = &search->targets[search->target_count],
                               *lowered = &search->lowered[search->target_count++];
-        enum ulp_status status = set_choice(&choice, names[t], NULL, options, error);
+        ULP_TRY(set_choice(&choice, names[t], NULL, options, error));
         *target = *lowered = choice.arithmetic;
         search->judged_in[search->judged_in_count++] = (struct ulp_search_judged_in){target, t};
-        if (status == ULP_OK && target->fuse != ULP_FUSE_NONE) {
-            status = ulp_arithmetic_change(lowered, target, "fuse=none", error);
+        if (target->fuse != ULP_FUSE_NONE) {
+            ULP_TRY(ulp_arithmetic_change(lowered, target, "fuse=none", error));
             search->judged_in[search->judged_in_count++] =
                 (struct ulp_search_judged_in){lowered, t};
         }
-        if (status != ULP_OK)
-            return status;
     }
     return ULP_OK;
 }
@@ -198,18 +196,17 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
     if (options->by_node && options->format_count != 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a plan is of two arithmetics, the wider one first");
-    enum ulp_status status = options->format_count ? list_formats(search, memory, error)
-                                                   : list_grid(search, memory, error);
-    if (options->by_node && status == ULP_OK)
-        status = list_targets(search, error);
-    if (options->by_node && status == ULP_OK) {
+    ULP_TRY(options->format_count ? list_formats(search, memory, error)
+                                  : list_grid(search, memory, error));
+    if (options->by_node) {
+        ULP_TRY(list_targets(search, error));
         search->narrow = search->base = 1;
         ulp_search_set_narrow(search, 0);
     }
     for (size_t c = 1; c < search->choice_count && !options->by_node; c++)
         if (search->choices[c].bits < search->choices[search->narrow].bits)
             search->narrow = c;
-    return status;
+    return ULP_OK;
 }
 
 /* ---- nodes that were asked for ---- */

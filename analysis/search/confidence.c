@@ -91,15 +91,12 @@ enum ulp_status ulp_search_surely(struct ulp_searcher *search, struct ulp_error 
         return ULP_OK;
     if (search->options->budget > 0)
         return keep_budget(search, error);
-    enum ulp_status status = ulp_search_run_widest(search, work, &follows, error);
-    if (status == ULP_OK && follows) {
+    ULP_TRY(ulp_search_run_widest(search, work, &follows, error));
+    if (follows) {
         ulp_search_same(search, (ulp_pick)search->narrow, work);
-        status = ulp_search_judge(search, work, search->judged, &search->before, error);
+        ULP_TRY(ulp_search_judge(search, work, search->judged, &search->before, error));
         ulp_search_same(search, 0, work);
     }
-    if (status == ULP_OK)
-        status = ulp_search_hold(search, work, error);
-    return status == ULP_OK && search->options->frontier && !search->over
-               ? ulp_search_sets(search, error)
-               : status;
+    ULP_TRY(ulp_search_hold(search, work, error));
+    return search->options->frontier && !search->over ? ulp_search_sets(search, error) : ULP_OK;
 }

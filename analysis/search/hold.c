@@ -153,16 +153,16 @@ static enum ulp_status measure_without(struct holding *holding, ulp_pick *of,
     struct ulp_searcher *search = holding->search;
     double power;
     memcpy(of, search->best, search->layer_count * sizeof *of);
-    enum ulp_status status = ulp_search_emulate(search, of, &search->best_ratio, error);
-    for (size_t l = 0; l < search->layer_count && status == ULP_OK && may_go_on(search); l++) {
+    ULP_TRY(ulp_search_emulate(search, of, &search->best_ratio, error));
+    for (size_t l = 0; l < search->layer_count && may_go_on(search); l++) {
         if (of[l])
             continue;
         of[l] = (ulp_pick)search->narrow;
-        status = measure(holding, of, false, &power, &search->without[l], error);
+        ULP_TRY(measure(holding, of, false, &power, &search->without[l], error));
         search->fewer[l] = (ptrdiff_t)search->narrow;
         of[l] = 0;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status learn(struct holding *holding, struct ulp_error *error)
@@ -238,9 +238,9 @@ static enum ulp_status judge(struct holding *holding, size_t place, struct ulp_e
     struct ulp_searcher *search = holding->search;
     struct ulp_watched *set = &holding->known[place];
     double quantile = 0, freedom;
-    const enum ulp_status status = ulp_search_verify(search, set->of, error);
+    ULP_TRY(ulp_search_verify(search, set->of, error));
     set->count = 0;
-    for (size_t t = 0; t < search->target_count && status == ULP_OK; t++) {
+    for (size_t t = 0; t < search->target_count; t++) {
         const struct ulp_search_verified *verified = &search->verified[t];
         if (!verified->count)
             continue;
@@ -254,7 +254,7 @@ static enum ulp_status judge(struct holding *holding, size_t place, struct ulp_e
     holding->judged[place] =
         (struct judged){true, search->holds,
                         quantile > 0 ? LIKELY / quantile * (LIKELY / quantile) : INFINITY};
-    return status;
+    return ULP_OK;
 }
 
 /* What is known of the best by its draws, while others are tried. */
@@ -314,32 +314,30 @@ static bool holds_so_far(const struct ulp_searcher *search)
 static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
 {
     struct ulp_searcher *search = holding->search;
-    struct kept_draws *draws = ulp_arena_take(search->emulation.memory, 1, sizeof *draws);
+    struct kept_draws *draws;
     size_t after = 0; /* one that holds */
     double most = INFINITY;
-    enum ulp_status status = ulp_taken(draws, error);
-    for (size_t i = 0, place; i < VERIFIED && after <= LOWER && status == ULP_OK; i++) {
+    ULP_TAKE(draws, search->emulation.memory, 1, error);
+    for (size_t i = 0, place; i < VERIFIED && after <= LOWER; i++) {
         const double power = ulp_math_min(find_next(holding), most);
         if (!(power > 0) || !may_go_on(search))
             break;
-        status = propose(holding, power, &place, error);
-        if (status == ULP_OK && holding->judged[place].is && after == 0) { /* the same again */
+        ULP_TRY(propose(holding, power, &place, error));
+        if (holding->judged[place].is && after == 0) { /* the same again */
             most = power / 2;
             continue;
         }
         const struct ulp_watched *set = &holding->known[place];
         struct judged *judged = &holding->judged[place];
-        if (status != ULP_OK || judged->is ||
+        if (judged->is ||
             (after > 0 && ulp_search_cost(search, set->of) >= WORTH * search->best_cost))
             break;
-        status = judge(holding, place, error);
-        if (status == ULP_OK &&
-            (judged->holds || (search->over && after == 0 && holds_so_far(search)))) {
+        ULP_TRY(judge(holding, place, error));
+        if (judged->holds || (search->over && after == 0 && holds_so_far(search))) {
             ulp_search_make_best(search, set->of, NAN);
             copy_draws(search, draws, false);
         }
-        if (status == ULP_OK)
-            status = learn(holding, error);
+        ULP_TRY(learn(holding, error));
         after += after > 0 || judged->holds;
         if (after == 0) /* links that were weighed too little are chosen again and again */
             most = power * ulp_math_min(ulp_math_max(judged->room, 0.4), 0.8);
@@ -347,9 +345,9 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
             most = INFINITY;
         search->holds = after > 0;
     }
-    if (status == ULP_OK && after > 0)
+    if (after > 0)
         copy_draws(search, draws, true);
-    return status;
+    return ULP_OK;
 }
 
 /* Everything is kept. */
@@ -386,21 +384,15 @@ static enum ulp_status find_set(struct holding *holding, const ulp_pick *wide,
     struct ulp_searcher *search = holding->search;
     ulp_pick *work = holding->known[0].of;
     memcpy(work, wide, search->layer_count * sizeof *wide);
-    enum ulp_status status = ulp_links_open(&holding->links, search, ULP_ESTIMATE_CONDITION, error);
-    if (status == ULP_OK)
-        status = measure_alone(holding, work, error);
-    if (status == ULP_OK && !search->over)
-        status = learn(holding, error);
-    if (status == ULP_OK)
-        status = look(holding, error);
-    if (status == ULP_OK)
-        status = bisect(holding, error);
-    if (status == ULP_OK && !search->given)
-        status = fall_back(search, wide, error);
-    if (status == ULP_OK && search->holds)
-        status = measure_without(holding, work, error);
-    ulp_links_close(&holding->links);
-    return status;
+    ULP_TRY(ulp_links_open(&holding->links, search, ULP_ESTIMATE_CONDITION, error));
+    ULP_TRY(measure_alone(holding, work, error));
+    if (!search->over)
+        ULP_TRY(learn(holding, error));
+    ULP_TRY(look(holding, error));
+    ULP_TRY(bisect(holding, error));
+    if (!search->given)
+        ULP_TRY(fall_back(search, wide, error));
+    return search->holds ? measure_without(holding, work, error) : ULP_OK;
 }
 
 enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wide,
@@ -413,5 +405,7 @@ enum ulp_status ulp_search_hold(struct ulp_searcher *search, const ulp_pick *wid
     ULP_TRY(check_decisions(search, wide, error));
     ULP_TRY(open_holding(search, &holding, error));
     search->given = false;
-    return find_set(holding, wide, error);
+    const enum ulp_status status = find_set(holding, wide, error);
+    ulp_links_close(&holding->links);
+    return status;
 }

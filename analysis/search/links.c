@@ -36,24 +36,21 @@ enum ulp_status ulp_links_add(struct ulp_links *links, double weight, const size
                               size_t count, struct ulp_error *error)
 {
     struct ulp_error_link link = {.weight = weight, .first = links->layer_count};
-    enum ulp_status status = ulp_grow(&links->items, links->count, &links->capacity,
-                                      sizeof *links->items, links->budget, "links of nodes", error);
-    for (size_t i = 0; i < count && status == ULP_OK; i++) {
+    ULP_TRY(ulp_grow(&links->items, links->count, &links->capacity, sizeof *links->items,
+                     links->budget, "links of nodes", error));
+    for (size_t i = 0; i < count; i++) {
         bool again = false;
         for (size_t k = 0; k < link.count; k++)
             again |= links->layers[link.first + k] == layers[i];
         if (again)
             continue;
-        status = ulp_grow(&links->layers, links->layer_count, &links->layer_capacity,
-                          sizeof *links->layers, links->budget, "links of nodes", error);
-        if (status != ULP_OK)
-            return status;
+        ULP_TRY(ulp_grow(&links->layers, links->layer_count, &links->layer_capacity,
+                         sizeof *links->layers, links->budget, "links of nodes", error));
         links->layers[links->layer_count++] = layers[i];
         link.count++;
     }
-    if (status == ULP_OK)
-        links->items[links->count++] = link;
-    return status;
+    links->items[links->count++] = link;
+    return ULP_OK;
 }
 
 /* The path's first `depth` nodes, as layers. A node that has the narrowest choice anyway breaks it.

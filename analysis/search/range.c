@@ -171,21 +171,16 @@ enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_a
                                  size_t layer, struct ulp_error *error)
 {
     struct ulp_search_room *room = &search->layers[layer];
-    struct values values = {.search = search, .audit = audit};
     struct ulp_arena *kept = search->emulation.memory;
-    room->bits = ulp_arena_take(kept, search->choice_count, sizeof *room->bits);
-    room->relative = ulp_arena_take(kept, search->choice_count, sizeof *room->relative);
-    enum ulp_status status = ulp_taken(room->bits && room->relative, error);
-    if (status == ULP_OK)
-        status = ulp_arena_create(&values.memory, ulp_model_budget(search->emulation.given.model),
-                                  error);
-    if (status == ULP_OK &&
-        !(values.scratch = ulp_arena_take(values.memory, 1, sizeof *values.scratch)))
-        status = ulp_out_of_memory(error);
-    if (status == ULP_OK)
-        status =
-            search->options->by_node || search->scaled ? ULP_OK : add_values(&values, layer, error);
-    for (size_t v = 0; v < values.count && status == ULP_OK; v++) {
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
+    ULP_TAKE(room->bits, kept, search->choice_count, error);
+    ULP_TAKE(room->relative, kept, search->choice_count, error);
+    ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
+    struct values values = {.search = search, .audit = audit, .memory = memory};
+    ULP_TAKE(values.scratch, memory, 1, error);
+    if (!search->options->by_node && !search->scaled)
+        ULP_TRY(add_values(&values, layer, error));
+    for (size_t v = 0; v < values.count; v++) {
         const struct ulp_histogram *histogram = &values.items[v].histogram;
         size_t first = 0;
         room->largest = ulp_math_max(room->largest, values.items[v].largest);
@@ -196,8 +191,7 @@ enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_a
         if (smallest > 0 && (room->smallest == 0 || smallest < room->smallest))
             room->smallest = smallest;
     }
-    for (size_t c = 0; c < search->choice_count && status == ULP_OK; c++)
+    for (size_t c = 0; c < search->choice_count; c++)
         set_choice(search, room, &values, c);
-    ulp_arena_free(values.memory);
-    return status;
+    return ULP_OK;
 }

@@ -326,16 +326,12 @@ static enum ulp_status count_fused(const struct ulp_searcher *search, size_t t,
                                    struct ulp_search_target *out, struct ulp_error *error)
 {
     struct ulp_beside lane = {.arithmetic = search->targets[t]};
-    enum ulp_status status = ULP_OK;
     if (lane.arithmetic.fuse == ULP_FUSE_NONE)
-        return status;
+        return ULP_OK;
     out->kept_apart = !lane.arithmetic.inner_casts;
-    status = ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_before, error);
-    if (status == ULP_OK)
-        status = ulp_search_keeps(search, search->best, &lane.keeps, error);
-    return status == ULP_OK
-               ? ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_count, error)
-               : status;
+    ULP_TRY(ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_before, error));
+    ULP_TRY(ulp_search_keeps(search, search->best, &lane.keeps, error));
+    return ulp_emulation_count_fused(&search->emulation, &lane, &out->fused_count, error);
 }
 
 static enum ulp_status report_targets(const struct ulp_searcher *search, struct ulp_search *out,
@@ -387,14 +383,11 @@ static enum ulp_status report_judgements(const struct ulp_searcher *search,
                                          struct ulp_search *out, struct ulp_error *error)
 {
     const struct ulp_emulated *given = &search->emulation.given;
-    *list = ulp_arena_take(out->memory, given->sample_count + 1, sizeof **list);
-    enum ulp_status status = ulp_taken(*list, error);
-    for (size_t s = 0; s < given->sample_count && status == ULP_OK; s++) {
-        status = ulp_search_sample_set(&(*list)[s], given->samples[s].name, &judgements[s],
-                                       out->memory, error);
-        *count += status == ULP_OK;
-    }
-    return status;
+    ULP_TAKE(*list, out->memory, given->sample_count + 1, error);
+    for (; *count < given->sample_count; ++*count)
+        ULP_TRY(ulp_search_sample_set(&(*list)[*count], given->samples[*count].name,
+                                      &judgements[*count], out->memory, error));
+    return ULP_OK;
 }
 
 /* The output that is worst by what it is for. */

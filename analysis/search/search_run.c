@@ -43,20 +43,18 @@ static enum ulp_status offer_choices(struct ulp_searcher *search, struct ulp_err
 static enum ulp_status validate(struct ulp_searcher *search, const struct ulp_sample *held_out,
                                 size_t count, struct ulp_search *out, struct ulp_error *error)
 {
-    out->validated = ulp_arena_take(out->memory, count + 1, sizeof *out->validated);
-    enum ulp_status status = ulp_taken(out->validated, error);
-    if (status == ULP_OK && count)
-        status = ulp_search_keep(search, search->best, error);
-    for (size_t s = 0; s < count && status == ULP_OK; s++) {
+    ULP_TAKE(out->validated, out->memory, count + 1, error);
+    if (count)
+        ULP_TRY(ulp_search_keep(search, search->best, error));
+    for (size_t s = 0; s < count; s++) {
         struct ulp_judgement judgement;
-        status = ulp_emulation_held_out(&search->emulation, &held_out[s], &judgement, error);
-        if (status == ULP_OK)
-            status = ulp_search_sample_set(&out->validated[s], held_out[s].name, &judgement,
-                                           out->memory, error);
-        out->validated_count += status == ULP_OK;
-        out->validated_met += status == ULP_OK && judgement.ratio <= 1;
+        ULP_TRY(ulp_emulation_held_out(&search->emulation, &held_out[s], &judgement, error));
+        ULP_TRY(ulp_search_sample_set(&out->validated[s], held_out[s].name, &judgement, out->memory,
+                                      error));
+        out->validated_count++;
+        out->validated_met += judgement.ratio <= 1;
     }
-    return status;
+    return ULP_OK;
 }
 
 /* With what is searched in: of several targets the one where that is hardest. */

@@ -32,12 +32,13 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
         status = options->planned(options->context, plan, error);
         ulp_environment_resume(paused);
     }
-    if (status == ULP_OK && !(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
-        status = ulp_auditor_create(plan, &session->sum, error);
-    if (status == ULP_OK && session->sum && session->truth)
-        status = ulp_auditor_truth(session->sum, session->truth, ulp_model_path(options->original),
-                                   error);
-    return status;
+    ULP_TRY(status);
+    if (!(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
+        ULP_TRY(ulp_auditor_create(plan, &session->sum, error));
+    return session->sum && session->truth
+               ? ulp_auditor_truth(session->sum, session->truth, ulp_model_path(options->original),
+                                   error)
+               : ULP_OK;
 }
 
 enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *out,

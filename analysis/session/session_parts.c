@@ -124,18 +124,17 @@ static enum ulp_status choose_samples(struct portion *portion, struct ulp_error 
 /* A process alone, or a shard's: what a shard finishes is in its folder. */
 static enum ulp_status run_alone(const struct portion *portion, struct ulp_error *error)
 {
-    enum ulp_status status = ULP_OK;
-    for (size_t s = portion->first; s < portion->store.session->samples->count && status == ULP_OK;
+    for (size_t s = portion->first; s < portion->store.session->samples->count;
          s += portion->step) {
         unsigned char *bytes;
         size_t count;
-        status = finish_sample(portion, s, &bytes, &count, error);
-        if (status == ULP_OK && !portion->checkpoint->shard)
-            status = add_part(portion, s, bytes, count, error);
-        else if (status == ULP_OK)
+        ULP_TRY(finish_sample(portion, s, &bytes, &count, error));
+        if (!portion->checkpoint->shard)
+            ULP_TRY(add_part(portion, s, bytes, count, error));
+        else
             free(bytes);
     }
-    return status;
+    return ULP_OK;
 }
 
 /* Process 0 adds all up in order while the others go on. */

@@ -82,7 +82,7 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
     const struct ulp_audit_options *options = session->options;
     const struct ulp_plans *plans = session->plans;
     ulp_text_add(key, "ulpscope %s\n", ulp_version());
-    enum ulp_status status = add_model(key, "model", plans->model, error);
+    ULP_TRY(add_model(key, "model", plans->model, error));
     ulp_text_show(key, "samples %zu\nfirst inputs %016llx\n", session->samples->count,
                   (unsigned long long)session->samples->items[0].fingerprint);
     for (size_t l = 0; l < plans->lane_count; l++)
@@ -95,9 +95,9 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
                   options->every_output ? ", the good ones, too" : "", options->verify,
                   options->certify ? "certified" : "not certified",
                   options->quick ? ", quick" : "");
-    if (status == ULP_OK && options->original)
-        status = add_original(key, options, error);
-    return status == ULP_OK && key->failed ? ulp_out_of_memory(error) : status;
+    if (options->original)
+        ULP_TRY(add_original(key, options, error));
+    return ulp_taken(!key->failed, error);
 }
 
 /* ---- the folder ---- */
@@ -147,19 +147,19 @@ static enum ulp_status open_folder(const struct ulp_store *store, const char *fo
     unsigned char *note;
     size_t count;
     ULP_TRY(name_audit(path, folder, checkpoint->merge, error));
-    enum ulp_status status = ULP_OK;
     if (access(path, F_OK) == 0) {
-        status = ulp_part_read(path, store->key.data, NULL, &note, &count, error);
+        const enum ulp_status status =
+            ulp_part_read(path, store->key.data, NULL, &note, &count, error);
         if (status == ULP_OK)
             free(note);
         return advise(checkpoint, status, error);
     }
-    status = ulp_report_prepare(folder, error);
+    ULP_TRY(ulp_report_prepare(folder, error));
     /* processes that have shards of their own may have folders of their own */
-    return status == ULP_OK && (!checkpoint->ranks || !checkpoint->ranks->self || checkpoint->shard)
+    return !checkpoint->ranks || !checkpoint->ranks->self || checkpoint->shard
                ? ulp_part_write(path, store->key.data, checkpoint->note, checkpoint->note_bytes,
                                 error)
-               : status;
+               : ULP_OK;
 }
 
 enum ulp_status ulp_store_open(struct ulp_store *store, struct ulp_error *error)

@@ -170,15 +170,15 @@ static enum ulp_status add_series(const struct ulp_studying *s, const struct swe
                                   struct ulp_error *error)
 {
     size_t brace;
-    enum ulp_status status = choose_brace(s, swept, &brace, error);
-    for (size_t i = 0; i < swept->sweep->count && status == ULP_OK; i++) {
+    ULP_TRY(choose_brace(s, swept, &brace, error));
+    for (size_t i = 0; i < swept->sweep->count; i++) {
         if (swept->sweep->brace_count &&
             swept->sweep->choices[i * swept->sweep->brace_count + brace])
             continue;
-        status = fill_series(s, swept, i, brace, &s->out->series[s->out->series_count], error);
-        s->out->series_count += status == ULP_OK;
+        ULP_TRY(fill_series(s, swept, i, brace, &s->out->series[s->out->series_count], error));
+        s->out->series_count++;
     }
-    return status;
+    return ULP_OK;
 }
 
 static enum ulp_status add_sweep(struct ulp_studying *s, size_t index,

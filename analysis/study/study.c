@@ -43,15 +43,12 @@ static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *err
     ULP_SCOPED(ulp_plans_free)
     struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
     struct ulp_plan *plan;
-    enum ulp_status status = ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error);
-    ulp_fail_at(error, status, "%s", s->out->settings[0].text);
-    for (size_t i = 1; i < s->sample_count && status == ULP_OK; i++) {
-        status = ulp_plans_choose(&plans, s->samples[i].inputs, &plan, error);
-        ulp_fail_at(error, status, "sample %s", s->samples[i].name);
-    }
-    if (status == ULP_OK)
-        status = ulp_study_make_places(s, plans.first, error);
-    return status;
+    ULP_TRY(ulp_fail_at(error, ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error), "%s",
+                        s->out->settings[0].text));
+    for (size_t i = 1; i < s->sample_count; i++)
+        ULP_TRY(ulp_fail_at(error, ulp_plans_choose(&plans, s->samples[i].inputs, &plan, error),
+                            "sample %s", s->samples[i].name));
+    return ulp_study_make_places(s, plans.first, error);
 }
 
 static enum ulp_status read_kept(struct ulp_studying *s, struct ulp_error *error)
