@@ -280,17 +280,18 @@ static void copy_panel(const struct work *work, struct panel *panel, size_t batc
         pieces[n].cell = (ptrdiff_t)columns->line_cell[line + j];
         pieces[n].count = find_piece(columns, line + j, count - j, &pieces[n].step);
     }
-    for (size_t g = 0; g < work->group_count; g++) {
-        const size_t plane = own + g % per_run;
-        const int64_t cell = columns->run_cell[g / per_run];
-        for (size_t i = 0; i < work->group_used[g]; i++)
-            copy_columns(panel->twice + g * work->width + i,
-                         work->cells.twice + (plane * work->width + i) * cells + cell,
-                         sizeof(int16_t), pieces, n);
-        if (work->group_used[g])
-            copy_columns(panel->scale + g, work->cells.scale + plane * cells + cell, sizeof(float),
-                         pieces, n);
-    }
+    for (size_t r = 0, g = 0; r < columns->run_count; r++)
+        for (size_t plane = own; plane < own + per_run; plane++, g++) {
+            for (size_t i = 0; i < work->group_used[g]; i++)
+                copy_columns(panel->twice + g * work->width + i,
+                             work->cells.twice + (plane * work->width + i) * cells +
+                                 columns->run_cell[r],
+                             sizeof(int16_t), pieces, n);
+            if (work->group_used[g])
+                copy_columns(panel->scale + g,
+                             work->cells.scale + plane * cells + columns->run_cell[r],
+                             sizeof(float), pieces, n);
+        }
 }
 
 static struct line line_in(const struct work *work, const struct panel *panel, size_t g)
@@ -345,20 +346,27 @@ static struct bounds find_cell_bounds(const struct work *work, size_t batch)
     return bounds;
 }
 
+static int find_exponent(const struct work *work, int32_t scale)
+{
+    const int own = (scale >> 23) - 127;
+    return own > work->emin ? own : work->emin;
+}
+
 /* Is nothing cut off from the products of a row and a panel, when sums stay below 2^*top?
  *
- * A scale is a multiple of 2^(E - s), of its exponent E, where s is 3 for E4M3 and 0 for powers of
- * two, and a sum of products one of quarters: so terms that are not zero are multiples of 2^q, q =
- * E_row + E_panel - 2 s - 2 of the smallest scales, and with them all sums, as what is cut off a
- * sum's 24 bits are its lowest. The unit cuts terms and c at 2^(e - F): none loses anything while
- * e <= q + F. The largest exponent of a term is at most that of the largest scales; c's is while c
- * is below 2^(q + F + 1). A block then adds, exactly in double, multiples of 2^q below 2^(q + F +
- * 14): four terms are below 2^(11 + e) each, by 2304 quarters and significands below 2. FP32's
- * subnormals are none where 2^q is a normal number, and its infinities are above. */
+ * A scale is a multiple of 2^(E - s), of its exponent E (of subnormals: of their field), where s is
+ * 3 for E4M3 and 0 for powers of two, and a sum of products one of quarters: so terms that are not
+ * zero are multiples of 2^q, q = E_row + E_panel - 2 s - 2 of the smallest scales, and with them
+ * all sums, as what is cut off a sum's 24 bits are its lowest. The unit cuts terms and c at 2^(e -
+ * F): none loses anything while e <= q + F. The largest exponent of a term is at most that of the
+ * largest scales; c's is while c is below 2^(q + F + 1). A block then adds, exactly in double,
+ * multiples of 2^q below 2^(q + F + 14): four terms are below 2^(11 + e) each, by 2304 quarters and
+ * significands below 2. FP32's subnormals are none where 2^q is a normal number, and its infinities
+ * are above. */
 static bool is_plain(const struct work *work, struct bounds row, struct bounds panel, int *top)
 {
-    const int high = (row.high >> 23) + (panel.high >> 23) - 2 * 127,
-              q = (row.low >> 23) + (panel.low >> 23) - 2 * 127 - work->fraction;
+    const int high = find_exponent(work, row.high) + find_exponent(work, panel.high),
+              q = find_exponent(work, row.low) + find_exponent(work, panel.low) - work->fraction;
     *top = q + FRACTION_BITS + 1;
     return high <= q + FRACTION_BITS && q >= -126 && *top <= 126;
 }
