@@ -221,7 +221,7 @@ static void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
 
 static void run_tile(const struct ulp_unit_tile *tile)
 {
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const struct ulp_unit_limits limits = tile->layout->limits;
     if (tile->fresh)
         memset(tile->c, 0, tile->row_count * tile->place_count * COLUMNS * sizeof *tile->c);
     for (size_t row = 0; row < tile->row_count; row++)

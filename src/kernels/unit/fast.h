@@ -37,10 +37,22 @@ enum {
 };
 #define ULP_UNIT_NO_TERMS ((int32_t)0xC000C000) /* the sum of two zeros' codes, twice */
 
+/* The limits of the fast path for a unit, in exponents. */
+struct ulp_unit_limits {
+    int fraction_bits;
+    int lowest;  /* e is raised to this: the floor, or where scaling still works */
+    int low;     /* a block that holds a term and has e below this is summed by the oracle, */
+    int high;    /* or above this */
+    int c_field; /* the smallest biased exponent c reads */
+    /* c stays inside of the limits once it is: the exponents of products are far inside */
+    bool narrow;
+};
+
 /* The sum over k cut into the blocks of the unit. Block i owns the slots [i * block, (i + 1) *
  * block) of the planes; slots without a k hold zeros. */
 struct ulp_unit_layout {
     struct ulp_unit unit; /* whose blocks these are: of ULP_UNIT_HALVES the FP16 unit inside */
+    struct ulp_unit_limits limits;
     /* blocks come in pairs, one pair an instruction whose result is added to c */
     bool halves;
     bool one_chain; /* nothing ends before the last block */
@@ -172,16 +184,7 @@ void ulp_unit_list_rows(const struct ulp_unit_instance *instance,
                         const struct ulp_unit_lists *lists, size_t row, const float *x, size_t slot,
                         int emin);
 
-/* The limits of the fast path for a unit, in exponents. */
-struct ulp_unit_limits {
-    int fraction_bits;
-    int lowest;  /* e is raised to this: the floor, or where scaling still works */
-    int low;     /* a block that holds a term and has e below this is summed by the oracle, */
-    int high;    /* or above this */
-    int c_field; /* the smallest biased exponent c reads */
-    /* c stays inside of the limits once it is: the exponents of products are far inside */
-    bool narrow;
-};
+/* Those of a layout are in it. */
 struct ulp_unit_limits ulp_unit_limits(const struct ulp_unit *unit);
 
 /* One lane's block by the oracle; lane: the place and the column in it. */

@@ -267,7 +267,7 @@ INLINE void run_place(const struct ulp_unit_tile *tile, const struct ulp_unit_li
 /* All places for one row. */
 TARGET static void run_places(const struct ulp_unit_tile *tile, size_t row)
 {
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const struct ulp_unit_limits limits = tile->layout->limits;
     for (size_t place = 0; place < tile->place_count; place++)
         for (size_t column = 0; column < ULP_UNIT_COLUMNS; column += 2 * W)
             run_place(tile, &limits, row, place, column, tile->block_first);
@@ -307,7 +307,7 @@ INLINE bool is_plain(const struct ulp_unit_tile *tile, size_t row)
  * inlining, here and below. */
 INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, const bool half)
 {
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const struct ulp_unit_limits limits = tile->layout->limits;
     const bool plain = !is_special(tile, tile->panel.special);
     for (size_t row = 0, count; row < tile->row_count; row += count) {
         const bool strip = plain && tile->row_count - row >= STRIP_ROWS && is_plain(tile, row);
@@ -325,7 +325,7 @@ INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, con
 /* All chains of a tile of columns in planes. */
 INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, const bool half)
 {
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const struct ulp_unit_limits limits = tile->layout->limits;
     const bool strips = tile->block_last - tile->block_first >= STRIP_BLOCKS;
     size_t row = 0;
     for (; strips && row + STRIP_ROWS <= tile->row_count; row += STRIP_ROWS)

@@ -7,11 +7,11 @@
  * exponent the limits. */
 
 /* As start_block where c has FP32's bits and stays inside of the limits: exponents are kept as
- * fields of floats, in place. Subnormals of FP32 are below every lowest field. */
+ * fields of floats, in place, and top is a field, the lowest at least. Subnormals of FP32 are below
+ * every lowest field. */
 INLINE struct lanes start_narrow(const struct ulp_unit_limits *limits, ints top, floats c)
 {
-    const ints e = op_max(op_add(top, op_set(127)), op_set(limits->lowest + 127)),
-               field = op_max(op_shift_left_23(e), op_and(op_bits(c), op_set(0x7F800000)));
+    const ints field = op_max(op_shift_left_23(top), op_and(op_bits(c), op_set(0x7F800000)));
     struct lanes lanes = {
         .up =
             op_floats(op_sub(op_set((int)((uint32_t)(254 + limits->fraction_bits) << 23)), field)),
@@ -30,9 +30,10 @@ struct entries {
     size_t count;
 };
 
-INLINE void find_tops(const struct entries *entries, shorts top[2])
+/* least: what the largest exponents are at least. */
+INLINE void find_tops(const struct entries *entries, shorts least, shorts top[2])
 {
-    shorts low = op_shorts_set(ULP_UNIT_NO_TERMS), high = low;
+    shorts low = least, high = least;
     for (size_t s = 0; s < entries->count; s++) {
         const size_t offset = entries->offset[s];
         const shorts x = op_shorts_set(entries->exponent[s]);
@@ -61,8 +62,8 @@ INLINE void add_entries(const struct entries *entries, size_t first, size_t last
 
 /* The chain of a row and the spans 2 * pair and 2 * pair + 1 of the tile's columns; false: not all
  * of it is certain, and c is as it was. quick: start_narrow does, blocks have 16 products at most
- * and sums are FP32; then, with c, terms below 2^27 are below 2^31 + 2^26, and a sum that left
- * int32 has a magnitude above 2^31 - 2^26. A constant after inlining. */
+ * and sums are FP32; then 15 terms below 2^27 and c's below 2^26 stay in int32, 16 are below 2^31 +
+ * 2^26, and a sum that left int32 has a magnitude above 2^31 - 2^26. A constant after inlining. */
 INLINE bool run_list(const struct ulp_unit_list_tile *tile, const struct ulp_unit_limits *limits,
                      size_t row, size_t pair, const bool quick)
 {
@@ -80,10 +81,14 @@ INLINE bool run_list(const struct ulp_unit_list_tile *tile, const struct ulp_uni
     floats c[4];
     for (size_t i = 0; i < 4; i++)
         c[i] = op_load(to + i * W);
+    const shorts bias = op_shorts_set(127 * 0x10001),
+                 lowest = op_shorts_set((int32_t)((uint32_t)(uint16_t)limits->lowest * 0x10001u));
     ints overflow = op_set(0);
     unsigned slow = 0;
     for (size_t block = row * lists->blocks; block < (row + 1) * lists->blocks; block++) {
         const size_t at = block * lists->length;
+        const bool narrow =
+            quick && block > row * lists->blocks; /* c may be from anywhere before */
         shorts top[2];
         struct lanes lanes[4];
         ints sum[4];
@@ -91,13 +96,15 @@ INLINE bool run_list(const struct ulp_unit_list_tile *tile, const struct ulp_uni
         entries.exponent = lists->exponent + at;
         entries.offset = lists->offset + at;
         entries.count = lists->count[block];
-        find_tops(&entries, top);
+        find_tops(&entries, narrow ? lowest : op_shorts_set(ULP_UNIT_NO_TERMS), top);
+        for (size_t i = 0; i < 2 && narrow; i++)
+            top[i] = op_shorts_add(top[i], bias);
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
             const ints e = i % 2 ? op_widen_high(top[i / 2]) : op_widen_low(top[i / 2]);
-            if (quick && block > row * lists->blocks) {
+            if (narrow) {
                 lanes[i] = start_narrow(limits, e, c[i]);
-            } else { /* c may be from anywhere */
+            } else {
                 lanes[i] = start_block(limits, e, c[i]);
                 slow |= lanes[i].slow;
             }
@@ -113,11 +120,12 @@ INLINE bool run_list(const struct ulp_unit_list_tile *tile, const struct ulp_uni
             for (size_t i = 0; i < 4; i++)
                 add_checked(&lanes[i], sum[i]);
         }
+        for (size_t i = 0; quick && entries.count > 15 && i < 4; i++)
+            overflow = op_largest(overflow, sum[i]);
 #pragma GCC unroll 4
         for (size_t i = 0; i < 4; i++) {
             if (quick) {
                 lanes[i].sum = sum[i];
-                overflow = op_largest(overflow, sum[i]);
             } else {
                 overflow = op_or(overflow, lanes[i].overflow);
             }
@@ -136,7 +144,7 @@ INLINE bool run_list(const struct ulp_unit_list_tile *tile, const struct ulp_uni
 INLINE size_t run_list_rows(const struct ulp_unit_list_tile *tile, size_t row, const bool quick)
 {
     enum { PAIRS = ULP_UNIT_COLUMNS / (2 * W) };
-    const struct ulp_unit_limits limits = ulp_unit_limits(&tile->layout->unit);
+    const struct ulp_unit_limits limits = tile->layout->limits;
     for (; row < tile->row_count; row++) {
         float *const c = tile->c + row * tile->stride, before[4 * W * (PAIRS - 1) + 1];
         memcpy(before, c, 4 * W * (PAIRS - 1) * sizeof *c);
@@ -153,7 +161,7 @@ TARGET static size_t run_lists(const struct ulp_unit_list_tile *tile, size_t row
 {
     const struct ulp_unit *unit = &tile->layout->unit;
     const unsigned mode = op_set_rounding(_MM_ROUND_TOWARD_ZERO);
-    row = ulp_unit_limits(unit).narrow && unit->block <= 16 && unit->output == ULP_UNIT_RZ_FP32
+    row = tile->layout->limits.narrow && unit->block <= 16 && unit->output == ULP_UNIT_RZ_FP32
               ? run_list_rows(tile, row, true)
               : run_list_rows(tile, row, false);
     op_set_rounding(mode);

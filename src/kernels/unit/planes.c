@@ -77,6 +77,7 @@ enum ulp_status ulp_unit_layout_create(struct ulp_unit_layout *layout, const str
         layout->unit.input = "f16";
         layout->unit.block = unit->block / 2;
     }
+    layout->limits = ulp_unit_limits(&layout->unit);
     lay_out(layout, unit, schedule, k, runs);
     void *slot_k = NULL, *panel_offset = NULL, *block_used = NULL, *block_end = NULL;
     if (!ulp_size_mul(layout->block_count, (size_t)layout->unit.block, &layout->slot_count) ||
