@@ -356,13 +356,15 @@ static size_t find_run(const struct ulp_lane *lane, struct ulp_reader reader)
 }
 
 /* FP32 where that is what is stored, as most constants are: it is neither lowered nor left to
- * further runs, which is seen without looking for it among those that were. */
+ * further runs, which is seen without looking for it among those that were. An arithmetic may take
+ * FP32's subnormals or infinity from it. */
 static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tensor *constant,
                              struct ulp_reader reader)
 {
     const struct ulp_arithmetic *arithmetic = &lane->mix->items[reader.arithmetic];
-    return lane->left && constant->type == ULP_TYPE_FLOAT &&
-           constant->element == ULP_ELEMENT_F32 && !reader.inside && !arithmetic->as_declared &&
+    return lane->left && constant->type == ULP_TYPE_FLOAT && constant->element == ULP_ELEMENT_F32 &&
+           !reader.inside && !arithmetic->as_declared && arithmetic->storage.subnormals &&
+           arithmetic->storage.overflow == ULP_OVERFLOW_INFINITY &&
            strcmp(arithmetic->storage.name, "fp32") == 0;
 }
 

@@ -1,5 +1,7 @@
 /* run: what follows from constants alone is computed by the second run of a plan and left to
  * further ones, which have the bits of a first run and compute none of it. */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -147,11 +149,45 @@ START_TEST(further_runs_compute_none_of_it)
 }
 END_TEST
 
+/* FP32 without what a constant is, a subnormal number or infinity, lowers it in every run. */
+START_TEST(further_runs_lower_constants_alike)
+{
+    static const struct {
+        const char *arithmetic;
+        float constant;
+        double x;
+    } cases[] = {{"fp32,subnormals=flush", 0x1p-130f, 0x1p+100},
+                 {"fp32,overflow=saturate", INFINITY, 0x1p-20}};
+    static const struct text_graph scaled = {"x", "y", {NODE("Mul", "scale", "x two", "y")}};
+    struct ulp_model *model = text_load(&scaled);
+    struct ulp_tensor_set inputs = text_inputs(model, 0, cases[_i].x, true), outputs;
+    const struct ulp_arithmetic arithmetic = test_arithmetic(cases[_i].arithmetic);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const float wanted = isinf(cases[_i].constant) ? FLT_MAX * (float)cases[_i].x : 0;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_create(model, &arithmetic, 1, &options, &plan, &error), error);
+    for (size_t v = 0; v < plan->main->slot_count; v++)
+        if (plan->main->slots[v].constant && strcmp(plan->main->slots[v].name, "two") == 0)
+            *(float *)plan->main->slots[v].constant->data = cases[_i].constant;
+    for (int r = 0; r < 3; r++) {
+        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+        ck_expect(*(const float *)outputs.items[0].tensor.data == wanted, "run %d gives %a", r,
+                  (double)*(const float *)outputs.items[0].tensor.data);
+        ulp_tensor_set_free(&outputs);
+    }
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("left");
     TCase *tests = tcase_create("left");
     tcase_add_test(tests, further_runs_compute_none_of_it);
+    tcase_add_loop_test(tests, further_runs_lower_constants_alike, 0, 2);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }
