@@ -121,13 +121,12 @@ static enum ulp_status copy_outputs(struct ulp_audit *audit, const struct ulp_at
     return ULP_OK;
 }
 
-/* The shares of `from` become those of the lane. */
+/* The shares of `from` become those of the lane, which has its own where memory runs out. */
 static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane *lane,
                                    const struct ulp_audit_lane *from, struct ulp_error *error)
 {
-    struct ulp_attribution *to = &lane->attribution;
+    struct ulp_attribution taken = from->attribution, *to = &taken;
     const struct ulp_audit_output *worst = ulp_audit_worst(&from->outputs);
-    *to = from->attribution;
     ULP_TRY(copy_bytes(fix->audit, from->attribution.verified,
                        to->verified_count * sizeof *to->verified, &to->verified, error));
     if (to->output)
@@ -148,6 +147,7 @@ static enum ulp_status take_shares(const struct fix *fix, struct ulp_audit_lane 
         to->reason = exact_then;
     to->kept_count = fix->node_count;
     to->kept_sqnr_db = worst ? worst->entire.sqnr_db : NAN;
+    lane->attribution = taken;
     for (size_t n = 0; n < lane->node_count; n++)
         ulp_shares_give(&lane->nodes[n], ulp_shares_of(&from->nodes[n]));
     return ULP_OK;
@@ -173,7 +173,7 @@ static enum ulp_status fix_lane(struct fix *fix, size_t l, struct ulp_error *err
             status = take_shares(fix, lane, fixed, error);
         ulp_audit_free(&audit);
     }
-    if (!lane->attribution.kept_count) {
+    if (status == ULP_OK && !lane->attribution.kept_count) {
         lane->attribution.reason = not_helped;
         lane->remedy = (struct ulp_audit_remedy){.tried = true, .before_db = -INFINITY};
     }

@@ -149,8 +149,9 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
     return result;
 }
 
-/* How the trace goes back: each gate's adjoint; by derivatives; by derivatives that sweeps share; of
- * an elementwise node, with a seed of ones, of which each is then multiplied by its cotangent. */
+/* How the trace goes back: each gate's adjoint; by derivatives; by derivatives that sweeps share;
+ * of an elementwise node, with a seed of ones, of which each is then multiplied by its cotangent.
+ */
 enum way { ADJOINT, SLOPED, SHARED, ONES, WAYS };
 
 /* The same from the trace; *size: of its terms. */
@@ -173,7 +174,8 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
     }
     ck_ulp_ok(run(bound, c, in, lane, trace, outputs, &error), error);
     ck_ulp_ok(run(bound, c, c->in, lane, NULL, plain, &error), error);
-    ck_ulp_ok(ulp_trace_begin_reverse(trace, way == SLOPED || way == SHARED, way == SHARED, &error), error);
+    ck_ulp_ok(ulp_trace_begin_reverse(trace, way == SLOPED || way == SHARED, way == SHARED, &error),
+              error);
     const bool ones = way == ONES && c->node.output_count == 1 &&
                       ulp_trace_is_elementwise(trace, names, c->node.input_count, outputs);
     total->elementwise += ones;

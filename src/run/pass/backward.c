@@ -102,7 +102,8 @@ static enum ulp_status seed_outputs(struct course *course, const struct ulp_reve
 {
     /* alike however many sweeps there are. Of a step as large as the way (cross_steps.c) the last
      * bit decides: it stays the adjoint's */
-    ULP_TRY(ulp_trace_begin_reverse(course->trace, !ulp_is_quantizer(step->bound.op), shared, error));
+    ULP_TRY(
+        ulp_trace_begin_reverse(course->trace, !ulp_is_quantizer(step->bound.op), shared, error));
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         /* a body that runs otherwise where derivatives are taken gives other shapes */
