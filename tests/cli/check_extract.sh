@@ -16,6 +16,14 @@ lines err 1 "the wrong way round"
 
 expect 0 "one node" "$program" extract "$model" embed/MatMul -i "$inputs" -o one -q
 shows out "one/model.onnx: 1 node, 1 input, 1 output" "one node"
+python3 - "$program" "$model" "$inputs" <<'END' || fail "on a terminal the line of progress stays where the result is said"
+import os, subprocess, sys
+program, model, inputs = sys.argv[1:]
+terminal, other = os.openpty()
+subprocess.run([program, "extract", model, "embed/MatMul", "-i", inputs, "-o", "shown"], stdout=other, stderr=other, check=True)
+said = os.read(terminal, 65536)
+assert b"%  node " in said and b"\r\033[Kshown/model.onnx: 1 node" in said, said
+END
 expect 0 "the whole way" "$program" extract "$model" embed/MatMul,head/Gemm -i "$inputs" -o way -q
 for part in one way; do
     for file in model.onnx inputs.npz outputs.npz outputs.json load_data.py test_data_set_0/input_0.pb test_data_set_0/output_0.pb; do

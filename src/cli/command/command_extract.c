@@ -57,6 +57,7 @@ static enum ulp_status extract(const struct extract_options *options, struct ulp
     wanted.progress = &observer;
     ULP_TRY(ulp_extract(model, &wanted, samples.count ? &samples.items[0].inputs : NULL,
                         options->out, &extracted, error));
+    progress_clear(&progress);
     say(stdout,
         "%s/model.onnx: %zu node%s, %zu input%s, %zu output%s; exact outputs are beside it "
         "(test_data_set_0, outputs.npz)\n",
