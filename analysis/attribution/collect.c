@@ -258,6 +258,13 @@ static enum ulp_status keep_border(struct ulp_attributor *attributor, struct ulp
     return status;
 }
 
+/* It turns at the format's values, to which results come nearer than FP64 tells (Softsign to 1). */
+static bool is_directed(enum ulp_rounding rounding)
+{
+    return rounding == ULP_ROUND_TOWARD_ZERO || rounding == ULP_ROUND_UP ||
+           rounding == ULP_ROUND_DOWN;
+}
+
 /* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. */
 static enum ulp_status form_introduced(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane, size_t node,
@@ -272,7 +279,7 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
     lane->nonfinite |= job.unequal;
     if (!both)
         return ULP_OK;
-    if (own->element == ULP_ELEMENT_F32)
+    if (own->element == ULP_ELEMENT_F32 && !is_directed(arithmetic->rounding))
         return ulp_attribution_beyond(attributor, lane, node, own, out, out + own->count, error);
     if (!ulp_element_is_float(own->element)) { /* amounts are not rounded again */
         memcpy(out + own->count, out, own->count * sizeof *out);
@@ -332,7 +339,8 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
     const bool both = attributor->beside || node->block != attributor->plan->main ||
-                      value->held->element != ULP_ELEMENT_F32;
+                      value->held->element != ULP_ELEMENT_F32 ||
+                      is_directed(find_holder(attributor, lane, event->index)->rounding);
     const size_t count = value->entire->count,
                  bytes = (attributor->beside ? 3 : 1 + both) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;

@@ -180,6 +180,22 @@ START_TEST(errors_beyond_fp32_have_a_condition)
 }
 END_TEST
 
+static const struct text_graph near_one = {"x", "y", {NODE("Softsign", "y", "x", "y")}};
+
+/* x / (1 + x) is 1 - 1e-20, which is stored as 1 - 2^-8 toward zero; P has 1, as 1 + x is x. */
+START_TEST(gains_tell_a_result_beside_a_value_of_the_format)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    lanes[1] = "bf16,round=rz";
+    ck_ulp_ok(attribute(&near_one, NULL, 1e20, 1, 0, &audit, &error), error);
+    lanes[1] = "fp16";
+    const double e = 1e-20, gain = audit_node(&audit, 0, "y")->gain;
+    ck_assert_msg(fabs(gain / (0x1p-8 / e) - 1) < 0.01, "%g", gain);
+    ulp_audit_free(&audit);
+}
+END_TEST
+
 /* A random graph of elementwise nodes, with its last value and two others as outputs. */
 struct drawn {
     char inputs[6][8], outputs[6][8], left[24];
@@ -406,6 +422,7 @@ TEST_MAIN("attribution of special cases", 60)
     tcase_add_test(tests, kept_nodes_leave_the_inputs);
     tcase_add_loop_test(tests, integers_that_leave_have_no_shares, 0, 4);
     tcase_add_test(tests, errors_beyond_fp32_have_a_condition);
+    tcase_add_test(tests, gains_tell_a_result_beside_a_value_of_the_format);
     tcase_add_loop_test(tests, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
     tcase_add_test(tests, a_file_changes_nothing);
     tcase_add_loop_test(tests, triangles_are_packed, 0, 6);
