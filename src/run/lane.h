@@ -86,6 +86,12 @@ struct ulp_reader {
     bool declared;     /* takes constants as the model has them, but for their place in memory */
     bool packed;       /* takes a packed constant as it is */
 };
+/* Who reads the step's input i. */
+struct ulp_reader ulp_lane_reader(const struct ulp_lane *lane, const struct ulp_step *step,
+                                  size_t i);
+/* The slot's constant for a reader, converted once. */
+enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
+                                  const struct ulp_tensor **out, struct ulp_error *error);
 /* The slot's value for a reader: the lane's own; the slot's constant, converted once; or, where the
  * value is held in another format, *converted, which the caller frees. NULL with ULP_OK for an
  * omitted input. Valid until the slot's last use. */
