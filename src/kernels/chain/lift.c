@@ -101,13 +101,13 @@ const struct ulp_contraction *ulp_lift(struct ulp_lifted *lifted, const struct u
     const struct ulp_tensor *a = problem->a.tensor, *b = problem->b.tensor;
     struct ulp_error ignored;
     lifted->memory = NULL;
-    if (a->element != ULP_ELEMENT_F32 || b->element != ULP_ELEMENT_F32 ||
-        problem->m < LINES_MIN || problem->n < LINES_MIN)
+    /* before an element is read: of weights that stay that would be one in every page */
+    if (a->element != ULP_ELEMENT_F32 || b->element != ULP_ELEMENT_F32 || problem->m < LINES_MIN ||
+        problem->n < LINES_MIN || !is_fused(chains, arithmetic, problem) ||
+        stays(problem, &problem->a, problem->m) || stays(problem, &problem->b, problem->n))
         return problem;
     const bool up = meets_subnormal(a); /* else b rises */
-    if (!(up || meets_subnormal(b)) || !is_fused(chains, arithmetic, problem) ||
-        stays(problem, &problem->a, problem->m) || stays(problem, &problem->b, problem->n) ||
-        !may_rise(up ? a : b) || !may_sink(up ? b : a) ||
+    if (!(up || meets_subnormal(b)) || !may_rise(up ? a : b) || !may_sink(up ? b : a) ||
         ulp_allocate(&lifted->memory, a->count + b->count, sizeof(float), ulp_pool_scratch(pool),
                      "factors without subnormal numbers", &ignored) != ULP_OK)
         return problem;
