@@ -331,38 +331,38 @@ static enum ulp_status try_choices(struct advising *advising, struct choice *bef
     return ULP_OK;
 }
 
-static enum ulp_status keep_text(const struct ulp_audit *audit, const char *text, char **out,
-                                 struct ulp_error *error)
+/* What was tried: so many nodes in FP32. *out stays as it is where memory runs out. */
+static enum ulp_status keep_remedy(const struct advising *advising, struct ulp_audit_remedy remedy,
+                                   const size_t *nodes, const char *output,
+                                   struct ulp_audit_remedy *out, struct ulp_error *error)
 {
-    *out = ulp_arena_text(audit->memory, text, strlen(text));
-    return ulp_taken(*out, error);
-}
-
-static void count_samples(const struct advising *advising, struct ulp_audit_remedy *out)
-{
-    out->ran = advising->samples->count;
-    out->left_out = advising->session->samples->count - out->ran;
+    const struct ulp_audit *audit = advising->audit;
+    remedy.tried = true;
+    remedy.ran = advising->samples->count;
+    remedy.left_out = advising->session->samples->count - remedy.ran;
+    ULP_TAKE(remedy.nodes, audit->memory, remedy.node_count + 1, error);
+    memcpy(remedy.nodes, nodes, remedy.node_count * sizeof *nodes);
+    remedy.output = ulp_arena_copy(audit->memory, output);
+    ULP_TRY(ulp_taken(remedy.output, error));
+    *out = remedy;
+    return ULP_OK;
 }
 
 static enum ulp_status take_best(const struct advising *advising, const struct choice *before,
                                  const struct choice *best, struct ulp_audit_remedy *out,
                                  struct ulp_error *error)
 {
-    *out = (struct ulp_audit_remedy){.tried = true,
-                                     .node_count = best->count,
-                                     .before_db = before->sqnr_db,
-                                     .sqnr_db = best->sqnr_db};
-    count_samples(advising, out);
-    ULP_TAKE(out->nodes, advising->audit->memory, best->count + 1, error);
-    memcpy(out->nodes, best->nodes, best->count * sizeof *out->nodes);
+    const struct ulp_audit_remedy remedy = {
+        .node_count = best->count, .before_db = before->sqnr_db, .sqnr_db = best->sqnr_db};
+    ULP_TRY(keep_remedy(advising, remedy, best->nodes,
+                        advising->lane->outputs.outputs[best->output].name, out, error));
     for (size_t i = 1; i < best->count; i++) /* in the graph's order */
         for (size_t k = i; k > 0 && out->nodes[k - 1] > out->nodes[k]; k--) {
             const size_t node = out->nodes[k];
             out->nodes[k] = out->nodes[k - 1];
             out->nodes[k - 1] = node;
         }
-    return keep_text(advising->audit, advising->lane->outputs.outputs[best->output].name,
-                     &out->output, error);
+    return ULP_OK;
 }
 
 /* Would a node in FP32 round less than the lane does? */
@@ -399,20 +399,15 @@ static enum ulp_status advise_lane(struct advising *advising, size_t l, struct u
 }
 
 /* What overflows was kept for the shares: those nodes, and that run. */
-static enum ulp_status take_kept(const struct advising *advising, struct ulp_audit_lane *lane,
+static enum ulp_status take_kept(const struct advising *advising, struct ulp_audit_remedy *out,
                                  struct ulp_error *error)
 {
-    const struct ulp_audit *audit = advising->audit;
-    const struct ulp_attribution *from = &lane->attribution;
-    lane->remedy = (struct ulp_audit_remedy){.tried = true,
-                                             .node_count = from->kept_count,
-                                             .before_db = -INFINITY,
-                                             .sqnr_db = from->kept_sqnr_db};
-    count_samples(advising, &lane->remedy);
-    ULP_TAKE(lane->remedy.nodes, audit->memory, from->kept_count + 1, error);
-    memcpy(lane->remedy.nodes, from->kept, from->kept_count * sizeof *from->kept);
-    return keep_text(audit, from->kept_output ? from->kept_output : "", &lane->remedy.output,
-                     error);
+    const struct ulp_attribution *from = &advising->lane->attribution;
+    const struct ulp_audit_remedy remedy = {.node_count = from->kept_count,
+                                            .before_db = -INFINITY,
+                                            .sqnr_db = from->kept_sqnr_db};
+    return keep_remedy(advising, remedy, from->kept, from->kept_output ? from->kept_output : "",
+                       out, error);
 }
 
 /* Of samples that were finished in another process. */
@@ -450,16 +445,16 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
         struct advising advising = {
             .session = session, .audit = audit, .lane = lane, .samples = samples, .truths = truths};
         const struct ulp_audit_output *worst = ulp_audit_worst(&lane->outputs);
-        if (lane->attribution.kept_count)
-            status = take_kept(&advising, lane, error);
-        if (lane->attribution.kept_count || !lane->attribution.given || !samples->count ||
-            !can_help(lane) || !worst || !(worst->entire.rms > 0))
-            continue;
-        if (status == ULP_OK && !complete)
-            status = complete_truths(&advising, error);
-        complete = status == ULP_OK;
-        if (status == ULP_OK)
-            status = advise_lane(&advising, l, error);
+        if (lane->attribution.kept_count) {
+            status = take_kept(&advising, &lane->remedy, error);
+        } else if (lane->attribution.given && samples->count && can_help(lane) && worst &&
+                   worst->entire.rms > 0) {
+            if (!complete)
+                status = complete_truths(&advising, error);
+            complete = status == ULP_OK;
+            if (status == ULP_OK)
+                status = advise_lane(&advising, l, error);
+        }
         if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals)
             status = ULP_OK; /* nothing is tried where there is no memory for it */
     }
