@@ -477,7 +477,7 @@ static enum ulp_status sweep_lanes(void *context, size_t begin, size_t end, int 
             continue;
         const size_t refusals = ulp_budget_refusals(attributor->budget);
         status = sweep_lane(attributor, lane, error);
-        if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
+        if (ulp_budget_refused(attributor->budget, refusals, status)) {
             lane->reason = no_memory;
             status = ULP_OK;
         }

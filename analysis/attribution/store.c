@@ -37,7 +37,7 @@ enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct u
     else
         status = ulp_allocate(&memory, count, bytes, attributor->budget, "values of an attribution",
                               error);
-    if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(attributor->budget) > refusals) {
+    if (ulp_budget_refused(attributor->budget, refusals, status)) {
         lane->reason = too_large;
         status = ULP_OK;
     }

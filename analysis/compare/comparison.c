@@ -18,7 +18,7 @@ static enum ulp_status measure_near(struct ulp_comparing *comparing,
     comparing->options = near;
     enum ulp_status status = ulp_comparing_measure(comparing, error);
     if (status != ULP_ERROR_UNSUPPORTED && status != ULP_ERROR_USAGE &&
-        !(status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals))
+        !ulp_budget_refused(budget, refusals, status))
         return status;
     const struct ulp_error why = *error;
     ulp_comparing_free(comparing);

@@ -291,8 +291,7 @@ enum ulp_status ulp_metrics_measure_pairs(struct ulp_metrics_pair *pairs, size_t
         together = find_alike(pairs + p, open_count - p);
         const size_t refusals = ulp_budget_refusals(ulp_pool_scratch(pool));
         status = measure_together(pairs + p, together, pool, error);
-        if (status == ULP_ERROR_MEMORY && together > 1 &&
-            ulp_budget_refusals(ulp_pool_scratch(pool)) > refusals)
+        if (together > 1 && ulp_budget_refused(ulp_pool_scratch(pool), refusals, status))
             status = measure_together(pairs + p, together = 1, pool, error);
     }
     return status;

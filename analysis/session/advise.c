@@ -455,7 +455,7 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
             if (status == ULP_OK)
                 status = advise_lane(&advising, l, error);
         }
-        if (status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > refusals)
+        if (ulp_budget_refused(budget, refusals, status))
             status = ULP_OK; /* nothing is tried where there is no memory for it */
     }
     return ulp_fail_at(error, status, "what helps most");

@@ -219,10 +219,10 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
         struct fix fix = {.session = session, .audit = audit, .samples = samples};
         if (needs_fix(&audit->lanes[l]))
             status = fix_alone(&fix, l, error);
-        if (status != ULP_ERROR_MEMORY || ulp_budget_refusals(budget) == refusals)
-            continue;
-        audit->lanes[l].attribution.reason = no_memory;
-        status = ULP_OK;
+        if (ulp_budget_refused(budget, refusals, status)) {
+            audit->lanes[l].attribution.reason = no_memory;
+            status = ULP_OK;
+        }
     }
     return ulp_fail_at(error, status, "shares without what overflows");
 }

@@ -316,6 +316,11 @@ size_t ulp_budget_refusals(const struct ulp_budget *budget)
     return atomic_load(budget->root ? &budget->root->refusals : &budget->refusals);
 }
 
+bool ulp_budget_refused(const struct ulp_budget *budget, size_t before, enum ulp_status status)
+{
+    return status == ULP_ERROR_MEMORY && ulp_budget_refusals(budget) > before;
+}
+
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes)
 {
     bool charged = !budget || charge_both(budget, bytes);

@@ -57,9 +57,11 @@ void ulp_budget_set_reclaim(struct ulp_budget *budget, bool (*reclaim)(void *own
 bool ulp_budget_charge(struct ulp_budget *budget, size_t bytes);
 void ulp_budget_discharge(struct ulp_budget *budget, size_t bytes);
 
-/* How often the limit of the budget's family has refused memory. A request that fails while this
- * number stands still fails because the machine has no memory. budget NULL: 0. */
+/* How often the limit of the budget's family has refused memory. budget NULL: 0. */
 size_t ulp_budget_refusals(const struct ulp_budget *budget);
+/* Did a call fail because the limit refused memory, where refusals were `before` before it? While
+ * they stand still the machine has no memory. */
+bool ulp_budget_refused(const struct ulp_budget *budget, size_t before, enum ulp_status status);
 
 /* The limit that holds for the budget; 0: none. */
 size_t ulp_budget_limit(const struct ulp_budget *budget);
