@@ -14,6 +14,7 @@
 #include "base/memory/alloc.h"
 #include "base/memory/budget.h"
 #include "base/tuning.h"
+#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 #define CHUNK 4096
@@ -201,8 +202,7 @@ static void add_pair(struct measuring *m, const struct ulp_metrics_pair *pair)
                       .rule = {.code = ulp_metrics_code_find(),
                                .format = format,
                                .integers = integers,
-                               .units = !integers &&
-                                        format->emin - format->precision + 1 >= -1022 &&
+                               .units = !integers && ulp_format_lowest_bit(format) >= -1022 &&
                                         format->precision > 1}};
 }
 

@@ -241,8 +241,8 @@ static enum ulp_status look(struct measuring *m, int side, struct ulp_arena *are
 {
     const struct ulp_scaled *s = &m->scaled;
     const size_t depth = m->problem->k, count = s->line_count + depth;
-    out->format_bits = ulp_math_log2(m->scaling->element.max_finite) -
-                       (m->scaling->element.emin - m->scaling->element.precision + 1);
+    out->format_bits =
+        ulp_math_log2(m->scaling->element.max_finite) - ulp_format_lowest_bit(&m->scaling->element);
     out->blocks = s->group_count * s->line_count * s->block_count;
     out->elements = s->group_count * s->line_count * depth;
     struct ulp_scales_block *blocks = ulp_arena_take(arena, out->blocks + 1, sizeof *blocks);

@@ -6,6 +6,7 @@
 #include "analysis/scales/scales_stored.h"
 #include "base/error.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 #include "tensor/tensor.h"
 
 struct quantised {
@@ -26,7 +27,7 @@ static bool read_type(struct quantised *q)
         q->high = q->format.max_finite;
         q->low = -q->high;
         q->half = ldexp(1, q->format.emax - q->format.precision);
-        q->least = ldexp(1, q->format.emin - q->format.precision + 1);
+        q->least = ldexp(1, ulp_format_lowest_bit(&q->format));
         return true;
     }
     const bool is_signed = row->name[0] == 'I'; /* INT8, UINT8 */

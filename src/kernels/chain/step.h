@@ -28,12 +28,6 @@ struct ulp_step_rule {
     uint64_t seed, stream; /* of stochastic rounding */
 };
 
-/* Exponent of the lowest bit any value of the format has. */
-static inline int ulp_format_lowest_bit(const struct ulp_format *format)
-{
-    return format->emin - format->precision + 1;
-}
-
 /* The scalar chain of an arithmetic: products are rounded to its compute format unless they are
  * fused, sums to its accumulator. A pairwise sum has no running sum to fuse with, so its products
  * are always rounded. The step is the cheapest that gives the single correct rounding. */

@@ -5,6 +5,12 @@
 #include <string.h>
 #include <ulpscope/format.h>
 
+/* Exponent of the lowest bit any value of the format has. */
+static inline int ulp_format_lowest_bit(const struct ulp_format *format)
+{
+    return format->emin - format->precision + 1;
+}
+
 /* x (any double; NaN stays NaN) to the format, in place, branch-free where the format and mode
  * allow. Element i draws stochastic number (seed, stream, first + i). The result is exact in
  * `float`. */

@@ -1,5 +1,6 @@
 /* What the carriers share: the list of primitives, the tables, and the choice of a carrier for a
  * format. */
+#include "number/round/round.h"
 #include "number/strip/access.h"
 
 #include <float.h>
@@ -41,7 +42,7 @@ static bool is_native(const struct ulp_format *f, int precision, int emax, doubl
  * beyond every such format's largest value too. */
 static bool fits_float(const struct ulp_format *f)
 {
-    return f->precision <= 11 && 2 * (f->emin - f->precision + 1) >= -149 && f->emax <= 126;
+    return f->precision <= 11 && 2 * ulp_format_lowest_bit(f) >= -149 && f->emax <= 126;
 }
 
 struct ulp_strip_rule ulp_strip_rule_make(const struct ulp_arithmetic *arithmetic,

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "ops/trace/affine.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 
 #include <string.h>
 
@@ -105,8 +106,7 @@ struct ulp_affine ulp_affine_meet(const struct ulp_affine *form, const struct ul
 
 void ulp_affine_store(struct ulp_affine *form, const struct ulp_format *format)
 {
-    const double tiny =
-        ldexp(1, format->subnormals ? format->emin - format->precision + 1 : format->emin);
+    const double tiny = ldexp(1, format->subnormals ? ulp_format_lowest_bit(format) : format->emin);
     if (ulp_affine_is(form))
         ulp_affine_loosen(form,
                           ldexp(1, 1 - format->precision) * ulp_affine_magnitude(form) + tiny);

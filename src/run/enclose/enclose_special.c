@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 #include "run/enclose/enclosed.h"
 #include "run/idiom/idiom.h"
 #include "run/idiom/idiom_read.h"
@@ -198,7 +199,7 @@ static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
     const double rounded = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, constant, 0, 0);
     return arithmetic->constants == ULP_CONSTANTS_TENSORRT && constant > 0 && rounded == 0 &&
                    format->subnormals
-               ? ldexp(1, format->emin - format->precision + 1)
+               ? ldexp(1, ulp_format_lowest_bit(format))
                : rounded;
 }
 
@@ -213,8 +214,7 @@ static double norm_of_row(const struct ulp_enclosing_walk *w, const struct ulp_i
 {
     const struct ulp_format *format = &w->arithmetic->storage;
     const double n = (double)idiom->length, u = ldexp(1, 1 - format->precision),
-                 eta = ldexp(1, format->subnormals ? format->emin - format->precision + 1
-                                                   : format->emin),
+                 eta = ldexp(1, format->subnormals ? ulp_format_lowest_bit(format) : format->emin),
                  gamma = n * 2 * ldexp(1, 1 - w->arithmetic->rows.precision),
                  epsilon = lowered(w->arithmetic, idiom->epsilon);
     const double lost =
