@@ -11,8 +11,7 @@
 
 #define STRIP_MAX 64
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define OUTPUT_X86
+#ifdef ULP_X86_VECTORS
 #include "kernels/operand/turn_x86.h"
 #endif
 
@@ -85,7 +84,7 @@ static inline __attribute__((always_inline)) bool find_nan(const float *x, size_
     return found[0];
 }
 
-#ifdef OUTPUT_X86
+#ifdef ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n)
 {
     store_pieces(out, x, n);
@@ -98,25 +97,15 @@ __attribute__((target("avx2"))) static bool find_nan_avx2(const float *x, size_t
 
 static void store_run(float *out, const float *x, size_t n)
 {
-#ifdef OUTPUT_X86
-    if (ulp_cpu_features() & ULP_CPU_AVX2) {
-        store_pieces_avx2(out, x, n);
-        return;
-    }
-#endif
-    store_pieces(out, x, n);
+    ULP_BY_CPU(store_pieces_avx2, store_pieces_avx2, store_pieces)(out, x, n);
 }
 
 bool ulp_output_has_nan(const float *x, size_t n)
 {
-#ifdef OUTPUT_X86
-    if (ulp_cpu_features() & ULP_CPU_AVX2)
-        return find_nan_avx2(x, n);
-#endif
-    return find_nan(x, n);
+    return ULP_BY_CPU(find_nan_avx2, find_nan_avx2, find_nan)(x, n);
 }
 
-#ifdef OUTPUT_X86
+#ifdef ULP_X86_VECTORS
 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl"))) static void store_turned_avx512(
     float *out, const float *sums, const struct ulp_output_block *block)
 {
@@ -145,7 +134,7 @@ void ulp_output_turned(const struct ulp_output *output, int64_t first, const flo
                        const struct ulp_output_block *block)
 {
     float *out = (float *)output->tensor->data + first;
-#ifdef OUTPUT_X86
+#ifdef ULP_X86_VECTORS
     if (ulp_cpu_features() & ULP_CPU_AVX512 && block->width % 16 == 0) {
         store_turned_avx512(out, sums, block);
         return;
@@ -163,7 +152,7 @@ static inline __attribute__((always_inline)) void store_rows(float *out, const f
         store_pieces(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
 }
 
-#ifdef OUTPUT_X86
+#ifdef ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void store_rows_avx2(float *out, const float *sums,
                                                             const struct ulp_output_block *block)
 {
@@ -189,15 +178,8 @@ __attribute__((target("avx2,avx512f"))) static void store_rows_avx512(
 void ulp_output_rows(const struct ulp_output *output, int64_t first, const float *sums,
                      const struct ulp_output_block *block)
 {
-    float *out = (float *)output->tensor->data + first;
-#ifdef OUTPUT_X86
-    const unsigned features = ulp_cpu_features();
-    if (features & (ULP_CPU_AVX512 | ULP_CPU_AVX2)) {
-        (features & ULP_CPU_AVX512 ? store_rows_avx512 : store_rows_avx2)(out, sums, block);
-        return;
-    }
-#endif
-    store_rows(out, sums, block);
+    ULP_BY_CPU(store_rows_avx512, store_rows_avx2, store_rows)
+    ((float *)output->tensor->data + first, sums, block);
 }
 
 static void store_floats(const struct ulp_output *output, int64_t base, const int64_t *offset,

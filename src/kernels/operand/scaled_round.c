@@ -96,26 +96,31 @@ struct loops {
     void (*quotients)(float *out, const float *m, size_t count, float top, float tensor);
     bool (*whole)(float *scale, size_t count, float tensor);
 };
-#define OF_BLOCK(FUNCTION, TO, FROM)                 \
-    switch (block) {                                 \
-    case 1: FUNCTION(TO, FROM, count, 1); break;     \
-    case 16: FUNCTION(TO, FROM, count, 16); break;   \
-    case 32: FUNCTION(TO, FROM, count, 32); break;   \
-    case 128: FUNCTION(TO, FROM, count, 128); break; \
-    default: FUNCTION(TO, FROM, count, block);       \
-    }
+#define OF_BLOCK(FUNCTION, TO, FROM)                     \
+    do {                                                 \
+        switch (block) {                                 \
+        case 1: FUNCTION(TO, FROM, count, 1); break;     \
+        case 16: FUNCTION(TO, FROM, count, 16); break;   \
+        case 32: FUNCTION(TO, FROM, count, 32); break;   \
+        case 128: FUNCTION(TO, FROM, count, 128); break; \
+        default: FUNCTION(TO, FROM, count, block);       \
+        }                                                \
+    } while (0)
 #define DEFINE(SUFFIX, ATTRIBUTES)                                                                 \
     ATTRIBUTES static void measure_##SUFFIX(float *out, const float *x, size_t count,              \
-                                            size_t block){                                         \
-        OF_BLOCK(measure_blocks, out,                                                              \
-                 x)} ATTRIBUTES static void divide_##SUFFIX(float *x, const float *by,             \
-                                                            size_t count, size_t block){           \
-        OF_BLOCK(divide_blocks, x,                                                                 \
-                 by)} ATTRIBUTES static void mend_##SUFFIX(float *x, const float *by,              \
-                                                           size_t count, size_t block){            \
-        OF_BLOCK(mend_blocks, x, by)} ATTRIBUTES static void powers_##SUFFIX(float *m,             \
-                                                                             size_t count,         \
-                                                                             int emax, int more)   \
+                                            size_t block)                                          \
+    {                                                                                              \
+        OF_BLOCK(measure_blocks, out, x);                                                          \
+    }                                                                                              \
+    ATTRIBUTES static void divide_##SUFFIX(float *x, const float *by, size_t count, size_t block)  \
+    {                                                                                              \
+        OF_BLOCK(divide_blocks, x, by);                                                            \
+    }                                                                                              \
+    ATTRIBUTES static void mend_##SUFFIX(float *x, const float *by, size_t count, size_t block)    \
+    {                                                                                              \
+        OF_BLOCK(mend_blocks, x, by);                                                              \
+    }                                                                                              \
+    ATTRIBUTES static void powers_##SUFFIX(float *m, size_t count, int emax, int more)             \
     {                                                                                              \
         choose_powers(m, count, emax, more);                                                       \
     }                                                                                              \
@@ -132,17 +137,13 @@ struct loops {
                                                 mend_##SUFFIX,      powers_##SUFFIX,               \
                                                 quotients_##SUFFIX, whole_##SUFFIX};
 DEFINE(c, ULP_VECTORISE)
-#if defined(__x86_64__) && defined(__GNUC__)
+#ifdef ULP_X86_VECTORS
 DEFINE(avx2, ULP_VECTORISE __attribute__((target("avx2"))))
 #endif
 
 static const struct loops *choose(void)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (ulp_cpu_features() & ULP_CPU_AVX2)
-        return &loops_avx2;
-#endif
-    return &loops_c;
+    return ULP_BY_CPU(&loops_avx2, &loops_avx2, &loops_c);
 }
 
 float ulp_scaled_largest(const float *x, size_t count)
