@@ -81,6 +81,9 @@ if [ -w /dev/full ]; then
         [ $? -eq 3 ] || fail "ulpscope $arguments with a full disk ends well"
         shows err "cannot write to standard output" "ulpscope $arguments with a full disk"
     done
+    expect 3 "limits that are crossed, as XML that does not fit" "$program" audit "$model" -i "$inputs" -a fp16 -q --fail-above sqnr_db=60 --junit /dev/full
+    shows out "limit crossed: sqnr_db=60" "limits that are crossed, as XML that does not fit"
+    shows err "/dev/full: cannot write" "limits that are crossed, as XML that does not fit"
 fi
 "$program" --version >&- 2>err
 [ $? -eq 3 ] || fail "printing to a closed stream ends well"
