@@ -151,6 +151,7 @@ static enum ulp_status look(const struct scales_options *options, struct ulp_err
         return calibrate(options, &wanted, model, &samples, error);
     ULP_TRY(ulp_scales_run(model, &samples.items[0].inputs, &wanted, &scales, error));
     progress_clear(&progress);
+    free_samples(&samples); /* not held while it is written */
     return say_result(&(struct result){&scales, print_scales, write_scales, .page = options->html},
                       error);
 }
