@@ -45,29 +45,42 @@ static bool is_own_view(const struct ulp_lane *lane, int slot)
            lane->values[slot].type != ULP_TYPE_UNDEFINED;
 }
 
-/* The inputs of `source` for a step run in the arithmetic of `lane`: constants are lane's own.
- * Conversions are kept in temporaries. */
-static enum ulp_status foreign_inputs(struct ulp_lane *lane, const struct ulp_lane *source,
-                                      bool from_reference,
-                                      const struct ulp_tensor *const *source_own,
-                                      const struct ulp_step *step, struct ulp_tensor *temporaries,
-                                      const struct ulp_tensor **inputs, struct ulp_error *error)
+/* A step's evaluations in a lane and in the reference, and what each of the two has of its inputs.
+ * `foreign` are the inputs of one for a step run in the other, conversions among them kept in
+ * temporaries. */
+struct views {
+    struct ulp_lane *lane, *reference;
+    const struct ulp_step *step;
+    const struct ulp_tensor *const *own, *const *reference_inputs;
+    const struct ulp_tensor *results; /* the reference's */
+    const struct ulp_tensor **foreign;
+    struct ulp_tensor *temporaries;
+};
+
+/* The foreign inputs of the lane from the reference, or the other way round: constants are own. */
+static enum ulp_status foreign_inputs(const struct views *views, bool from_reference,
+                                      struct ulp_error *error)
 {
+    const struct ulp_step *step = views->step;
+    struct ulp_lane *lane = from_reference ? views->lane : views->reference;
+    const struct ulp_lane *source = from_reference ? views->reference : views->lane;
+    const struct ulp_tensor *const *own = from_reference ? views->reference_inputs : views->own;
     for (size_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] >= 0 && from_reference && is_own_view(lane, step->inputs[i]))
-            inputs[i] = &lane->values[step->inputs[i]];
+            views->foreign[i] = &lane->values[step->inputs[i]];
         else
             ULP_TRY(step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant
-                        ? ulp_lane_input(lane, step, i, &temporaries[i], &inputs[i], error)
-                        : foreign_input(lane, source, source_own, step, i, &temporaries[i],
-                                        &inputs[i], error));
+                        ? ulp_lane_input(lane, step, i, &views->temporaries[i], &views->foreign[i],
+                                         error)
+                        : foreign_input(lane, source, own, step, i, &views->temporaries[i],
+                                        &views->foreign[i], error));
     return ULP_OK;
 }
 
-static void free_tensors(struct ulp_tensor *tensors, size_t count)
+static void free_temporaries(const struct views *views)
 {
-    for (size_t i = 0; tensors && i < count; i++)
-        ulp_tensor_free(&tensors[i]);
+    for (size_t i = 0; i < views->step->input_count; i++)
+        ulp_tensor_free(&views->temporaries[i]);
 }
 
 static bool same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b)
@@ -109,21 +122,16 @@ enum ulp_status ulp_evaluation_create(struct ulp_evaluation *out, const struct u
 }
 
 /* P(r) alone, of a contraction. */
-static enum ulp_status evaluate_isolated(struct ulp_lane *lane, const struct ulp_lane *reference,
-                                         const struct ulp_tensor *const *reference_inputs,
-                                         const struct ulp_step *step,
-                                         struct ulp_tensor *temporaries,
-                                         const struct ulp_tensor **foreign,
-                                         struct ulp_evaluation *out, struct ulp_error *error)
+static enum ulp_status evaluate_isolated(const struct views *views, struct ulp_evaluation *out,
+                                         struct ulp_error *error)
 {
-    out->skipped = step->bound.op->work != ULP_WORK_CONTRACTION;
+    out->skipped = views->step->bound.op->work != ULP_WORK_CONTRACTION;
     if (out->skipped)
         return ULP_OK;
-    enum ulp_status status =
-        foreign_inputs(lane, reference, true, reference_inputs, step, temporaries, foreign, error);
+    enum ulp_status status = foreign_inputs(views, true, error);
     if (status == ULP_OK)
-        status = ulp_step_run(step, lane, foreign, out->entire, error);
-    free_tensors(temporaries, step->input_count);
+        status = ulp_step_run(views->step, views->lane, views->foreign, out->entire, error);
+    free_temporaries(views);
     return status;
 }
 
@@ -174,21 +182,18 @@ static bool is_exact(const struct ulp_step *step, const struct ulp_lane *lane,
 }
 
 /* P(r) and R(p), where inputs are not equal. */
-static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *reference,
-                                      const struct ulp_tensor *const *reference_inputs,
-                                      const struct ulp_tensor *const *own,
-                                      const struct ulp_tensor *results, const struct ulp_step *step,
+static enum ulp_status evaluate_views(const struct views *views,
                                       const struct ulp_run_options *options,
-                                      struct ulp_tensor *temporaries,
-                                      const struct ulp_tensor **foreign, struct ulp_evaluation *out,
-                                      struct ulp_error *error)
+                                      struct ulp_evaluation *out, struct ulp_error *error)
 {
-    enum ulp_status status =
-        foreign_inputs(lane, reference, true, reference_inputs, step, temporaries, foreign, error);
-    out->single_is_entire = status == ULP_OK && all_same(own, foreign, step->input_count);
+    const struct ulp_step *step = views->step;
+    const struct ulp_lane *lane = views->lane;
+    const struct ulp_tensor *const *own = views->own, *const *theirs = views->reference_inputs;
+    enum ulp_status status = foreign_inputs(views, true, error);
+    out->single_is_entire = status == ULP_OK && all_same(own, views->foreign, step->input_count);
     if (status == ULP_OK && !out->single_is_entire)
-        status = ulp_step_run(step, lane, foreign, out->single, error);
-    free_tensors(temporaries, step->input_count);
+        status = ulp_step_run(step, views->lane, views->foreign, out->single, error);
+    free_temporaries(views);
     if (status != ULP_OK)
         return status;
 
@@ -197,23 +202,24 @@ static enum ulp_status evaluate_views(struct ulp_lane *lane, struct ulp_lane *re
         bool equal = true;
         for (size_t i = 0; i < step->input_count; i++)
             equal = equal && (step->inputs[i] < 0 || lane->block->slots[step->inputs[i]].constant ||
-                              same_bits(own[i], reference_inputs[i]));
+                              same_bits(own[i], theirs[i]));
         out->here_is_reference = equal;
     }
     out->here_is_entire = !out->here_is_reference && !options->follow &&
-                          is_exact(step, lane, reference, own, out->entire);
+                          is_exact(step, lane, views->reference, own, out->entire);
     if (!out->here_is_reference && !out->here_is_entire) {
         const double started = ulp_seconds_now();
-        const struct ulp_linear from = {foreign, reference_inputs, results, lane, options->moved};
+        const struct ulp_linear from = {views->foreign, theirs, views->results, lane,
+                                        options->moved};
         bool done = false;
-        status = foreign_inputs(reference, lane, false, own, step, temporaries, foreign, error);
+        status = foreign_inputs(views, false, error);
         if (status == ULP_OK)
-            status = ulp_evaluate_exact(reference, step, &from, out, &done, error);
+            status = ulp_evaluate_exact(views->reference, step, &from, out, &done, error);
         if (status == ULP_OK && !done)
-            status = ulp_evaluate_linear(reference, step, &from, out, &done, error);
+            status = ulp_evaluate_linear(views->reference, step, &from, out, &done, error);
         if (status == ULP_OK && !done)
-            status = ulp_step_run(step, reference, foreign, out->here, error);
-        free_tensors(temporaries, step->input_count);
+            status = ulp_step_run(step, views->reference, views->foreign, out->here, error);
+        free_temporaries(views);
         out->seconds.reference = ulp_seconds_now() - started;
     }
     return status;
@@ -227,27 +233,26 @@ static enum ulp_status evaluate(struct ulp_walk *walk, const struct ulp_frame *f
 {
     struct ulp_lane *reference = &frame->lanes[0], *lane = &frame->lanes[lane_index];
     ULP_SCOPED(ulp_inputs_free) struct ulp_inputs own = {0};
-    const struct ulp_tensor **foreign = NULL;
-    struct ulp_tensor *temporaries = NULL;
+    struct views views = {lane, reference, step, .reference_inputs = reference_inputs,
+                          .results = results};
     if (ulp_walk_compares(walk) && lane != reference) {
-        ULP_TAKE(foreign, arena, step->input_count + 1, error);
-        ULP_TAKE(temporaries, arena, step->input_count + 1, error);
+        ULP_TAKE(views.foreign, arena, step->input_count + 1, error);
+        ULP_TAKE(views.temporaries, arena, step->input_count + 1, error);
     }
     if (walk->options->isolated && lane != reference)
-        return evaluate_isolated(lane, reference, reference_inputs, step, temporaries, foreign, out,
-                                 error);
+        return evaluate_isolated(&views, out, error);
     ULP_TRY(ulp_inputs_create(&own, lane, step, arena, error));
     ULP_TRY(ulp_lane_inputs(lane, step, &own, error));
+    views.own = own.at;
     ULP_TRY(ulp_step_run(step, lane, own.at, out->entire, error));
     const bool reads_floats = lane != reference && any_float_computed(step, own.at, frame->block);
     if (reads_floats && walk->options->follow)
         ULP_TRY(ulp_follow(step, lane, own.at, results, out->entire, error));
     else if (lane != reference && walk->options->departure && !walk->departed)
         walk->departed = ulp_departs(step, reads_floats, results, out->entire);
-    if (lane != reference && walk->options->audit)
-        ULP_TRY(evaluate_views(lane, reference, reference_inputs, own.at, results, step,
-                               walk->options, temporaries, foreign, out, error));
-    return ULP_OK;
+    return lane != reference && walk->options->audit
+               ? evaluate_views(&views, walk->options, out, error)
+               : ULP_OK;
 }
 
 enum ulp_status ulp_evaluate(struct ulp_walk *walk, const struct ulp_frame *frame,
