@@ -59,11 +59,23 @@ struct ulp_overflow_view {
     struct ulp_arena *arena;
 };
 
-/* Does the value round to more than the largest number, were there an infinity? */
-/* overflow_text.c: what is concluded of a format. */
+/* overflow_text.c: what is concluded of a format; inside.c: what the page says of the insides of
+ * operators. */
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                            const struct ulp_overflow_lane *lane, struct ulp_headline *head);
+void ulp_overflow_add_inside(const struct ulp_page *page, const struct ulp_overflow_lane *lane);
+/* Headroom as both show it: in tenths, and without a sign where that is nothing. */
+static inline double ulp_overflow_bits(double bits)
+{
+    return fabs(bits) < 0.05 ? 0 : bits;
+}
+/* Do values inside operators have no more range than results? */
+static inline bool ulp_overflow_computes_narrow(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
+}
 
+/* Does the value round to more than the largest number, were there an infinity? */
 static inline bool ulp_overflow_is_beyond(const struct ulp_format *format, double value)
 {
     struct ulp_format open = *format;

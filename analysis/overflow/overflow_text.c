@@ -14,18 +14,12 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 
-enum { LISTED = 12, NAMED = 3, INSIDE = 6 };
+enum { LISTED = 12, NAMED = 3 };
 
 /* Nothing where that is all there is to say of an estimate. */
 static double show_percent(double chance)
 {
     return chance < 1e-6 ? 0 : 100 * chance;
-}
-
-/* In tenths, and without a sign where that is nothing. */
-static double show_bits(double bits)
-{
-    return fabs(bits) < 0.05 ? 0 : bits;
 }
 
 static const struct ulp_overflow_node *find_node(const struct ulp_overflow_lane *lane,
@@ -62,12 +56,6 @@ static const struct ulp_overflow_node *find_nearest(const struct ulp_overflow_la
 }
 
 /* ---- the verdict ---- */
-
-/* Do values inside operators have no more range than results? */
-static bool computes_narrow(const struct ulp_arithmetic *arithmetic)
-{
-    return arithmetic->compute.max_finite <= arithmetic->storage.max_finite;
-}
 
 static struct ulp_hint_node get_node(const void *lane, size_t n)
 {
@@ -273,7 +261,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
         if (!isinf(find_worst(nearest)->headroom_bits))
             ulp_text_show(&head->why, "%s (%s) is nearest, %.1f bits below the largest number",
                           nearest->name, nearest->op,
-                          show_bits(find_worst(nearest)->headroom_bits));
+                          ulp_overflow_bits(find_worst(nearest)->headroom_bits));
         else
             ulp_text_add(&head->why,
                          has_values(lane) ? "all values are zero%s" : "no value is finite",
@@ -310,7 +298,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_f
     ulp_page_headline_rest(page, &head, false);
     add_keeps(page, lane, head.todo.data);
     ulp_headline_free(page, &head);
-    if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] && !computes_narrow(&lane->arithmetic))
+    if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] &&
+        !ulp_overflow_computes_narrow(&lane->arithmetic))
         ulp_text_add(page->out,
                      "  In kernels that compute or accumulate in %s, values inside %zu node%s "
                      "overflow\n",
@@ -374,7 +363,7 @@ static void add_row(const struct ulp_page *page, const struct ulp_overflow_node 
     ulp_text_add(page->out, "  %-13s %9s  %9s  %9s  %6.2f %%  ",
                  node->born && is_by_zero(node) ? "not finite"
                                                 : ulp_overflow_verdict_name(node->verdict),
-                 ULP_FIGURE("%.1f", show_bits(output->headroom_bits)),
+                 ULP_FIGURE("%.1f", ulp_overflow_bits(output->headroom_bits)),
                  ULP_FIGURE("%.2e", output->largest), ULP_FIGURE("%.2e", output->smallest),
                  output->count > 0 ? 100 * (output->subnormal + output->zero) / output->count : 0);
     ulp_page_node(page, node->index, node->name, node->op, 58);
@@ -408,81 +397,7 @@ static enum ulp_status add_table(const struct ulp_page *page,
     return ULP_OK;
 }
 
-/* ---- what is inside ---- */
-
-static const struct ulp_overflow_hidden *find_worst_hidden(const struct ulp_overflow_node *node)
-{
-    const struct ulp_overflow_hidden *worst = NULL;
-    for (size_t h = 0; h < node->hidden_count; h++) {
-        const struct ulp_overflow_hidden *hidden = &node->hidden[h];
-        if (!worst || hidden->narrow.verdict > worst->narrow.verdict ||
-            (hidden->narrow.verdict == worst->narrow.verdict &&
-             hidden->narrow.headroom_bits < worst->narrow.headroom_bits))
-            worst = hidden;
-    }
-    return worst;
-}
-
-static void add_hidden(const struct ulp_page *page, const struct ulp_overflow_node *node)
-{
-    const struct ulp_overflow_hidden *hidden = find_worst_hidden(node);
-    ulp_text_add(page->out, "  %-13s %9s  %9s  %s%s",
-                 ulp_overflow_verdict_name(hidden->narrow.verdict),
-                 ULP_FIGURE("%.1f", show_bits(hidden->narrow.headroom_bits)),
-                 ULP_FIGURE("%.2e", hidden->largest),
-                 hidden->sum && strncmp(hidden->words, "sum", 3) ? "sum of " : "", hidden->words);
-    if (hidden->first >= 0)
-        ulp_text_add(page->out, ", from k = %td on", hidden->first);
-    ulp_text_add(page->out, "\n      in ");
-    ulp_page_node(page, node->index, node->name, node->op, 9);
-    ulp_text_add(page->out, "\n");
-}
-
-/* Values that no output shows, were they computed in the format of the outputs. */
-static void add_inside(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
-{
-    const struct ulp_arithmetic *arithmetic = &lane->arithmetic;
-    const bool own = computes_narrow(arithmetic);
-    size_t listed = 0;
-    if (!lane->narrow_counts[ULP_OVERFLOW_HAPPENS] && !lane->narrow_counts[ULP_OVERFLOW_1_BIT])
-        return;
-    ulp_text_add(page->out, "  inside operators");
-    if (!own)
-        ulp_text_add(page->out, ", were it computed in %s (here it is %s)",
-                     arithmetic->storage.name, arithmetic->compute.name);
-    ulp_text_add(page->out, ": %zu node%s %zu within 1 bit\n",
-                 lane->narrow_counts[ULP_OVERFLOW_HAPPENS],
-                 lane->narrow_counts[ULP_OVERFLOW_HAPPENS] == 1 ? " overflows," : "s overflow,",
-                 lane->narrow_counts[ULP_OVERFLOW_1_BIT]);
-    for (int v = ULP_OVERFLOW_HAPPENS; v >= ULP_OVERFLOW_1_BIT; v--)
-        for (size_t n = 0; n < lane->node_count && listed < INSIDE; n++)
-            if ((int)lane->nodes[n].narrow == v && ++listed)
-                add_hidden(page, &lane->nodes[n]);
-}
-
-/* Additions whose smaller term is lost, were they rounded to the format of the outputs. */
-static void add_absorbed(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
-{
-    const struct ulp_overflow_node *most = NULL;
-    double additions = 0, absorbed = 0;
-    for (size_t n = 0; n < lane->node_count; n++) {
-        const struct ulp_overflow_node *node = &lane->nodes[n];
-        additions += node->additions;
-        absorbed += node->absorbed;
-        if (node->absorbed > 0 && (!most || node->absorbed > most->absorbed))
-            most = node;
-    }
-    if (!most)
-        return;
-    struct ulp_text text = {0};
-    const struct ulp_page inner = ulp_page_make(&text, 0, false);
-    ulp_text_add(&text, "of additions rounded to %s %.1f %% lose their smaller term, most in ",
-                 lane->arithmetic.storage.name, 100 * absorbed / additions);
-    ulp_page_node(&inner, most->index, most->name, most->op, 0);
-    ulp_text_add(&text, ", %.1f %%", 100 * most->absorbed / most->additions);
-    ulp_text_add(page->out, "  ");
-    ulp_page_broken(page, &text, 6, 2);
-}
+/* ---- all of an arithmetic ---- */
 
 static void add_remedies(const struct ulp_page *page, const struct ulp_overflow_lane *lane)
 {
@@ -519,8 +434,7 @@ static enum ulp_status add_lane(const struct ulp_page *page,
                  lane->counts[ULP_OVERFLOW_1_BIT], lane->counts[ULP_OVERFLOW_3_BITS]);
     ULP_TRY(add_table(page, forecast, lane, error));
     add_remedies(page, lane);
-    add_inside(page, lane);
-    add_absorbed(page, lane);
+    ulp_overflow_add_inside(page, lane);
     return ULP_OK;
 }
 
