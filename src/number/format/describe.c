@@ -43,9 +43,9 @@ static void put_text(struct page *page, const char *text)
 }
 
 /* A paragraph under a label at the left, words wrapped at COLUMNS. */
-static void put_paragraph(struct page *page, const char *label, const char *format, ...)
+static void say(struct page *page, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-static void put_paragraph(struct page *page, const char *label, const char *format, ...)
+static void say(struct page *page, const char *label, const char *format, ...)
 {
     char text[1024];
     va_list list;
@@ -101,17 +101,15 @@ static void describe_storage(struct page *page, const struct ulp_arithmetic *a)
     char name[24];
     const struct ulp_format *f = &a->storage;
     if (f->carrier == ULP_CARRIER_MPFR) {
-        put_paragraph(
-            page, "storage",
+        say(page, "storage",
             "Every floating-point tensor holds %d-bit significands; exponents are practically "
             "unbounded.",
             f->precision);
         return;
     }
-    put_paragraph(
-        page, "storage",
-        "Every floating-point tensor is %s: %d significant bits, largest number %.9g, beyond "
-        "which a result %s; normal numbers down to %.3g%s.",
+    say(page, "storage",
+        "Every floating-point tensor is %s: %d significant bits, largest number %.9g, beyond which "
+        "a result %s; normal numbers down to %.3g%s.",
         spell(name, f), f->precision, f->max_finite, tell_overflow(f),
         ulp_format_ulp(f, 0) * (double)(1ULL << (f->precision - 1)),
         f->subnormals ? ", subnormals below are kept" : ", smaller results are flushed to zero");
@@ -123,26 +121,23 @@ static void describe_steps(struct page *page, const struct ulp_arithmetic *a)
     spell(storage, &a->storage);
     spell(compute, &a->compute);
     if (a->place == ULP_ROUND_EACH_STEP)
-        put_paragraph(
-            page, "inside",
+        say(page, "inside",
             "Every step of an operator (each add, multiply, exp, ...) is rounded to %s: nothing "
             "inside an operator is more precise than what is stored.",
             storage);
     else
-        put_paragraph(
-            page, "inside",
+        say(page, "inside",
             "An operator reads %s, computes its steps in %s and rounds once to %s when it stores "
             "its result, as a GPU kernel does.%s",
             storage, compute, storage,
             a->fuse == ULP_FUSE_NONE ? " A chain of operators rounds at every tensor." : "");
     if (a->rounding == ULP_ROUND_STOCHASTIC)
-        put_paragraph(
-            page, "rounding",
+        say(page, "rounding",
             "Results are rounded stochastically: up with probability equal to the fraction cut "
             "off. The random stream (seed %llu) is the same for any number of threads.",
             (unsigned long long)a->seed);
     else
-        put_paragraph(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
+        say(page, "rounding", "Results are rounded %s.", rounding_texts[a->rounding]);
 }
 
 static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
@@ -158,17 +153,16 @@ static void describe_fusion(struct page *page, const struct ulp_arithmetic *a)
         return;
     spell(storage, &a->storage);
     spell(inner, &a->inner);
-    put_paragraph(page, "fusion",
-                  "%s%s. Values inside a kernel are %s and every step there is rounded to it; what "
-                  "leaves it is rounded once to %s, and a value that is used inside and outside is "
-                  "rounded for the outside only. Constants that it reads are lowered to %s. %s",
-                  groups[a->fuse],
-                  a->schedule.epilogue_rounded ? "; a library's sums are stored"
-                                               : ", also with the MatMul, Gemm or Conv "
-                                                 "before them",
-                  inner, storage, a->inner_constants ? inner : storage,
-                  a->inner_casts ? "Casts before and behind a kept node are part of its kernel."
-                                 : "A kept node is a kernel of its own.");
+    say(page, "fusion",
+        "%s%s. Values inside a kernel are %s and every step there is rounded to it; what leaves it "
+        "is rounded once to %s, and a value that is used inside and outside is rounded for the "
+        "outside only. Constants that it reads are lowered to %s. %s",
+        groups[a->fuse],
+        a->schedule.epilogue_rounded ? "; a library's sums are stored"
+                                     : ", also with the MatMul, Gemm or Conv before them",
+        inner, storage, a->inner_constants ? inner : storage,
+        a->inner_casts ? "Casts before and behind a kept node are part of its kernel."
+                       : "A kept node is a kernel of its own.");
 }
 
 static void describe_constants(struct page *page, const struct ulp_arithmetic *a)
@@ -185,8 +179,7 @@ static void describe_constants(struct page *page, const struct ulp_arithmetic *a
             "Finite constants of the model, zero apart, are put between 1e-7 and 1e4 in magnitude, "
             "as onnxconverter-common's convert_float_to_float16 does, and rounded.",
     };
-    put_paragraph(
-        page, "constants", "%s%s%s", rules[a->constants],
+    say(page, "constants", "%s%s%s", rules[a->constants],
         a->batchnorm_folded
             ? " A BatchNormalization's parameters are folded before, in FP32: scale / "
               "sqrt(variance + epsilon) and bias - mean times that are what is lowered."
@@ -199,18 +192,16 @@ static void describe_constants(struct page *page, const struct ulp_arithmetic *a
 static void describe_functions(struct page *page, const struct ulp_arithmetic *a)
 {
     if (a->cuda_functions)
-        put_paragraph(
-            page, "functions",
-            "erf, exp, sigmoid and tanh are CUDA's: one to three FP32 ulps off, fitted to "
-            "what an H200 returned (equal bits for all that was recorded). The other functions are "
+        say(page, "functions",
+            "erf, exp, sigmoid and tanh are CUDA's: one to three FP32 ulps off, fitted to what an "
+            "H200 returned (equal bits for all that was recorded). The other functions are "
             "correctly rounded to FP32.");
     else
-        put_paragraph(page, "functions", "exp, log, erf, ... are correctly rounded.");
+        say(page, "functions", "exp, log, erf, ... are correctly rounded.");
     if (a->plain_exponentials)
-        put_paragraph(
-            page, "",
-            "Softplus and Mish are 0 where twice exp(x) overflows, ReduceLogSumExp where "
-            "the sum of exp(x) does; LogSoftmax is the logarithm of a stored probability.");
+        say(page, "",
+            "Softplus and Mish are 0 where twice exp(x) overflows, ReduceLogSumExp where the sum "
+            "of exp(x) does; LogSoftmax is the logarithm of a stored probability.");
 }
 
 static void put_scaling(struct page *page, const char *label, const char *what,
@@ -222,12 +213,12 @@ static void put_scaling(struct page *page, const char *label, const char *what,
                  s->lines == 128 ? " of 128 lines" : "");
     else if (s->lines)
         snprintf(block, sizeof block, "the values of a token or channel");
-    put_paragraph(page, label,
-                  "%s are rounded to %s: %s share a scale in %s%s, by which they are divided and "
-                  "rounded to %s, whose largest is %g. The scale is %s.",
-                  what, s->name, block, s->scale.name,
-                  s->tensor_scale ? " and one in FP32 for the tensor" : "", s->element.name,
-                  s->element.max_finite, ulp_scale_rule_meaning(s->rule));
+    say(page, label,
+        "%s are rounded to %s: %s share a scale in %s%s, by which they are divided and rounded to "
+        "%s, whose largest is %g. The scale is %s.",
+        what, s->name, block, s->scale.name,
+        s->tensor_scale ? " and one in FP32 for the tensor" : "", s->element.name,
+        s->element.max_finite, ulp_scale_rule_meaning(s->rule));
 }
 
 static void put_scaled_factors(struct page *page, const struct ulp_arithmetic *a)
@@ -240,19 +231,17 @@ static void put_scaled_factors(struct page *page, const struct ulp_arithmetic *a
     if (mixed)
         put_scaling(page, "", "Second factors, or those that are weights,", &a->scaling[1]);
     if (ulp_scaling_is_fake(a))
-        put_paragraph(
-            page, "",
-            "They are multiplied by their scales again and rounded to %s, and such values "
-            "are multiplied, as fake quantisation does.",
+        say(page, "",
+            "They are multiplied by their scales again and rounded to %s, and such values are "
+            "multiplied, as fake quantisation does.",
             a->storage.name);
     else if (ulp_scaling_is_inside(&a->scaling[0]))
-        put_paragraph(page, "", "The matrix unit multiplies elements and reads their scales%s.",
-                      a->scaling[0].tensor_scale ? "; sums are multiplied by the tensors' in FP32"
-                                                 : "");
+        say(page, "", "The matrix unit multiplies elements and reads their scales%s.",
+            a->scaling[0].tensor_scale ? "; sums are multiplied by the tensors' in FP32" : "");
     else
-        put_paragraph(page, "",
-                      "The matrix unit multiplies elements; sums are multiplied by the scales in "
-                      "FP32, as an H200's libraries were recorded to do.");
+        say(page, "",
+            "The matrix unit multiplies elements; sums are multiplied by the scales in FP32, as an "
+            "H200's libraries were recorded to do.");
 }
 
 static void describe_products(struct page *page, const struct ulp_arithmetic *a)
@@ -266,77 +255,69 @@ static void describe_products(struct page *page, const struct ulp_arithmetic *a)
     if (a->weights.name[0])
         put_scaling(page, "weights", "Weights of products", &a->weights);
     if (a->scaled_modelopt)
-        put_paragraph(
-            page, "scaled",
-            "Only products that ModelOpt quantises for TensorRT have scales: in FP8 "
-            "MatMul, Gemm and attention of more than one row and column, and Conv of more "
-            "than 16 channels; in formats with blocks MatMul and Gemm of a weight.");
+        say(page, "scaled",
+            "Only products that ModelOpt quantises for TensorRT have scales: in FP8 MatMul, Gemm "
+            "and attention of more than one row and column, and Conv of more than 16 channels; in "
+            "formats with blocks MatMul and Gemm of a weight.");
     if (a->scales_static)
-        put_paragraph(page, "scales",
-                      "The scale of a tensor that is no weight is of the largest magnitude that a "
-                      "file has of it, from samples, and values beyond are clipped.");
+        say(page, "scales",
+            "The scale of a tensor that is no weight is of the largest magnitude that a file has "
+            "of it, from samples, and values beyond are clipped.");
     if (a->scaling[0].name[0])
         put_scaled_factors(page, a);
     else if (ulp_format_holds(&a->factor, &a->storage) ||
              strcmp(a->factor.name, a->storage.name) == 0)
-        put_paragraph(page, "products",
-                      "MatMul, Gemm and Conv multiply the stored values as they are%s.",
-                      strcmp(a->factor.name, a->storage.name) == 0
-                          ? ""
-                          : ", which the products' format holds exactly");
+        say(page, "products", "MatMul, Gemm and Conv multiply the stored values as they are%s.",
+            strcmp(a->factor.name, a->storage.name) == 0
+                ? ""
+                : ", which the products' format holds exactly");
     else
-        put_paragraph(
-            page, "products",
-            "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant "
-            "bits), %s; the products of these are formed exactly.",
+        say(page, "products",
+            "MatMul, Gemm and Conv first round their operands from %s to %s (%d significant bits), "
+            "%s; the products of these are formed exactly.",
             storage, factor, a->factor.precision, rounding_texts[s->operand_rounding]);
     if (a->storage.carrier == ULP_CARRIER_MPFR)
-        put_paragraph(
-            page, "sums",
+        say(page, "sums",
             "Sums of products carry an error of at most 2^-%d times the sum of the products' "
             "magnitudes.",
             a->storage.precision);
     else if (s->gpu[0]) {
         const struct ulp_gpu_row *gpu = ulp_gpu_find(s->gpu);
-        put_paragraph(
-            page, "sums",
+        say(page, "sums",
             "The products are summed by the matrix unit of the GPU \"%s\" (%s instructions) into "
             "%s, bit for bit: blocks of products aligned to the largest exponent, truncated, added "
             "exactly, in increasing k. The unit's own rounding applies there.",
             s->gpu, s->unit_class, accumulator);
         if (*gpu->known)
-            put_paragraph(page, "", "Taken for that of %s: %s; not measured itself.", gpu->unit,
-                          gpu->known);
+            say(page, "", "Taken for that of %s: %s; not measured itself.", gpu->unit, gpu->known);
     } else if (s->fused)
-        put_paragraph(
-            page, "sums",
+        say(page, "sums",
             "Products are summed in increasing k by a chain of fused multiply-adds in %s: one "
             "rounding per product.",
             accumulator);
     else
-        put_paragraph(page, "sums",
-                      "Every product is rounded to %s, then added in %s with another rounding.",
-                      compute, accumulator);
+        say(page, "sums", "Every product is rounded to %s, then added in %s with another rounding.",
+            compute, accumulator);
 }
 
 static void describe_sums(struct page *page, const char *title, const char *who,
                           const char *accumulator, enum ulp_order order, int block)
 {
     if (order == ULP_ORDER_BLOCKED)
-        put_paragraph(page, title,
-                      "%s are added in %s in blocks of %d elements, each in index order; then the "
-                      "block sums in order.",
-                      who, accumulator, block);
+        say(page, title,
+            "%s are added in %s in blocks of %d elements, each in index order; then the block sums "
+            "in order.",
+            who, accumulator, block);
     else if (order == ULP_ORDER_WARP)
-        put_paragraph(page, title,
-                      "%s are added in %s as the threads of a GPU's warp do: partial sums of every "
-                      "32nd element (of every 128th in rows of 128 or more), then halves onto "
-                      "halves; a mean is the sum times the reciprocal of the count.",
-                      who, accumulator);
+        say(page, title,
+            "%s are added in %s as the threads of a GPU's warp do: partial sums of every 32nd "
+            "element (of every 128th in rows of 128 or more), then halves onto halves; a mean is "
+            "the sum times the reciprocal of the count.",
+            who, accumulator);
     else
-        put_paragraph(page, title, "%s are added in %s %s.", who, accumulator,
-                      order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level"
-                                                  : "in increasing index");
+        say(page, title, "%s are added in %s %s.", who, accumulator,
+            order == ULP_ORDER_PAIRWISE ? "pairwise: neighbours level by level"
+                                        : "in increasing index");
 }
 
 static void describe_order(struct page *page, const struct ulp_arithmetic *a)
@@ -354,56 +335,50 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
                                       : "Row sums (ReduceSum, Softmax, normalisations)",
                   rows, a->reduce, a->reduce_block);
     if (s->promote)
-        put_paragraph(
-            page, "promotion",
-            "After every %d products the chain's sum is added to a separate FP32 sum and the "
-            "chain restarts at zero.",
+        say(page, "promotion",
+            "After every %d products the chain's sum is added to a separate FP32 sum and the chain "
+            "restarts at zero.",
             s->promote);
     if (s->split_k == ULP_SPLIT_AUTO)
-        put_paragraph(
-            page, "split",
-            "The k range of each product is cut into as many contiguous slices as give "
-            "the bits that were recorded of it (`ulpscope compare`); each is a chain from "
-            "zero, and the slices' sums are added in order.");
+        say(page, "split",
+            "The k range of each product is cut into as many contiguous slices as give the bits "
+            "that were recorded of it (`ulpscope compare`); each is a chain from zero, and the "
+            "slices' sums are added in order.");
     else if (s->split_k == ULP_SPLIT_CUBLAS) {
         char beside[64] = "";
         if (s->rows > 1)
             snprintf(beside, sizeof beside, ", here as if it had %d times its rows", s->rows);
-        put_paragraph(
-            page, "split",
+        say(page, "split",
             "The k range of a MatMul or Gemm is cut into as many contiguous slices as cuBLAS was "
-            "recorded to take for its shape on an H100%s; each is a chain from "
-            "zero, and the slices' sums are added in order. %s",
+            "recorded to take for its shape on an H100%s; each is a chain from zero, and the "
+            "slices' sums are added in order. %s",
             beside,
             strcmp(a->storage.name, "fp32") == 0
                 ? "Where its kernel was one without a matrix unit the slices are chains in FP32."
-                : "Exact for recorded shapes; of others "
-                  "three of four, and nine of ten within one slice. Products of batches of "
-                  "matrices and Conv are not cut.");
+                : "Exact for recorded shapes; of others three of four, and nine of ten within one "
+                  "slice. Products of batches of matrices and Conv are not cut.");
     } else if (s->split_k)
-        put_paragraph(
-            page, "split",
+        say(page, "split",
             "The k range is cut into %d contiguous slices; each is a chain from zero, and the "
             "slices' sums are added in order.",
             s->split_k);
     if (s->vectors_scalar)
-        put_paragraph(page, "vectors",
-                      "A product that has one row or one column (a matrix times a vector, a "
-                      "depthwise Conv) gives a matrix unit nothing to do: it is a chain of fused "
-                      "multiply-adds in %s over the stored values.",
-                      accumulator);
+        say(page, "vectors",
+            "A product that has one row or one column (a matrix times a vector, a depthwise Conv) "
+            "gives a matrix unit nothing to do: it is a chain of fused multiply-adds in %s over "
+            "the stored values.",
+            accumulator);
     if (s->qdq_integer)
-        put_paragraph(
-            page, "Q/DQ",
+        say(page, "Q/DQ",
             "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
             "INT32 over the quantised values and scaled once; with a QuantizeLinear after them (a "
             "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
             "as an INT8 kernel does.");
     if (s->epilogue_rounded)
-        put_paragraph(page, "epilogue",
-                      "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or "
-                      "add a bias, as a library does that adds the bias in a kernel of its own.",
-                      spell(accumulator, &a->storage));
+        say(page, "epilogue",
+            "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or add a bias, "
+            "as a library does that adds the bias in a kernel of its own.",
+            spell(accumulator, &a->storage));
 }
 
 static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
@@ -415,37 +390,35 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
             "beside many keys in slices of the keys, as 132 multiprocessors share them.",
         [ULP_ATTENTION_CUDNN] =
             "cuDNN's: keys in tiles of 128 from the first one up, with a running largest score.",
-        [ULP_ATTENTION_EFFICIENT] = "PyTorch's memory-efficient kernel: keys in tiles of 64 (128 "
-                                    "where heads have more than 64 features) from the first one "
-                                    "up, with a running largest score.",
-        [ULP_ATTENTION_MATH] = "Attention is written out: query and key times the root of the "
-                               "scale, both products, the softmax between them, all in FP32, "
-                               "rounded once.",
+        [ULP_ATTENTION_EFFICIENT] =
+            "PyTorch's memory-efficient kernel: keys in tiles of 64 (128 where heads have more "
+            "than 64 features) from the first one up, with a running largest score.",
+        [ULP_ATTENTION_MATH] =
+            "Attention is written out: query and key times the root of the scale, both products, "
+            "the softmax between them, all in FP32, rounded once.",
     };
     if (a->attention != ULP_ATTENTION_WHOLE)
-        put_paragraph(page, "attention", "%s", kernels[a->attention]);
+        say(page, "attention", "%s", kernels[a->attention]);
     if (a->attention_joined)
-        put_paragraph(page, "written",
-                      "Attention that the graph writes out as MatMul, scale, mask, Softmax and "
-                      "MatMul is computed as one Attention, where nothing else reads what is "
-                      "between.");
+        say(page, "written",
+            "Attention that the graph writes out as MatMul, scale, mask, Softmax and MatMul is "
+            "computed as one Attention, where nothing else reads what is between.");
     if (a->conv_torch)
-        put_paragraph(page, "conv",
-                      "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
-                      "multiply-adds in FP32, beside the matrix unit; the others add in the order "
-                      "of the kernel that cuDNN took for the nearest recorded shape, which in TF32 "
-                      "is often such a chain. With one channel a group the chain begins with the "
-                      "bias; in FP16 with 32 channels or more that is added to the rounded sum.");
+        say(page, "conv",
+            "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
+            "multiply-adds in FP32, beside the matrix unit; the others add in the order of the "
+            "kernel that cuDNN took for the nearest recorded shape, which in TF32 is often such a "
+            "chain. With one channel a group the chain begins with the bias; in FP16 with 32 "
+            "channels or more that is added to the rounded sum.");
     if (a->norms_torch)
-        put_paragraph(
-            page, "norms",
-            "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), "
-            "bias), LayerNormalization fma((x - mean) rsqrt(...), scale, bias), "
-            "RMSNormalization x rsqrt(...) scale, the reciprocal root being the GPU's own.");
+        say(page, "norms",
+            "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), bias), "
+            "LayerNormalization fma((x - mean) rsqrt(...), scale, bias), RMSNormalization x "
+            "rsqrt(...) scale, the reciprocal root being the GPU's own.");
     if (a->recurrence_cudnn)
-        put_paragraph(page, "recurrence",
-                      "LSTM and GRU round where cuDNN's kernels store: sums over the input always, "
-                      "sums over the state and the state itself as the type and the sizes choose.");
+        say(page, "recurrence",
+            "LSTM and GRU round where cuDNN's kernels store: sums over the input always, sums over "
+            "the state and the state itself as the type and the sizes choose.");
 }
 
 static size_t end_page(struct page *page)
@@ -462,21 +435,19 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
     put_text(&page, arithmetic->name);
     put(&page, '\n');
     if (arithmetic->half_as_float) {
-        put_paragraph(&page, "storage",
-                      "The types the model declares, as ONNX Runtime's CPU provider computes them: "
-                      "it has few kernels for FP16, computes other nodes of an FP16 graph in FP32, "
-                      "and removes the Casts between two of them.");
-        put_paragraph(&page, "inside",
-                      "FLOAT16 values are FP32 until a node with an FP16 kernel (Reshape, Concat, "
-                      "Gather, LayerNormalization, ...), an output of the graph, or a Cast that is "
-                      "followed by a Cast back rounds them to FP16. The sums of its FP32 kernels "
-                      "have another order.");
+        say(&page, "storage",
+            "The types the model declares, as ONNX Runtime's CPU provider computes them: it has "
+            "few kernels for FP16, computes other nodes of an FP16 graph in FP32, and removes the "
+            "Casts between two of them.");
+        say(&page, "inside",
+            "FLOAT16 values are FP32 until a node with an FP16 kernel (Reshape, Concat, Gather, "
+            "LayerNormalization, ...), an output of the graph, or a Cast that is followed by a "
+            "Cast back rounds them to FP16. The sums of its FP32 kernels have another order.");
     } else if (arithmetic->as_declared) {
-        put_paragraph(&page, "storage",
-                      "Every tensor has exactly the type the model declares: FLOAT is FP32, "
-                      "FLOAT16 FP16, and so on.");
-        put_paragraph(
-            &page, "inside",
+        say(&page, "storage",
+            "Every tensor has exactly the type the model declares: FLOAT is FP32, FLOAT16 FP16, "
+            "and so on.");
+        say(&page, "inside",
             "A node computes in the arithmetic of its first float input's type (fp32, fp16, bf16, "
             "fp64: see there), QuantizeLinear from opset 23 on in that of its scale, or of its "
             "precision, rounded after each step; Cast rounds once to the type it names. Other "
@@ -501,19 +472,18 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     const size_t front = strlen(target->name);
     put_text(&page, target->name);
     put(&page, '\n');
-    put_paragraph(&page, "product", "%s%s%s.", target->product,
-                  target->alias ? "; the newest: also called " : "",
-                  target->alias ? target->alias : "");
-    put_paragraph(&page, "stores", "%s.", target->stores);
-    put_paragraph(&page, "accumulates", "%s.", target->accumulates);
-    put_paragraph(&page, "fuses", "%s.", target->fuses);
-    put_paragraph(&page, "constants", "%s.", target->constants);
-    put_paragraph(&page, "rules", "%s.", target->rules);
-    put_paragraph(&page, "files", "%s.", target->files);
-    put_paragraph(&page, "source", "%s.", target->source);
+    say(&page, "product", "%s%s%s.", target->product,
+        target->alias ? "; the newest: also called " : "", target->alias ? target->alias : "");
+    say(&page, "stores", "%s.", target->stores);
+    say(&page, "accumulates", "%s.", target->accumulates);
+    say(&page, "fuses", "%s.", target->fuses);
+    say(&page, "constants", "%s.", target->constants);
+    say(&page, "rules", "%s.", target->rules);
+    say(&page, "files", "%s.", target->files);
+    say(&page, "source", "%s.", target->source);
     for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
         if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':')
-            put_paragraph(&page, row->name + front + 1, "%s stands for %s (%s: %s).", row->name,
-                          row->expansion, row->basis, row->support);
+            say(&page, row->name + front + 1, "%s stands for %s (%s: %s).", row->name,
+                row->expansion, row->basis, row->support);
     return end_page(&page);
 }
