@@ -17,12 +17,8 @@
 /* Hands its first input's values on. */
 static bool hands_on(const struct ulp_step *step)
 {
-    static const char *const ops[] = {"Identity",  "Reshape", "Flatten",  "Squeeze",
-                                      "Unsqueeze", "Cast",    "Transpose"};
-    bool is = false;
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        is |= strcmp(step->bound.op->name, ops[i]) == 0;
-    return is;
+    return ulp_is_word(step->bound.op->name,
+                       "Identity Reshape Flatten Squeeze Unsqueeze Cast Transpose");
 }
 
 enum ulp_task ulp_audit_task(const struct ulp_plan *plan, size_t output,

@@ -125,15 +125,11 @@ static double find_scale(const struct ulp_plan_node *node)
  */
 static double find_floor(const struct ulp_comparing *comparing, const struct ulp_event *event)
 {
-    static const char *const bounded[] = {"Sigmoid", "Tanh", "Erf", "Softmax"};
     if (event->quantizes)
         return 1;
     if (strcmp(event->op, "DequantizeLinear") == 0)
         return find_scale(&comparing->plan->nodes[event->index]);
-    for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++)
-        if (strcmp(event->op, bounded[i]) == 0)
-            return 0x1p-23;
-    return 0;
+    return ulp_is_word(event->op, "Sigmoid Tanh Erf Softmax") ? 0x1p-23 : 0;
 }
 
 static enum ulp_status describe(struct ulp_comparing *comparing, size_t number,

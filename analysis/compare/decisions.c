@@ -36,13 +36,8 @@ static bool reads_float(const struct ulp_event *event)
 /* Integers that come from floats, and floats that can only be whole. */
 static bool is_decision(const struct ulp_event *event, const struct ulp_tensor *value)
 {
-    static const char *const whole[] = {"Round", "Floor", "Ceil", "Sign"};
-    if (!ulp_element_is_float(value->element))
-        return reads_float(event);
-    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++)
-        if (strcmp(event->op, whole[i]) == 0)
-            return true;
-    return false;
+    return ulp_element_is_float(value->element) ? ulp_is_word(event->op, "Round Floor Ceil Sign")
+                                                : reads_float(event);
 }
 
 /* NULL: a lane that takes another way. */

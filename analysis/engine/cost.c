@@ -38,8 +38,7 @@ static bool is_product(const struct ulp_engine_map *built, size_t node, bool hal
     if (l < 0 || !built->layers[l].product)
         return false;
     const char *multiply = built->layers[l].multiply;
-    return (strcmp(op, "Conv") == 0 || strcmp(op, "Gemm") == 0 || strcmp(op, "MatMul") == 0 ||
-            strcmp(op, "ConvTranspose") == 0) &&
+    return ulp_is_word(op, "Conv Gemm MatMul ConvTranspose") &&
            (half ? strcmp(multiply, "fp16") == 0
                  : strcmp(multiply, "tf32") == 0 || strcmp(multiply, "fp32") == 0);
 }

@@ -39,14 +39,13 @@ static size_t count_tensors(const struct ulp_layer_map *mapping)
 /* A copy has one input and one output, and names no node. */
 static bool is_copy(const struct ulp_engine_map_layer *layer)
 {
-    static const char *const kinds[] = {"Reformat", "NoOp", "MyelinReformat", "Shuffle", "kgen",
-                                        "Move",     "Cast", "Reorder",        "Convert"};
+    static const char kinds[] =
+        "Reformat NoOp MyelinReformat Shuffle kgen Move Cast Reorder Convert";
     const struct ulp_engine_layer *row = layer->layer;
     if (layer->node_count || row->input_count != 1 || row->output_count != 1)
         return false;
-    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
-        if (strcmp(row->kind, kinds[k]) == 0)
-            return strcmp(row->kind, "kgen") != 0 || strstr(row->kernel, "__myl_Move_");
+    if (ulp_is_word(row->kind, kinds))
+        return strcmp(row->kind, "kgen") != 0 || strstr(row->kernel, "__myl_Move_");
     return ulp_layer_is_copy(row);
 }
 

@@ -18,12 +18,9 @@ const char *ulp_lint_node_name(struct ulp_lint *lint, const struct ulp_lint_grap
     return joined;
 }
 
-bool ulp_lint_is_any(struct ulp_lint_place place, const char *const *ops)
+bool ulp_lint_is_any(struct ulp_lint_place place, const char *ops)
 {
-    for (size_t i = 0; place.node && ops[i]; i++)
-        if (strcmp(place.node->op_type, ops[i]) == 0)
-            return true;
-    return false;
+    return place.node && ulp_is_word(place.node->op_type, ops);
 }
 
 struct ulp_lint_place ulp_lint_producer(const struct ulp_lint_graph *graph, int value)
@@ -96,8 +93,7 @@ int64_t ulp_lint_opset(struct ulp_lint_place place)
 
 bool ulp_lint_may_raise(const struct ulp_lint *lint, int64_t opset)
 {
-    static const char *const grown[] = {"Reshape", "Shape",           "LSTM",      "GRU",
-                                        "RNN",     "ScatterElements", "ScatterND", NULL};
+    static const char grown[] = "Reshape Shape LSTM GRU RNN ScatterElements ScatterND";
     bool may = !lint->model->function_count && ulp_model_opset(lint->model, "") < opset;
     for (size_t n = 0; n < lint->node_count && may; n++) {
         const struct ulp_lint_place place = lint->places[n];

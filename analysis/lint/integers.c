@@ -85,9 +85,6 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
                                      int value, int depth)
 {
     enum { DEPTH_MAX = 24 };
-    static const char *const exact[] = {"Add", "Sub", "Mul", NULL}, *const rounding[] = {"Floor",
-                                                                                         "Ceil",
-                                                                                         NULL};
     const struct ulp_edit_input none = {.number = -1};
     const struct ulp_lint_place place = ulp_lint_producer(graph, value);
     const struct ulp_tensor *constant = ulp_lint_constant(graph, value);
@@ -100,13 +97,13 @@ static struct ulp_edit_input convert(struct ulp_building *b, const struct ulp_li
     }
     if (ulp_lint_is(place, "Cast") && is_integer(ulp_lint_type(graph, ulp_lint_input(place, 0))))
         return cast(b, (struct ulp_edit_input){.number = ulp_lint_input(place, 0)}, ULP_TYPE_INT64);
-    if (ulp_lint_is_any(place, rounding)) {
+    if (ulp_lint_is_any(place, "Floor Ceil")) {
         const struct ulp_lint_place inside = ulp_lint_source(place, 0);
         if (ulp_lint_is(inside, "Div") || (ulp_lint_is(inside, "Mul") && inside.graph == graph))
             return divide(b, inside, ulp_lint_is(place, "Ceil"), depth);
         return convert(b, graph, ulp_lint_input(place, 0), depth + 1);
     }
-    if (!ulp_lint_is_any(place, exact)) {
+    if (!ulp_lint_is_any(place, "Add Sub Mul")) {
         b->failed = true;
         return none;
     }

@@ -254,9 +254,8 @@ static bool of_readers(const struct ulp_lint *lint, const struct ulp_lint_graph 
 
 static bool masks(const struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const masking[] = {"Add", "Sub", "Mul", "Where", NULL};
     (void)lint;
-    return ulp_lint_is_any(place, masking);
+    return ulp_lint_is_any(place, "Add Sub Mul Where");
 }
 
 static bool protects(const struct ulp_lint *lint, struct ulp_lint_place place)

@@ -71,8 +71,8 @@ static const struct {
 };
 
 /* These compute every output in a type of its own; only output 0 is known. */
-static const char *const first_only[] = {"DynamicQuantizeLinear", "LayerNormalization",
-                                         "BatchNormalization", "Attention", NULL};
+static const char first_only[] =
+    "DynamicQuantizeLinear LayerNormalization BatchNormalization Attention";
 
 static enum ulp_type find_type(struct ulp_lint_place place)
 {

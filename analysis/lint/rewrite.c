@@ -113,7 +113,6 @@ static bool match_arguments(struct rewriting *r, struct ulp_lint_place place,
 
 static bool match_node(struct rewriting *r, struct ulp_lint_place place, int index)
 {
-    static const char *const commuting[] = {"Add", "Mul", "Max", "Min", NULL};
     const struct term *term = &r->terms[index];
     struct bound kept[NAMES_MAX];
     if (!ulp_lint_is(place, term->op) || *place.node->domain || place.graph != r->root.graph ||
@@ -121,8 +120,8 @@ static bool match_node(struct rewriting *r, struct ulp_lint_place place, int ind
         (term->name < 0 && place.node->input_count != (size_t)term->count))
         return false;
     memcpy(kept, r->bound, sizeof kept);
-    for (int swapped = 0; swapped <= (term->count == 2 && ulp_lint_is_any(place, commuting));
-         swapped++) {
+    for (int swapped = 0;
+         swapped <= (term->count == 2 && ulp_lint_is_any(place, "Add Mul Max Min")); swapped++) {
         memcpy(r->bound, kept, sizeof kept);
         if (term->name >= 0)
             r->bound[term->name] = (struct bound){.is = true,
@@ -258,13 +257,12 @@ static bool shrinks(struct rewriting *r)
 static bool find_axes(struct ulp_lint_place place, int64_t axes[AXES_MAX], size_t *count)
 {
     const struct ulp_attribute *attribute = ulp_node_attribute(place.node, "axes");
-    static const char *const along[] = {"Softmax", "LogSoftmax", NULL};
     const int input = ulp_lint_input(place, 1);
     const struct ulp_tensor *constant = input < 0 ? NULL : ulp_lint_constant(place.graph, input);
     *count = 0;
     if ((input >= 0 && !constant) || ulp_lint_int(place, "noop_with_empty_axes", 0))
         return false;
-    if (ulp_lint_is_any(place, along)) {
+    if (ulp_lint_is_any(place, "Softmax LogSoftmax")) {
         axes[(*count)++] = ulp_lint_int(place, "axis", -1);
         return ulp_lint_opset(place) >= 13; /* before it is of all axes from that on */
     }

@@ -125,13 +125,8 @@ enum { SEARCH_MAX = 48 };
 static struct ulp_lint_place find_nonfinite(const struct ulp_lint_graph *graph, int value,
                                             int *budget)
 {
-    static const char *const births[] = {"Div",  "Log",   "Reciprocal", "Acos",
-                                         "Asin", "Atanh", "Acosh",      NULL};
-    static const char *const through[] = {"Add",       "Sub",        "Mul",       "Neg",
-                                          "Abs",       "Floor",      "Ceil",      "Round",
-                                          "Sum",       "Min",        "Max",       "Clip",
-                                          "Relu",      "Cast",       "ReduceMax", "ReduceMin",
-                                          "ReduceSum", "ReduceMean", NULL};
+    static const char through[] = "Add Sub Mul Neg Abs Floor Ceil Round Sum Min Max Clip Relu Cast "
+                                  "ReduceMax ReduceMin ReduceSum ReduceMean";
     const struct ulp_lint_place place = ulp_lint_producer(graph, value), none = {0};
     if (!place.node || *place.node->domain || --*budget < 0 ||
         !ulp_type_is_float(ulp_lint_type(graph, value)))
@@ -140,7 +135,7 @@ static struct ulp_lint_place find_nonfinite(const struct ulp_lint_graph *graph, 
         ulp_lint_figures(place.graph, ulp_lint_input(place, 1));
     const bool safe_division =
         ulp_lint_is(place, "Div") && divisor && !divisor->nonfinite && !divisor->zeros;
-    if (ulp_lint_is_any(place, births) && !safe_division)
+    if (ulp_lint_is_any(place, "Div Log Reciprocal Acos Asin Atanh Acosh") && !safe_division)
         return place;
     struct ulp_lint_place found = none;
     if (safe_division || ulp_lint_is_any(place, through) || ulp_lint_moves(place))
@@ -158,14 +153,12 @@ static bool is_integer(enum ulp_type type)
 /* Does the value come from the shape of something, by nothing but arithmetic on constants? */
 static bool is_length(const struct ulp_lint_graph *graph, int value, int *budget)
 {
-    static const char *const arithmetic[] = {"Add",   "Sub",  "Mul",        "Div", "Floor", "Ceil",
-                                             "Round", "Cast", "Sqrt",       "Pow", "Neg",   "Min",
-                                             "Max",   "Mod",  "ReduceProd", NULL};
-    static const char *const shapes[] = {"Shape", "Size", NULL};
+    static const char arithmetic[] =
+        "Add Sub Mul Div Floor Ceil Round Cast Sqrt Pow Neg Min Max Mod ReduceProd";
     const struct ulp_lint_place place = ulp_lint_producer(graph, value);
     if (!place.node || --*budget < 0)
         return false;
-    if (ulp_lint_is_any(place, shapes))
+    if (ulp_lint_is_any(place, "Shape Size"))
         return true;
     if (!ulp_lint_is_any(place, arithmetic) && !ulp_lint_moves(place))
         return false;

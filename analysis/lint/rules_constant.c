@@ -71,12 +71,8 @@ static enum use find_use_in(struct ulp_lint_place place, int value)
  * say. */
 static bool is_view(struct ulp_lint_place place, int value)
 {
-    static const char *const views[] = {"Flatten", "Identity",  "Reshape",  "Slice",
-                                        "Squeeze", "Transpose", "Unsqueeze"};
-    for (size_t v = 0; v < sizeof views / sizeof *views; v++)
-        if (ulp_lint_is(place, views[v]))
-            return place.node->inputs[0] == value && place.node->output_count == 1;
-    return false;
+    return ulp_lint_is_any(place, "Flatten Identity Reshape Slice Squeeze Transpose Unsqueeze") &&
+           place.node->inputs[0] == value && place.node->output_count == 1;
 }
 
 /* Views behind views that are followed. */

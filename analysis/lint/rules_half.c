@@ -8,11 +8,10 @@
 /* Is the value of the node a divisor, or under a root or logarithm? */
 static bool protects(struct ulp_lint_place place)
 {
-    static const char *const inverse[] = {"Sqrt", "Reciprocal", "Log", "Pow", NULL};
     const int out = ulp_lint_output(place, 0);
     for (size_t i = 0; i < ulp_lint_reader_count(place.graph, out); i++) {
         const struct ulp_lint_place reader = ulp_lint_reader(place.graph, out, i);
-        if (ulp_lint_is_any(reader, inverse) ||
+        if (ulp_lint_is_any(reader, "Sqrt Reciprocal Log Pow") ||
             (ulp_lint_is(reader, "Div") && ulp_lint_input(reader, 1) == out))
             return true;
     }
@@ -21,17 +20,16 @@ static bool protects(struct ulp_lint_place place)
 
 bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out)
 {
-    static const char *const adding[] = {"Add", "Max", "Clip", "Sub", NULL};
     /* (BatchNormalization is folded into products, LayerNormalization computes in FP32) */
-    static const char *const norms[] = {"InstanceNormalization", "GroupNormalization",
-                                        "RMSNormalization", NULL};
+    static const char norms[] = "InstanceNormalization GroupNormalization RMSNormalization";
     const struct ulp_attribute *epsilon = ulp_node_attribute(place.node, "epsilon");
     const enum ulp_type type = ulp_lint_type(place.graph, ulp_lint_output(place, 0));
     if (ulp_lint_is_any(place, norms) && type == ULP_TYPE_FLOAT16) {
         *out = epsilon && epsilon->kind == ULP_ATTRIBUTE_FLOAT ? epsilon->f : 1e-5;
         return true;
     }
-    if (!ulp_lint_is_any(place, adding) || !ulp_lint_in_half(lint, type) || !protects(place))
+    if (!ulp_lint_is_any(place, "Add Max Clip Sub") || !ulp_lint_in_half(lint, type) ||
+        !protects(place))
         return false;
     for (size_t i = 0; i < place.node->input_count && i < 2; i++)
         if (ulp_lint_scalar(place.graph, place.node->inputs[i], out))
@@ -87,8 +85,7 @@ static bool reads_half(struct ulp_lint_place place)
 
 void ulp_lint_square(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const reductions[] = {"ReduceSum", "ReduceMean", "GlobalAveragePool", NULL};
-    if (ulp_lint_is_any(place, reductions) && reads_half(place) &&
+    if (ulp_lint_is_any(place, "ReduceSum ReduceMean GlobalAveragePool") && reads_half(place) &&
         is_square(ulp_lint_source(place, 0)))
         ulp_lint_add(lint, place, NULL, "adds up the squares of '%s'",
                      ulp_lint_source(place, 0).node->name);
@@ -155,33 +152,29 @@ void ulp_lint_variance(struct ulp_lint *lint, struct ulp_lint_place place)
 
 void ulp_lint_plain(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const plain[] = {"Softplus", "Mish", "ReduceLogSumExp", NULL};
-    if (ulp_lint_is_any(place, plain))
+    if (ulp_lint_is_any(place, "Softplus Mish ReduceLogSumExp"))
         ulp_lint_add(lint, place, NULL, "%s is 0 where something inside it passes FP16's range",
                      place.node->op_type);
 }
 
 void ulp_lint_reduce(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const sums[] = {"ReduceSum",  "ReduceSumSquare", "ReduceL2", "ReduceL1",
-                                       "ReduceProd", "CumSum",          NULL};
+    static const char sums[] = "ReduceSum ReduceSumSquare ReduceL2 ReduceL1 ReduceProd CumSum";
     /* at most 1 each, and most of them far less: their sums are small */
-    static const char *const shares[] = {"Softmax", "Sigmoid", "HardSigmoid", "Exp", NULL};
     if (ulp_lint_is_any(place, sums) && reads_half(place) &&
         !is_square(ulp_lint_source(place, 0)) &&
-        !ulp_lint_is_any(ulp_lint_source(place, 0), shares))
+        !ulp_lint_is_any(ulp_lint_source(place, 0), "Softmax Sigmoid HardSigmoid Exp"))
         ulp_lint_add(lint, place, NULL, "%s in FP16", place.node->op_type);
 }
 
 void ulp_lint_exp(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const bounding[] = {"Clip", "Min", "LogSoftmax", "Tanh", "Sigmoid", NULL};
     if (!ulp_lint_is(place, "Exp") || !reads_half(place))
         return;
     const struct ulp_lint_place source = ulp_lint_source(place, 0);
     const bool shifted =
         ulp_lint_is(source, "Sub") && ulp_lint_is(ulp_lint_source(source, 1), "ReduceMax");
-    if (!shifted && !ulp_lint_is_any(source, bounding))
+    if (!shifted && !ulp_lint_is_any(source, "Clip Min LogSoftmax Tanh Sigmoid"))
         ulp_lint_add(lint, place, NULL, "Exp in FP16 of what '%s' gives",
                      source.node ? source.node->name : "an input");
 }

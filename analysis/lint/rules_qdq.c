@@ -43,7 +43,6 @@ void ulp_lint_qdq_asymmetric(struct ulp_lint *lint)
 /* A zero point at the upper end of the type leaves no step for positive values. */
 void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const never_positive[] = {"LogSoftmax", "Neg", "Min", "Clip", NULL};
     static const struct {
         enum ulp_type type;
         double top;
@@ -54,7 +53,8 @@ void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
     struct ulp_lint_place source = ulp_lint_source(place, 0);
     for (int depth = 0; depth < 8 && ulp_lint_is(source, "Cast"); depth++)
         source = ulp_lint_source(source, 0);
-    if (!zero || !zero->count || !source.node || ulp_lint_is_any(source, never_positive) ||
+    if (!zero || !zero->count || !source.node ||
+        ulp_lint_is_any(source, "LogSoftmax Neg Min Clip") ||
         ulp_lint_constant(place.graph, ulp_lint_input(place, 0)))
         return;
     for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
@@ -112,9 +112,8 @@ void ulp_lint_qdq_axis(struct ulp_lint *lint, struct ulp_lint_place place)
 /* A product of quantised factors, to whose sum a kernel adds the other branch. */
 static bool is_fused_product(struct ulp_lint_place place)
 {
-    static const char *const products[] = {"Conv", "ConvTranspose", "Gemm", "MatMul", NULL};
-    static const char *const after[] = {"BatchNormalization", "Add", NULL};
-    if (ulp_lint_is_any(place, after)) /* a bias */
+    static const char products[] = "Conv ConvTranspose Gemm MatMul";
+    if (ulp_lint_is_any(place, "BatchNormalization Add")) /* a bias */
         place = ulp_lint_is_any(ulp_lint_source(place, 0), products) ? ulp_lint_source(place, 0)
                                                                      : ulp_lint_source(place, 1);
     return ulp_lint_is_any(place, products) &&
@@ -146,20 +145,10 @@ void ulp_lint_qdq_branch(struct ulp_lint *lint, struct ulp_lint_place place)
 
 void ulp_lint_qdq_unfused(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    static const char *const integer[] = {"Conv",        "ConvTranspose",
-                                          "Gemm",        "MatMul",
-                                          "Add",         "Mul",
-                                          "Sub",         "Concat",
-                                          "AveragePool", "GlobalAveragePool",
-                                          "MaxPool",     "Resize",
-                                          "Upsample",    "Relu",
-                                          "LeakyRelu",   "Clip",
-                                          "Sigmoid",     "HardSigmoid",
-                                          "HardSwish",   "Tanh",
-                                          "Softmax",     "QuantizeLinear",
-                                          "ReduceMean",  "Where",
-                                          "Div",         "Sum",
-                                          "PRelu",       NULL};
+    static const char integer[] =
+        "Conv ConvTranspose Gemm MatMul Add Mul Sub Concat AveragePool GlobalAveragePool MaxPool "
+        "Resize Upsample Relu LeakyRelu Clip Sigmoid HardSigmoid HardSwish Tanh Softmax "
+        "QuantizeLinear ReduceMean Where Div Sum PRelu";
     const int out = ulp_lint_output(place, 0);
     if (!ulp_lint_is(place, "DequantizeLinear") || find_quantized_constant(place) ||
         place.graph->is_output[out >= 0 ? out : 0] ||

@@ -17,7 +17,7 @@ _Static_assert(GMP_NUMB_BITS == 64, "limbs of 64 bits");
 #define SUFFIX(name) name##_portable
 #include "analysis/measure/metrics_strip_template.h"
 
-#ifdef __x86_64__
+#if ULP_X86_VECTORS
 #define TARGET ULP_VECTORISE __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define WIDTH 4
 #define SUFFIX(name) name##_avx2
@@ -201,14 +201,9 @@ const struct ulp_metrics_code *ulp_metrics_code_find(void)
 {
     static const struct ulp_metrics_code portable =
         CODE(open_wide_portable, gather_portable, portable);
-#ifdef __x86_64__
+#if ULP_X86_VECTORS
     static const struct ulp_metrics_code avx2 = CODE(open_fours, gather_avx2, avx2),
                                          avx512 = CODE(open_records, compress_range, avx512);
-    const unsigned features = ulp_cpu_features();
-    if (features & ULP_CPU_AVX512)
-        return &avx512;
-    if (features & ULP_CPU_AVX2)
-        return &avx2;
 #endif
-    return &portable;
+    return ULP_BY_CPU(&avx512, &avx2, &portable);
 }

@@ -129,16 +129,10 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
 /* Does scaling what the operator reads (of a product one factor) scale what it gives? */
 static bool is_homogeneous(const struct ulp_step *step)
 {
-    static const char *const names[] = {"Mul",           "MatMul",    "Conv",       "Gemm",
-                                        "ConvTranspose", "Add",       "Sub",        "Sum",
-                                        "Div",           "Neg",       "Abs",        "Relu",
-                                        "LeakyRelu",     "ReduceSum", "ReduceMean", "ReduceMax",
-                                        "ReduceMin",     "MaxPool",   "PRelu",      "AveragePool"};
-    const char *op = step->bound.node->op_type;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(op, names[i]) == 0)
-            return true;
-    return step->bound.op->work == ULP_WORK_MOVE;
+    static const char names[] =
+        "Mul MatMul Conv Gemm ConvTranspose Add Sub Sum Div Neg Abs Relu LeakyRelu ReduceSum "
+        "ReduceMean ReduceMax ReduceMin MaxPool PRelu AveragePool";
+    return ulp_is_word(step->bound.node->op_type, names) || step->bound.op->work == ULP_WORK_MOVE;
 }
 
 /* Halving ranges: values of a format times 2^-s, exactly, are those of the same format with both

@@ -2,7 +2,6 @@
  * values that the node had, and keeps how far off it was. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analysis/measure/metrics.h"
 #include "analysis/quick/quick_part.h"
@@ -198,8 +197,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     if (node->block != quick->plan->main || node->step->bound.blocks || !event->output_count)
         return ULP_OK;
     if (node->step->folded || !has_float(event) ||
-        (op->work == ULP_WORK_MOVE && strcmp(op->name, "Cast") != 0 &&
-         strcmp(op->name, "CastLike") != 0)) {
+        (op->work == ULP_WORK_MOVE && !ulp_is_word(op->name, "Cast CastLike"))) {
         seen->seen = ULP_QUICK_EXACT;
         return ULP_OK;
     }

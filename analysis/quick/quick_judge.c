@@ -53,12 +53,10 @@ static double find_ratio(const struct ulp_quick *quick, const struct ulp_audit *
  * These may cancel where they are the same error (x + b - b), which the reference's need not. */
 static double bound_sum(const struct ulp_quick *quick, const struct ulp_audit *audit, size_t n)
 {
-    static const char *const sums[] = {"Add", "Sub", "Sum"};
     const struct ulp_place *place = &audit->places[n];
-    bool adds = quick->nodes[n].seen == ULP_QUICK_EXACT;
+    const bool adds = quick->nodes[n].seen == ULP_QUICK_EXACT ||
+                      ulp_is_word(audit->lanes[0].nodes[n].op, "Add Sub Sum");
     double sum = 0;
-    for (size_t i = 0; i < sizeof sums / sizeof *sums; i++)
-        adds |= strcmp(audit->lanes[0].nodes[n].op, sums[i]) == 0;
     for (size_t i = 0; i < place->input_count && adds; i++) {
         const ptrdiff_t from = place->inputs[i].node;
         if (from >= 0 && (size_t)from < n && isfinite(quick->nodes[from].error))

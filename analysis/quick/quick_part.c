@@ -166,30 +166,18 @@ static enum ulp_status choose_normalised(struct chooser *c)
     return take(c, 0, first, SAMPLED_ROWS, n, x->rank, dims);
 }
 
-static const struct ulp_attribute_value *find_attribute(const struct ulp_step *step,
-                                                        const char *name)
-{
-    const struct ulp_bound *bound = &step->bound;
-    for (size_t i = 0; i < bound->attribute_count; i++)
-        if (strcmp(bound->attribute_slots[i].name, name) == 0)
-            return bound->attributes[i].present ? &bound->attributes[i] : NULL;
-    return NULL;
-}
-
 static bool is_normalised(const struct chooser *c)
 {
-    static const char *const ops[] = {"Softmax", "LogSoftmax", "LayerNormalization",
-                                      "SimplifiedLayerNormalization", "RMSNormalization"};
+    static const char ops[] =
+        "Softmax LogSoftmax LayerNormalization SimplifiedLayerNormalization RMSNormalization";
     const struct ulp_tensor *x = c->inputs[0];
-    const struct ulp_attribute_value *axis = find_attribute(c->step, "axis");
-    bool known = false;
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        known |= strcmp(c->step->bound.op->name, ops[i]) == 0;
+    const struct ulp_attribute_value *axis = ulp_bound_attribute(&c->step->bound, "axis");
+    bool known = ulp_is_word(c->step->bound.op->name, ops);
     for (size_t i = 1; i < c->step->own_input_count && known; i++)
         known = !c->inputs[i] || c->inputs[i]->rank <= 1;
-    return known && x && x->rank >= 2 && axis && (axis->i == -1 || axis->i == x->rank - 1) &&
-           !(strcmp(c->step->bound.op->name, "Softmax") == 0 && c->step->opset < 13) &&
-           !(strcmp(c->step->bound.op->name, "LogSoftmax") == 0 && c->step->opset < 13);
+    return known && x && x->rank >= 2 && axis && axis->present &&
+           (axis->i == -1 || axis->i == x->rank - 1) &&
+           !(ulp_is_word(c->step->bound.op->name, "Softmax LogSoftmax") && c->step->opset < 13);
 }
 
 /* ---- a line of a convolution ---- */
@@ -203,14 +191,14 @@ struct conv_line {
 
 static int64_t conv_number(const struct ulp_step *step, const char *name, size_t i, int64_t absent)
 {
-    const struct ulp_attribute_value *value = find_attribute(step, name);
-    return value && i < value->count ? value->ints[i] : absent;
+    const struct ulp_attribute_value *value = ulp_bound_attribute(&step->bound, name);
+    return value && value->present && i < value->count ? value->ints[i] : absent;
 }
 
 static bool find_line(const struct chooser *c, struct conv_line *out)
 {
     const struct ulp_tensor *x = c->inputs[0], *w = c->inputs[1], *y = c->output;
-    const struct ulp_attribute_value *padding = find_attribute(c->step, "auto_pad");
+    const struct ulp_attribute_value *padding = ulp_bound_attribute(&c->step->bound, "auto_pad");
     if (strcmp(c->step->bound.op->name, "Conv") != 0 || !x || !w || x->rank != 4 || y->rank != 4 ||
         (padding && padding->s && strcmp(padding->s, "NOTSET") != 0))
         return false;

@@ -61,8 +61,7 @@ static enum ulp_status find_plain(const struct ulp_search_options *options, cons
             *scaled = true;
         else if (plain++ == 0)
             *out = options->formats[f];
-    if (!*scaled || (plain < 2 && (strcmp(*out, "bf16") == 0 || strcmp(*out, "fp16") == 0 ||
-                                   strcmp(*out, "fp32") == 0)))
+    if (!*scaled || (plain < 2 && ulp_is_word(*out, "bf16 fp16 fp32")))
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,
                     "formats with scales are those of products' factors, and all else is computed "
@@ -78,8 +77,7 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
 {
     char text[128];
     struct ulp_scaling row;
-    if (options->tensorrt && strcmp(name, "mxfp8") != 0 && strcmp(name, "nvfp4") != 0 &&
-        strcmp(name, "fp8-tensor") != 0)
+    if (options->tensorrt && !ulp_is_word(name, "mxfp8 nvfp4 fp8-tensor"))
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: TensorRT's operators have nvfp4, mxfp8 and fp8-tensor", name);
     ulp_scaling_find(name, &row);

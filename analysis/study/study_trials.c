@@ -127,12 +127,6 @@ enum ulp_status ulp_trial_sums_add(const struct ulp_studying *s, struct ulp_tria
 
 /* ---- conclusions ---- */
 
-static int by_size(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* What the elements of one output give together. */
 struct summed {
     double *bits; /* of each element */
@@ -203,7 +197,7 @@ static enum ulp_status conclude_output(const struct ulp_studying *s,
     out->count = sums->trial_count;
     for (size_t i = 0; i < sums->sample_count; i++)
         add_bits(&summed, out, &sums->tensors[i * sums->output_count + output], trials, student);
-    qsort(summed.bits, summed.count, sizeof *summed.bits, by_size);
+    ulp_numbers_sort(summed.bits, summed.count);
     out->elements = summed.count;
     out->bits = summed.count ? summed.bits[(summed.count - 1) / 2] : NAN;
     out->bits_least = summed.count ? summed.bits[0] : NAN;

@@ -3,8 +3,7 @@
 
 #include "base/machine/cpu.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define RANDOM_X86
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 #endif
 
@@ -39,7 +38,7 @@ void ulp_philox(uint32_t out[4], uint64_t key, uint64_t counter_low, uint64_t co
     run_rounds(&out[0], &out[1], &out[2], &out[3], key, counter_low, counter_high, 1);
 }
 
-#ifdef RANDOM_X86
+#if ULP_X86_VECTORS
 /* Words are in the lower halves of lanes, where factors are taken from. */
 __attribute__((target("avx512f"))) static void run_avx512(uint32_t out[4][ULP_PHILOX_BLOCK],
                                                           uint64_t key, uint64_t low, uint64_t high)
@@ -77,7 +76,7 @@ __attribute__((target("avx512f"))) static void run_avx512(uint32_t out[4][ULP_PH
 void ulp_philox_block(uint32_t out[4][ULP_PHILOX_BLOCK], uint64_t key, uint64_t counter_low,
                       uint64_t counter_high)
 {
-#ifdef RANDOM_X86
+#if ULP_X86_VECTORS
     if (ulp_cpu_features() & ULP_CPU_AVX512) {
         run_avx512(out, key, counter_low, counter_high);
         return;

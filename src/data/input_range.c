@@ -75,13 +75,8 @@ struct reading {
 /* Hands its first input's integers on. */
 static bool only_moves(const char *op)
 {
-    static const char *const ops[] = {"Identity",  "Cast",    "Reshape",   "Squeeze",
-                                      "Unsqueeze", "Flatten", "Transpose", "Slice",
-                                      "Split",     "Expand",  "Concat",    "Tile"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(op, ops[i]) == 0)
-            return true;
-    return false;
+    return ulp_is_word(op, "Identity Cast Reshape Squeeze Unsqueeze Flatten Transpose Slice Split "
+                           "Expand Concat Tile");
 }
 
 static const struct ulp_node *find_producer(const struct ulp_graph *graph, int value)
@@ -117,8 +112,7 @@ static int64_t find_size(const struct ulp_graph *graph, int value, int64_t axis)
         }
         const struct ulp_node *producer = find_producer(graph, value);
         if (!producer || !producer->input_count ||
-            (strcmp(producer->op_type, "Identity") != 0 && strcmp(producer->op_type, "Cast") != 0 &&
-             strcmp(producer->op_type, "DequantizeLinear") != 0))
+            !ulp_is_word(producer->op_type, "Identity Cast DequantizeLinear"))
             return -1;
         value = producer->inputs[0];
     }
@@ -151,12 +145,8 @@ static int64_t find_end(const struct ulp_graph *graph, int value)
 
 static bool reads_mask(const char *op)
 {
-    static const char *const ops[] = {"Mul", "Sub", "Where", "Equal",          "Greater",    "Less",
-                                      "And", "Or",  "Not",   "GreaterOrEqual", "LessOrEqual"};
-    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
-        if (strcmp(op, ops[i]) == 0)
-            return true;
-    return false;
+    return ulp_is_word(op,
+                       "Mul Sub Where Equal Greater Less And Or Not GreaterOrEqual LessOrEqual");
 }
 
 static void look_at_reader(struct reading *reading, const struct ulp_node *node, size_t input)

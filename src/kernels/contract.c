@@ -162,7 +162,7 @@ static inline __attribute__((always_inline)) double find_largest_of(const int32_
     return larger(-(double)low, (double)high);
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 __attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x, size_t count)
 {
     return find_largest_of(x, count);
@@ -171,7 +171,7 @@ __attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x
 
 static double find_largest_int32(const int32_t *x, size_t count)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     if (ulp_cpu_features() & ULP_CPU_AVX2)
         return find_largest_avx2(x, count);
 #endif

@@ -5,7 +5,7 @@
 #include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 #endif
 
@@ -35,7 +35,7 @@ static inline __attribute__((always_inline)) void find_ends(const int64_t *table
     }
 }
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 /* Most tables are of some tens of entries. */
 __attribute__((target("avx512f"))) static void find_ends_avx512(const int64_t *table, size_t count,
                                                                 int64_t *low, int64_t *high)

@@ -100,6 +100,9 @@ struct ulp_bound {
     struct ulp_block *const *blocks;
 };
 
+/* call/arguments.c. NULL: the row has no attribute of that name. */
+const struct ulp_attribute_value *ulp_bound_attribute(const struct ulp_bound *bound,
+                                                      const char *name);
 /* Input i of a contraction is one of op->weights. */
 static inline bool ulp_is_weight(const struct ulp_bound *bound, size_t i)
 {

@@ -1,7 +1,7 @@
 /* The families of operators. */
 #include <pthread.h>
-#include <string.h>
 
+#include "base/text/text.h"
 #include "ops/operator.h"
 
 #define FAMILY(name) extern const struct ulp_operator ulp_ops_##name[];
@@ -35,6 +35,5 @@ const struct ulp_operator *ulp_operator_row(size_t index)
 
 bool ulp_rounds_to_whole(const char *op_type)
 {
-    return strcmp(op_type, "Round") == 0 || strcmp(op_type, "Floor") == 0 ||
-           strcmp(op_type, "Ceil") == 0;
+    return ulp_is_word(op_type, "Round Floor Ceil");
 }

@@ -8,8 +8,7 @@
 #include "base/text/text.h"
 #include "tensor/stored.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define PERTURB_X86
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 #endif
 
@@ -53,7 +52,7 @@ static inline double change_of(const uint32_t words[4][ULP_PHILOX_BLOCK], size_t
     return most * (2 * ((double)(int64_t)(bits >> 11) * 0x1p-53) - 1);
 }
 
-#ifdef PERTURB_X86
+#if ULP_X86_VECTORS
 /* The same operations, eight at a time. */
 __attribute__((target("avx512f,avx512dq,avx512vl"))) static void move_avx512(
     float *out, const float *in, double most, const uint32_t words[4][ULP_PHILOX_BLOCK])
@@ -84,7 +83,7 @@ __attribute__((target("avx512f,avx512dq,avx512vl"))) static void move_avx512(
 static void move_floats(float *out, const float *in, size_t count, double most,
                         const uint32_t words[4][ULP_PHILOX_BLOCK])
 {
-#ifdef PERTURB_X86
+#if ULP_X86_VECTORS
     if (count == ULP_PHILOX_BLOCK && ulp_cpu_features() & ULP_CPU_AVX512) {
         move_avx512(out, in, most, words);
         return;

@@ -15,7 +15,7 @@ static const struct {
     unsigned needs;
 } instances[] = {
     {"portable C", &ulp_unit_c, 0},
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     {"AVX2", &ulp_unit_avx2, ULP_CPU_AVX2 | ULP_CPU_F16C},
     {"AVX-512", &ulp_unit_avx512, ULP_CPU_AVX512},
 #endif

@@ -105,20 +105,14 @@ static void measure_margin(struct ulp_divergence *out, const struct ulp_plan *pl
                            const struct ulp_event *event, size_t lane,
                            const struct ulp_tensor *value, const struct ulp_tensor *truth)
 {
-    static const char *const picks[] = {"TopK", "ArgMax", "ArgMin"}, *const comparisons[] = {
-                                                                         "Greater", "Less",
-                                                                         "GreaterOrEqual",
-                                                                         "LessOrEqual", "Equal"};
     if (strcmp(event->op, "NonMaxSuppression") == 0)
         ulp_divergence_suppression(out, plan, event, lane, value, truth);
     if (out->reshaped)
         return;
-    for (size_t i = 0; i < sizeof picks / sizeof *picks; i++)
-        if (strcmp(event->op, picks[i]) == 0)
-            measure_pick(out, plan, event, lane, value, truth);
-    for (size_t i = 0; i < sizeof comparisons / sizeof *comparisons; i++)
-        if (strcmp(event->op, comparisons[i]) == 0)
-            measure_comparison(out, plan, event, lane);
+    if (ulp_is_word(event->op, "TopK ArgMax ArgMin"))
+        measure_pick(out, plan, event, lane, value, truth);
+    if (ulp_is_word(event->op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
+        measure_comparison(out, plan, event, lane);
     if (strcmp(event->op, "Cast") == 0 || ulp_rounds_to_whole(event->op))
         measure_whole(out, plan, event, lane);
 }

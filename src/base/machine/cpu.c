@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 #include <cpuid.h>
 #endif
 
@@ -26,7 +26,7 @@ static const struct {
 };
 #define FEATURE_COUNT (sizeof feature_rows / sizeof feature_rows[0])
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 /* All these bits are set. */
 static int has(unsigned word, unsigned bits)
 {

@@ -29,10 +29,16 @@ static inline unsigned ulp_cpu_features(void)
     return found & ULP_CPU_UNKNOWN ? ulp_cpu_find() : found;
 }
 
+/* Are there functions for x86-64's instruction sets beside those in portable C? */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define ULP_X86_VECTORS 1
+#else
+#define ULP_X86_VECTORS 0
+#endif
+
 /* The one of three that this processor can run: functions that were compiled for several
  * instruction sets, or tables of them. */
-#if defined(__x86_64__) && defined(__GNUC__)
-#define ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #define ULP_BY_CPU(avx512, avx2, portable)          \
     (ulp_cpu_features() & ULP_CPU_AVX512 ? (avx512) \
      : ulp_cpu_features() & ULP_CPU_AVX2 ? (avx2)   \

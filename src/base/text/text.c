@@ -104,6 +104,17 @@ bool ulp_text_ends(const char *text, const char *end)
     return length > wanted && strcmp(text + length - wanted, end) == 0;
 }
 
+bool ulp_is_word(const char *word, const char *words)
+{
+    const size_t length = strlen(word);
+    for (size_t next; *words; words += next + (words[next] == ' ')) {
+        next = strcspn(words, " ");
+        if (next == length && memcmp(words, word, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 unsigned long long ulp_hash(const void *bytes, size_t count)
 {
     unsigned long long hash = 14695981039346656037ull;

@@ -30,6 +30,8 @@ void ulp_text_free(struct ulp_text *text);
 
 /* Whether text is longer than `end` and ends in it: ".npz". */
 bool ulp_text_ends(const char *text, const char *end);
+/* Is the word one of `words`, which have single spaces between them? */
+bool ulp_is_word(const char *word, const char *words);
 
 /* FNV-1a 64-bit of a string or of bytes. */
 unsigned long long ulp_hash(const void *bytes, size_t count);

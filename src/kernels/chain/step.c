@@ -138,21 +138,15 @@ static void multiply_rounded(const struct ulp_step_rule *rule, void *out, const 
             out[i] = ulp_odd_add(x[i], y[i]);                                            \
     }
 ADD_ODD(add_odd, )
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 ADD_ODD(add_odd_avx2, __attribute__((target("avx2"))))
 ADD_ODD(add_odd_avx512, __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl"))))
-#else
-#define add_odd_avx2 add_odd
-#define add_odd_avx512 add_odd
 #endif
 
 static void add_rounded(const struct ulp_step_rule *rule, void *out, const void *x, const void *y,
                         size_t n, struct ulp_draw draw)
 {
-    const unsigned features = ulp_cpu_features();
-    (features & ULP_CPU_AVX512 ? add_odd_avx512
-     : features & ULP_CPU_AVX2 ? add_odd_avx2
-                               : add_odd)(out, x, y, n);
+    ULP_BY_CPU(add_odd_avx512, add_odd_avx2, add_odd)(out, x, y, n);
     round_strip(rule, &rule->sum, out, n, draw);
 }
 

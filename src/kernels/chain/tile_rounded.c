@@ -74,7 +74,7 @@ typedef uint64_t u64x2 __attribute__((vector_size(16), may_alias));
 #define ADD_ODD add_odd_portable
 #include "kernels/chain/rounded_tiles_template.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 
 #include <immintrin.h>
 
@@ -282,7 +282,7 @@ static bool serves_same(const struct ulp_step_rule *rule)
 
 /* clang-format off */
 const struct ulp_tile ulp_tiles_rounded[] = {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     ROW(ULP_CPU_AVX512, serves_same, same_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_mixed, mixed_avx512, 8),
     ROW(ULP_CPU_AVX512, serves_fused, fused_avx512, 8),

@@ -1,12 +1,12 @@
 /* Tiles for AVX2 and AVX-512, chosen at run time. Instruction sets are named function by function
  * (target attributes), so the rest of the program runs on any processor. */
+#include "base/machine/cpu.h"
 #include "kernels/chain/tile.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 
 #include <immintrin.h>
 
-#include "base/machine/cpu.h"
 #include "kernels/chain/tile_serves.h"
 
 #define AVX2 __attribute__((target("avx2,fma")))

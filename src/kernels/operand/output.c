@@ -11,7 +11,7 @@
 
 #define STRIP_MAX 64
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #include "kernels/operand/turn_x86.h"
 #endif
 
@@ -84,7 +84,7 @@ static inline __attribute__((always_inline)) bool find_nan(const float *x, size_
     return found[0];
 }
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void store_pieces_avx2(float *out, const float *x, size_t n)
 {
     store_pieces(out, x, n);
@@ -105,7 +105,7 @@ bool ulp_output_has_nan(const float *x, size_t n)
     return ULP_BY_CPU(find_nan_avx2, find_nan_avx2, find_nan)(x, n);
 }
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl"))) static void store_turned_avx512(
     float *out, const float *sums, const struct ulp_output_block *block)
 {
@@ -134,7 +134,7 @@ void ulp_output_turned(const struct ulp_output *output, int64_t first, const flo
                        const struct ulp_output_block *block)
 {
     float *out = (float *)output->tensor->data + first;
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
     if (ulp_cpu_features() & ULP_CPU_AVX512 && block->width % 16 == 0) {
         store_turned_avx512(out, sums, block);
         return;
@@ -152,7 +152,7 @@ static inline __attribute__((always_inline)) void store_rows(float *out, const f
         store_pieces(out + (int64_t)i * block->pitch, sums + i * block->width, block->columns);
 }
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void store_rows_avx2(float *out, const float *sums,
                                                             const struct ulp_output_block *block)
 {

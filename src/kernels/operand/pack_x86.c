@@ -1,9 +1,10 @@
 /* Packing panels of 32-bit elements with AVX-512: lines in runs, of neighbours or of every second
  * element, by masked loads, lines with neighbours in k by transposing 16 x 16 blocks in registers,
  * anything else by gathering. */
+#include "base/machine/cpu.h"
 #include "kernels/operand/pack_panel.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 
 #include <immintrin.h>
 

@@ -137,7 +137,7 @@ struct loops {
                                                 mend_##SUFFIX,      powers_##SUFFIX,               \
                                                 quotients_##SUFFIX, whole_##SUFFIX};
 DEFINE(c, ULP_VECTORISE)
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 DEFINE(avx2, ULP_VECTORISE __attribute__((target("avx2"))))
 #endif
 

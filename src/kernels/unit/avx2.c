@@ -1,7 +1,8 @@
 /* The fast path of matrix units with AVX2, FMA3 (unused) and F16C. */
+#include "base/machine/cpu.h"
 #include "kernels/unit/fast.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 
 #define NAME ulp_unit_avx2

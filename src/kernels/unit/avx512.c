@@ -1,7 +1,8 @@
 /* The fast path of matrix units with AVX-512 (F, BW, DQ, VL). */
+#include "base/machine/cpu.h"
 #include "kernels/unit/fast.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 
 #include "kernels/operand/turn_x86.h"

@@ -99,7 +99,7 @@ struct loops {
 #include "kernels/unit/fp4_template.h"
 #undef TARGET
 #undef SUFFIX
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 #define TARGET __attribute__((target("avx2")))
 #define SUFFIX avx2
 #include "kernels/unit/fp4_template.h"
@@ -114,7 +114,7 @@ struct loops {
 
 static const struct loops *choose(unsigned cpu)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     if (cpu & ULP_CPU_AVX512)
         return &loops_avx512;
     if (cpu & ULP_CPU_AVX2)

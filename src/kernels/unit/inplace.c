@@ -4,6 +4,7 @@
  * it. Items that meet NaN or Inf take panels after all. */
 #include <string.h>
 
+#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "kernels/unit/work.h"
@@ -72,7 +73,7 @@ static inline __attribute__((always_inline)) void gather_step(float *restrict x,
             x[i] = source[step * i];
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void gather_avx2(float *x, const float *source, size_t step,
                                                         size_t count)
 {
@@ -89,7 +90,7 @@ static void gather_part(const struct inplace *inplace, float *x, const float *so
     there = there < count ? there : count;
     if (step == 1 && there > 0)
         memcpy(x, source + start, there * sizeof *x);
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     else if (inplace->work->instance != &ulp_unit_c)
         gather_avx2(x, source + start, step, there);
 #endif
@@ -239,7 +240,7 @@ static inline __attribute__((always_inline)) void compress_runs(
         }
 }
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 __attribute__((target("avx2"))) static void compress_avx2(float *line,
                                                           const struct ulp_unit_column_map *map,
                                                           size_t place_first, size_t place_count,
@@ -252,7 +253,7 @@ __attribute__((target("avx2"))) static void compress_avx2(float *line,
 static void compress_lanes(const struct inplace *inplace, float *line, size_t place_first,
                            size_t place_count, const float *total)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     if (inplace->work->instance != &ulp_unit_c) {
         compress_avx2(line, inplace->map, place_first, place_count, total);
         return;

@@ -4,7 +4,7 @@
 
 const struct ulp_unit_instance *ulp_unit_choose(unsigned cpu)
 {
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
     if (cpu & ULP_CPU_AVX512)
         return &ulp_unit_avx512;
     if ((cpu & ULP_CPU_AVX2) && (cpu & ULP_CPU_F16C))

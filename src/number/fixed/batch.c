@@ -8,7 +8,7 @@
 #include "number/fixed/limbs.h"
 #include "number/fixed/series.h"
 
-#if defined(ULP_LIMBS) && defined(__x86_64__) && defined(__GNUC__)
+#if defined(ULP_LIMBS) && ULP_X86_VECTORS
 #include <immintrin.h>
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512cd,avx512ifma")))

@@ -106,32 +106,8 @@ INLINE float take_power(float k)
     return ulp_float_from((uint32_t)((int32_t)k + 127) << 23);
 }
 
-/* The product of two floats is exact in double; its sum with c, rounded to odd, then rounds
- * once. */
-#define FUSE(a, b, c) (float)ulp_odd_add((double)(a) * (double)(b), (double)(c))
-#define NAMED(name) name##_portable
-#define ATTRIBUTES ULP_VECTORISE
-#include "number/function/cuda_template.h"
-#undef FUSE
-#undef NAMED
-#undef ATTRIBUTES
-
-#ifdef ULP_X86_VECTORS
-#define FUSE(a, b, c) __builtin_fmaf(a, b, c)
-#define NAMED(name) name##_avx2
-#define ATTRIBUTES ULP_VECTORISE __attribute__((target("avx2,fma")))
-#include "number/function/cuda_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#define NAMED(name) name##_avx512
-#define ATTRIBUTES \
-    ULP_VECTORISE  \
-    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma" ULP_VECTOR_WIDTH(512))))
-#include "number/function/cuda_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#undef FUSE
-#endif
+#define TEMPLATE "number/function/cuda_template.h"
+#include "base/machine/each_cpu_template.h"
 
 void ulp_cuda_ex2(float *out, const float *a, size_t n)
 {

@@ -1,11 +1,16 @@
-/* The loops over CUDA's functions, once for each instruction set. Parameters:
- *   NAMED(name)    the name with the instruction set's suffix
- *   ATTRIBUTES     of the functions: __attribute__((target(...))) or nothing
- *   FUSE(a, b, c)  a b + c, rounded once */
+/* The loops over CUDA's functions (base/machine/each_cpu_template.h). */
+
+/* a b + c, rounded once. The product of two floats is exact in double; its sum with c, rounded to
+ * odd, then rounds once. */
+#if VECTOR_BITS > 128
+#define FUSE(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define FUSE(a, b, c) (float)ulp_odd_add((double)(a) * (double)(b), (double)(c))
+#endif
 
 /* t + t P(t^2) below the threshold, 1 - ex2(-(t + t Q(t))) from there on; from 64 on ex2(-q) is
  * lost beside 1. NaN takes the first. */
-ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
+ULP_VECTORISE ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
 {
     _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
     {
@@ -24,7 +29,7 @@ ATTRIBUTES static void NAMED(run_ERF)(float *out, const float *a, size_t n)
 /* 2^k ex2(x log2(e) - k) with log2(e) in two floats. k: the product's floor, but 126 more is formed
  * as 252 times a float between 0 and 1, so that 0 begins at some -2.6e-6; what is left is beyond
  * +-64 only where the result is 0 or infinite. */
-ATTRIBUTES INLINE float NAMED(take_exp)(float x)
+ULP_VECTORISE ATTRIBUTES INLINE float NAMED(take_exp)(float x)
 {
     const float log2e = 0x1.715476p0f, log2e_rest = 0x1.4ae0cp-26f, part = 0x1.77313cp-8f;
     const float share = FUSE(x, part, 0.5f);
@@ -33,18 +38,18 @@ ATTRIBUTES INLINE float NAMED(take_exp)(float x)
     const float r = FUSE(x, log2e_rest, FUSE(x, log2e, -k));
     return select(x == x, take_power(k) * take_ex2(bound(r, 64)), x);
 }
-ATTRIBUTES static void NAMED(run_SIGMOID)(float *out, const float *a, size_t n)
+ULP_VECTORISE ATTRIBUTES static void NAMED(run_SIGMOID)(float *out, const float *a, size_t n)
 {
     _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) out[i] = 1 / (1 + NAMED(take_exp)(-a[i]));
 }
-ATTRIBUTES static void NAMED(run_EXP)(float *out, const float *a, size_t n)
+ULP_VECTORISE ATTRIBUTES static void NAMED(run_EXP)(float *out, const float *a, size_t n)
 {
     _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++) out[i] = NAMED(take_exp)(a[i]);
 }
 
 /* t + t t^2 P(t^2) below the threshold, 1 - 2 / (e^2t + 1) from there on, which is 1 long
  * before 40. NaN takes the first. */
-ATTRIBUTES static void NAMED(run_TANH)(float *out, const float *a, size_t n)
+ULP_VECTORISE ATTRIBUTES static void NAMED(run_TANH)(float *out, const float *a, size_t n)
 {
     const float twice_log2e = 0x1.715476p1f;
     _Pragma("GCC ivdep") for (size_t i = 0; i < n; i++)
@@ -64,3 +69,5 @@ static cuda_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {
     [ULP_PRIMITIVE_EXP] = NAMED(run_EXP), [ULP_PRIMITIVE_TANH] = NAMED(run_TANH),
     [ULP_PRIMITIVE_RSQRT] = run_RSQRT,
 };
+
+#undef FUSE

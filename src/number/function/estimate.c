@@ -44,6 +44,15 @@ INLINE double negate_if(double x, uint64_t bit)
 #include "number/function/estimate_functions.h"
 #undef KIND
 #undef STEP
+/* What is rounded to floats and decided by the bound may be fused: its last bits are seen by
+ * nobody. */
+#if ULP_X86_VECTORS
+#define KIND(name) fused_##name
+#define STEP(a, b, c) __builtin_fma(a, b, c)
+#include "number/function/estimate_functions.h"
+#undef KIND
+#undef STEP
+#endif
 
 /* The loops over one instruction set's vectors. */
 struct estimates {
@@ -55,36 +64,8 @@ struct estimates {
                       size_t n);
 };
 
-#define NAMED(name) name##_portable
-#define ATTRIBUTES ULP_VECTORISE
-#define OF_FLOATS(name) plain_##name
-#include "number/function/estimate_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#undef OF_FLOATS
-
-/* The same code for wider vectors. What is rounded to floats and decided by the bound may be fused:
- * its last bits are seen by nobody. */
-#ifdef ULP_X86_VECTORS
-#define KIND(name) fused_##name
-#define STEP(a, b, c) __builtin_fma(a, b, c)
-#include "number/function/estimate_functions.h"
-#undef KIND
-#undef STEP
-#define OF_FLOATS(name) fused_##name
-#define NAMED(name) name##_avx2
-#define ATTRIBUTES ULP_VECTORISE __attribute__((target("avx2,fma")))
-#include "number/function/estimate_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#define NAMED(name) name##_avx512
-#define ATTRIBUTES \
-    ULP_VECTORISE  \
-    __attribute__((target("fma,avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
-#include "number/function/estimate_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#endif
+#define TEMPLATE "number/function/estimate_template.h"
+#include "base/machine/each_cpu_template.h"
 
 static const struct estimates *choose_estimates(void)
 {

@@ -1,7 +1,11 @@
-/* The loops over the estimates of function/estimate.c, once for each instruction set. Parameters:
- *   NAMED(name)   the name with the instruction set's suffix
- *   ATTRIBUTES    of the functions: __attribute__((target(...))) or nothing
- *   OF_FLOATS(f)  the kind of estimate that is rounded to floats */
+/* The loops over the estimates of function/estimate.c (base/machine/each_cpu_template.h). */
+
+/* The kind of estimate that is rounded to floats. */
+#if VECTOR_BITS > 128
+#define OF_FLOATS(name) fused_##name
+#else
+#define OF_FLOATS(name) plain_##name
+#endif
 
 /* y's bounds as floats: equal when every value within the bound rounds to that float. The upper one
  * is the result, as the lower one of -0 is -0 - -0 = +0. */
@@ -10,24 +14,24 @@
     out[i] = high;                                                               \
     undecided += low != high;
 
-#define ESTIMATE(NAME, FUNCTION)                                                                  \
-    ATTRIBUTES static void NAMED(estimate_##NAME)(double *restrict out, const double *restrict a, \
-                                                  size_t n)                                       \
-    {                                                                                             \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const double x = a[i];                                                                \
-            out[i] = plain_##FUNCTION(x);                                                         \
-        }                                                                                         \
-    }                                                                                             \
-    ATTRIBUTES static int NAMED(floats_##NAME)(float *restrict out, const float *restrict a,      \
-                                               size_t n)                                          \
-    {                                                                                             \
-        int undecided = 0;                                                                        \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const double x = (double)a[i], y = OF_FLOATS(FUNCTION)(x);                            \
-            DECIDE(ULP_ESTIMATE_ERROR)                                                            \
-        }                                                                                         \
-        return undecided;                                                                         \
+#define ESTIMATE(NAME, FUNCTION)                                                                \
+    ULP_VECTORISE ATTRIBUTES static void NAMED(                                                 \
+        estimate_##NAME)(double *restrict out, const double *restrict a, size_t n)              \
+    {                                                                                           \
+        for (size_t i = 0; i < n; i++) {                                                        \
+            const double x = a[i];                                                              \
+            out[i] = plain_##FUNCTION(x);                                                       \
+        }                                                                                       \
+    }                                                                                           \
+    ULP_VECTORISE ATTRIBUTES static int NAMED(floats_##NAME)(float *restrict out,               \
+                                                             const float *restrict a, size_t n) \
+    {                                                                                           \
+        int undecided = 0;                                                                      \
+        for (size_t i = 0; i < n; i++) {                                                        \
+            const double x = (double)a[i], y = OF_FLOATS(FUNCTION)(x);                          \
+            DECIDE(ULP_ESTIMATE_ERROR)                                                          \
+        }                                                                                       \
+        return undecided;                                                                       \
     }
 ESTIMATE(EXP, take_exp)
 ESTIMATE(EXPM1, take_signed_expm1)
@@ -50,15 +54,16 @@ ESTIMATE(SIGMOID, take_sigmoid)
 ESTIMATE(SOFTPLUS, take_softplus)
 ESTIMATE(RSQRT, take_rsqrt)
 
-ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out, const double *restrict a,
-                                           const double *restrict b, size_t n)
+ULP_VECTORISE ATTRIBUTES static void NAMED(estimate_POW)(double *restrict out,
+                                                         const double *restrict a,
+                                                         const double *restrict b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         out[i] = plain_take_pow(a[i], b[i]);
 }
 
-ATTRIBUTES static int NAMED(floats_POW)(float *restrict out, const float *restrict a,
-                                        const float *restrict b, size_t n)
+ULP_VECTORISE ATTRIBUTES static int NAMED(floats_POW)(float *restrict out, const float *restrict a,
+                                                      const float *restrict b, size_t n)
 {
     int undecided = 0;
     for (size_t i = 0; i < n; i++) {
@@ -77,6 +82,7 @@ static const struct estimates NAMED(estimates) = {
     .pow_floats = NAMED(floats_POW),
 };
 
+#undef OF_FLOATS
 #undef DECIDE
 #undef ESTIMATE
 #undef ESTIMATE_ENTRY

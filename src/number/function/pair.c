@@ -29,39 +29,11 @@
 typedef void pair_fn(double *restrict high, double *restrict low, double *restrict error,
                      const double *restrict a, const double *restrict b, size_t n);
 
-#define NAMED(name) name##_portable
-#define ATTRIBUTES
-#define WIDTH 2
-#include "number/function/pair_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#undef WIDTH
-
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #include <immintrin.h>
-#define NAMED(name) name##_avx2
-#define ATTRIBUTES __attribute__((target("avx2,fma")))
-#define WIDTH 4
-#define FUSE(a, b, c) (vector_avx2) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
-#define ROOT(x) (vector_avx2) _mm256_sqrt_pd((__m256d)(x))
-#include "number/function/pair_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#undef WIDTH
-#undef FUSE
-#undef ROOT
-#define NAMED(name) name##_avx512
-#define ATTRIBUTES __attribute__((target("fma,avx512f,avx512bw,avx512dq,avx512vl")))
-#define WIDTH 8
-#define FUSE(a, b, c) (vector_avx512) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
-#define ROOT(x) (vector_avx512) _mm512_sqrt_pd((__m512d)(x))
-#include "number/function/pair_template.h"
-#undef NAMED
-#undef ATTRIBUTES
-#undef WIDTH
-#undef FUSE
-#undef ROOT
 #endif
+#define TEMPLATE "number/function/pair_template.h"
+#include "base/machine/each_cpu_template.h"
 
 void ulp_function_pairs(enum ulp_primitive primitive, double *restrict high, double *restrict low,
                         double *restrict error, const double *restrict a, const double *restrict b,

@@ -1,11 +1,6 @@
-/* Vectors of doubles and sums of two doubles, for function/pair_template.h. Parameters:
- *   NAMED(name)                      the name with the instruction set's suffix
- *   ATTRIBUTES                       of the functions: __attribute__((target(...))) or nothing
- *   WIDTH                            doubles in a vector
- *   FUSE(a, b, c)                    a b + c, rounded once; not defined: Dekker's product
- *   ROOT(x)                          of a vector; not defined: element by element
- * Leaves V, U, M (vectors of doubles, of unsigned integers, of masks), PAIR and FUNCTION defined.
- */
+/* Vectors of doubles and sums of two doubles, for function/pair_template.h. Leaves V, U, M (vectors
+ * of WIDTH doubles, of unsigned integers, of masks), PAIR, FUNCTION, FUSE and ROOT defined. */
+#define WIDTH (VECTOR_BITS / 64)
 typedef double NAMED(vector) __attribute__((vector_size(8 * WIDTH)));
 typedef uint64_t NAMED(bits) __attribute__((vector_size(8 * WIDTH)));
 typedef int64_t NAMED(mask) __attribute__((vector_size(8 * WIDTH)));
@@ -14,6 +9,14 @@ typedef int64_t NAMED(mask) __attribute__((vector_size(8 * WIDTH)));
 #define M NAMED(mask)
 #define FUNCTION ATTRIBUTES static inline __attribute__((always_inline))
 #define PAIR struct NAMED(pair)
+/* a b + c, rounded once, without which products are Dekker's; the root of a vector. */
+#if VECTOR_BITS == 256
+#define FUSE(a, b, c) (V) _mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c))
+#define ROOT(x) (V) _mm256_sqrt_pd((__m256d)(x))
+#elif VECTOR_BITS == 512
+#define FUSE(a, b, c) (V) _mm512_fmadd_pd((__m512d)(a), (__m512d)(b), (__m512d)(c))
+#define ROOT(x) (V) _mm512_sqrt_pd((__m512d)(x))
+#endif
 
 /* h + l, |l| <= 2^-52 |h|. */
 PAIR

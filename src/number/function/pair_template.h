@@ -324,3 +324,6 @@ static pair_fn *const NAMED(functions)[ULP_PRIMITIVE_COUNT] = {ULP_UNARY_FUNCTIO
 #undef V
 #undef U
 #undef M
+#undef WIDTH
+#undef FUSE
+#undef ROOT

@@ -5,7 +5,7 @@
 #include "number/function/short_estimate.h"
 #include "base/machine/cpu.h"
 
-#if defined(__x86_64__) && defined(__GNUC__)
+#if ULP_X86_VECTORS
 #include "number/function/coefficients.h"
 
 #include <immintrin.h>

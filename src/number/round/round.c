@@ -54,7 +54,7 @@ enum { ROUND_BLOCK = 64 };
 /* Fewer elements than this draw one by one: a block of draws would take longer. */
 #define DRAWN_APART 8
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 #define ROUND_AVX512 "avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512)
 #endif
@@ -154,7 +154,7 @@ static bool are_few(size_t n, enum ulp_rounding rounding)
     return n < 8 && rounding != ULP_ROUND_STOCHASTIC;
 }
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 /* binary16 to nearest has instructions: the same bits, NaN kept with its payload as the loops
  * do. */
 static bool is_half(const struct ulp_format *format, enum ulp_rounding rounding)
@@ -205,7 +205,7 @@ static void round_floats(const struct ulp_format *format, enum ulp_rounding roun
 {
     if (holds_carrier(format, 24, -126, 0x1.fffffep127))
         return;
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
     if (is_half(format, rounding)) {
         const size_t done = round_half(x, n);
         x += done;

@@ -234,7 +234,7 @@ static inline __attribute__((always_inline)) void SUFFIX(choose_draws)(
         SUFFIX(choose_draws)(plan, x, block_count, draw);                                         \
     }
 INSTANCE(round_portable, )
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 INSTANCE(round_avx2, __attribute__((target("avx2"))))
 INSTANCE(round_avx512, __attribute__((target(ROUND_AVX512))))
 #endif

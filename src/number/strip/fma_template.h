@@ -2,7 +2,7 @@
  * Includer: REAL, FUSE_BUILTIN (the compiler's fma of REAL) and FUSE_SOFTWARE(u, v, w), equal in
  * every bit. */
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 __attribute__((target("avx2,fma"))) static void fuse_by_hardware(REAL *y, const REAL *u,
                                                                  const REAL *v, const REAL *w,
                                                                  size_t n)
@@ -13,7 +13,7 @@ __attribute__((target("avx2,fma"))) static void fuse_by_hardware(REAL *y, const 
 
 static void fuse(REAL *y, const REAL *u, const REAL *v, const REAL *w, size_t n)
 {
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
     if (ulp_cpu_features() & ULP_CPU_AVX2) {
         fuse_by_hardware(y, u, v, w, n);
         return;

@@ -7,7 +7,7 @@
 #include "base/machine/cpu.h"
 #include "number/strip/map.h"
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #include <immintrin.h>
 #endif
 
@@ -27,7 +27,7 @@
 #define LANES 2
 #include "number/strip/fused_template.h"
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 
 #define AVX2 __attribute__((target("avx2")))
 #define AVX512 __attribute__((target("avx2,avx512f,avx512bw,avx512dq,avx512vl")))
@@ -83,7 +83,7 @@
 
 #endif
 
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #define CHOOSE_X86(WHAT)                                                        \
     if (cpu & ULP_CPU_AVX512)                                                   \
         return floats ? fused_floats_avx512##WHAT : fused_doubles_avx512##WHAT; \

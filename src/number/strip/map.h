@@ -22,7 +22,7 @@
 
 /* Each loop is compiled twice, for any processor and for AVX2: the same operations, so the same
  * bits. */
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #define MAP_TWICE(NAME, ARITY, EXPRESSION)                                                    \
     ULP_VECTORISE                                                                             \
     __attribute__((target("avx2"))) static void map_avx2_##NAME(void *out, const void *a,     \

@@ -4,14 +4,20 @@
 #include "base/error.h"
 #include "ops/call.h"
 
-const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name)
+const struct ulp_attribute_value *ulp_bound_attribute(const struct ulp_bound *bound,
+                                                      const char *name)
 {
-    static const struct ulp_attribute_value absent;
-    const struct ulp_bound *bound = call->bound;
     for (size_t i = 0; i < bound->attribute_count; i++)
         if (strcmp(bound->attribute_slots[i].name, name) == 0)
             return &bound->attributes[i];
-    return &absent;
+    return NULL;
+}
+
+const struct ulp_attribute_value *ulp_call_attribute(const struct ulp_call *call, const char *name)
+{
+    static const struct ulp_attribute_value absent;
+    const struct ulp_attribute_value *value = ulp_bound_attribute(call->bound, name);
+    return value ? value : &absent;
 }
 
 int64_t ulp_call_int(const struct ulp_call *call, const char *name)

@@ -1,9 +1,8 @@
 /* Joining formulas: see join.h. */
 #include "ops/join.h"
 
-#include <string.h>
-
 #include "base/error.h"
+#include "base/text/text.h"
 #include "number/round/round.h"
 #include "ops/infer.h"
 
@@ -29,13 +28,10 @@ static bool is_plain(const struct ulp_bound *bound)
 
 bool ulp_join_begins(const struct ulp_bound *bound)
 {
-    static const char *const contractions[] = {"Conv", "ConvTranspose", "Gemm", "MatMul"};
     if (!is_plain(bound) || bound->op->domain || bound->op->work != ULP_WORK_CONTRACTION)
         return ulp_join_follows(bound);
-    for (size_t i = 0; i < sizeof contractions / sizeof *contractions; i++)
-        if (strcmp(bound->op->name, contractions[i]) == 0)
-            return !bound->tape || ulp_tape_is_elementwise(bound->tape);
-    return false;
+    return ulp_is_word(bound->op->name, "Conv ConvTranspose Gemm MatMul") &&
+           (!bound->tape || ulp_tape_is_elementwise(bound->tape));
 }
 
 bool ulp_join_follows(const struct ulp_bound *bound)

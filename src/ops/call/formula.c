@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/random.h"
+#include "base/text/text.h"
 #include "kernels/cublas.h"
 #include "number/format/scaling.h"
 #include "ops/bounds.h"
@@ -65,16 +66,14 @@ bool ulp_product_is_scaled(const struct ulp_arithmetic *arithmetic, const char *
                            const struct ulp_contraction *problem)
 {
     enum { CHANNELS = 16, PLACES = 32 };
-    static const char *const matrices[] = {"MatMul",    "Gemm",      "FusedMatMul",
-                                           "FusedGemm", "Attention", "MultiHeadAttention"};
+    static const char matrices[] = "MatMul Gemm FusedMatMul FusedGemm Attention MultiHeadAttention";
     const bool blocks = ulp_scaling_is_inside(&arithmetic->scaling[0]) ||
                         ulp_scaling_is_inside(&arithmetic->weights);
     if (!ulp_scaling_is_used(arithmetic) || !arithmetic->scaled_modelopt)
         return ulp_scaling_is_used(arithmetic);
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++)
-        if (strcmp(op, matrices[i]) == 0)
-            return blocks ? problem->weights != 0 : problem->m > 1 && problem->n > 1;
-    if (blocks || (strcmp(op, "Conv") != 0 && strcmp(op, "FusedConv") != 0))
+    if (ulp_is_word(op, matrices))
+        return blocks ? problem->weights != 0 : problem->m > 1 && problem->n > 1;
+    if (blocks || !ulp_is_word(op, "Conv FusedConv"))
         return false;
     int64_t places = 1;
     for (int d = 2; d < inputs[1]->rank; d++)

@@ -2,9 +2,9 @@
  * has its own end; query and key may be turned on the way in. */
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 #include "ops/microsoft/microsoft_attention.h"
 #include "ops/microsoft/cache.h"
 
@@ -30,8 +30,7 @@ static enum ulp_status check_grouped(struct ulp_call *call, struct ulp_error *er
     static const char *const kinds[] = {"k_quant_type", "v_quant_type"};
     for (int i = 0; i < 2; i++) {
         const char *kind = ulp_call_attribute(call, kinds[i])->s;
-        if (strcmp(kind, "NONE") != 0 && strcmp(kind, "PER_TENSOR") != 0 &&
-            strcmp(kind, "PER_CHANNEL") != 0)
+        if (!ulp_is_word(kind, "NONE PER_TENSOR PER_CHANNEL"))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "%s is %s: expected NONE, PER_TENSOR or PER_CHANNEL", kinds[i], kind);
     }

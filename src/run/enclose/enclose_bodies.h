@@ -26,9 +26,7 @@ struct bodies {
     bool assumed;
 };
 
-/* enclose_body.c. The step's attribute, NULL: it has none of that name; the body that it is. */
-const struct ulp_attribute_value *ulp_bodies_attribute(const struct ulp_step *step,
-                                                       const char *name);
+/* enclose_body.c. The body that is the step's attribute. */
 const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char *name);
 /* What is known of the step's input i, a copy; without it zeros. */
 enum ulp_status ulp_bodies_read(struct bodies *b, size_t i, struct ulp_slot_bounds *out,

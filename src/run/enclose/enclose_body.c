@@ -1,21 +1,10 @@
 /* The body of an If, Loop or Scan: a walk of its own through it, for what it is given. */
-#include <string.h>
-
 #include "base/error.h"
 #include "run/enclose/enclose_bodies.h"
 
-const struct ulp_attribute_value *ulp_bodies_attribute(const struct ulp_step *step,
-                                                       const char *name)
-{
-    for (size_t i = 0; i < step->bound.attribute_count; i++)
-        if (strcmp(step->bound.attribute_slots[i].name, name) == 0)
-            return &step->bound.attributes[i];
-    return NULL;
-}
-
 const struct ulp_block *ulp_bodies_find(const struct ulp_step *step, const char *name)
 {
-    const struct ulp_attribute_value *value = ulp_bodies_attribute(step, name);
+    const struct ulp_attribute_value *value = ulp_bound_attribute(&step->bound, name);
     return value ? step->bound.blocks[value - step->bound.attributes] : NULL;
 }
 

@@ -161,13 +161,9 @@ static enum ulp_status take_output(struct ulp_enclosing_walk *w, const struct ul
 
 /* Operators whose results are elements of their float inputs, or zeros, whatever their integers
  * and comparisons are. */
-static const char *const choosing[] = {"Compress",        "Expand",   "Gather",
-                                       "GatherElements",  "GatherND", "MaxPool",
-                                       "MaxUnpool",       "OneHot",   "Pad",
-                                       "ReverseSequence", "Scatter",  "ScatterElements",
-                                       "ScatterND",       "Slice",    "Tile",
-                                       "TensorScatter",   "TopK",     "Unique",
-                                       "MaxRoiPool",      "Identity"};
+static const char choosing[] =
+    "Compress Expand Gather GatherElements GatherND MaxPool MaxUnpool OneHot Pad ReverseSequence "
+    "Scatter ScatterElements ScatterND Slice Tile TensorScatter TopK Unique MaxRoiPool Identity";
 
 /* Windows that lie beside the input or whose elements do: the largest of none is -infinity. */
 static bool may_have_empty_windows(const struct ulp_step *step)
@@ -194,10 +190,7 @@ static bool only_chooses(const struct ulp_step *step)
         return false;
     if (ulp_step_is(step, "MaxPool") && may_have_empty_windows(step))
         return false;
-    for (size_t c = 0; c < sizeof choosing / sizeof *choosing; c++)
-        if (strcmp(step->bound.op->name, choosing[c]) == 0)
-            return true;
-    return false;
+    return ulp_is_word(step->bound.op->name, choosing);
 }
 
 static void widen(struct ulp_intervals *hull, const struct ulp_intervals *x, size_t i)

@@ -14,7 +14,7 @@
 
 static int64_t list_entry(const struct ulp_step *step, const char *name, size_t i)
 {
-    const struct ulp_attribute_value *list = ulp_bodies_attribute(step, name);
+    const struct ulp_attribute_value *list = ulp_bound_attribute(&step->bound, name);
     return list && i < list->count ? list->ints[i] : 0;
 }
 
@@ -258,7 +258,8 @@ enum ulp_status ulp_bodies_scan(struct bodies *b, struct ulp_slot_bounds *output
                                 struct ulp_error *error)
 {
     const struct ulp_block *body = ulp_bodies_find(b->step, "body");
-    const struct ulp_attribute_value *scanned = ulp_bodies_attribute(b->step, "num_scan_inputs");
+    const struct ulp_attribute_value *scanned =
+        ulp_bound_attribute(&b->step->bound, "num_scan_inputs");
     const size_t own = b->step->bound.node->input_count;
     b->scan_input_count = scanned && scanned->i > 0 ? (size_t)scanned->i : 0;
     if (!body || !b->scan_input_count || b->scan_input_count > own ||

@@ -501,9 +501,9 @@ bool ulp_idiom_match(const struct ulp_block *block, int step,
     out->scale = 1;
     out->axis = -1;
     const struct goal whole = {.kind = MATCH_PART, .part = formula->root, .slot = root->outputs[0]};
-    if (root->output_count != 1 || root->outputs[0] < 0 || ulp_step_is(root, "Cast") ||
-        ulp_step_is(root, "Identity") || ulp_step_is(root, "Dropout") ||
-        ulp_step_is(root, "Reshape") || ulp_step_is(root, "Expand") || !solve(&m, &whole))
+    if (root->output_count != 1 || root->outputs[0] < 0 ||
+        ulp_is_word(root->bound.op->name, "Cast Identity Dropout Reshape Expand") ||
+        !solve(&m, &whole))
         return false;
     sort_steps(out);
     return true;

@@ -9,11 +9,7 @@
 
 static bool is_arithmetic(const char *op)
 {
-    static const char *const names[] = {"Abs", "Add", "Clip", "Max", "Min", "Mul", "Neg", "Sub"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(op, names[i]) == 0)
-            return true;
-    return false;
+    return ulp_is_word(op, "Abs Add Clip Max Min Mul Neg Sub");
 }
 
 static bool is_float(const struct ulp_block *block, int slot)

@@ -8,6 +8,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/text/names.h"
+#include "base/text/text.h"
 #include "base/tuning.h"
 #include "graph/graph.h"
 #include "ops/operator.h"
@@ -178,8 +179,7 @@ static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
         return true;
     return ulp_is_parameter(step, i) &&
            !(arithmetic->scales_lowered &&
-             (i >= step->own_input_count || strcmp(op, "QuantizeLinear") == 0 ||
-              strcmp(op, "DequantizeLinear") == 0));
+             (i >= step->own_input_count || ulp_is_word(op, "QuantizeLinear DequantizeLinear")));
 }
 
 /* ort_cpu.c: which nodes the arithmetic "ort-cpu" computes in FP16, by node. */

@@ -1,7 +1,6 @@
 /* The type that a product's weights are stored in and the type that it computes in, which differ
  * in a Q/DQ graph. */
 #include <stdio.h>
-#include <string.h>
 
 #include "run/plan/plan.h"
 
@@ -17,8 +16,7 @@ static enum ulp_type find_stored(const struct ulp_block *block, int slot)
         if (!step || step->own_input_count == 0)
             break;
         const char *op = step->bound.op->name;
-        if (strcmp(op, "DequantizeLinear") != 0 && strcmp(op, "Identity") != 0 &&
-            strcmp(op, "Transpose") != 0 && strcmp(op, "Reshape") != 0 && strcmp(op, "Cast") != 0)
+        if (!ulp_is_word(op, "DequantizeLinear Identity Transpose Reshape Cast"))
             break;
         slot = step->inputs[0];
     }

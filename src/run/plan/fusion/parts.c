@@ -43,20 +43,6 @@ static bool reduces_rows(const struct ulp_tape *tape)
     return false;
 }
 
-static const struct ulp_attribute_value *find_attribute(const struct ulp_step *step,
-                                                        const char *name)
-{
-    for (size_t a = 0; a < step->bound.attribute_count; a++)
-        if (strcmp(step->bound.attribute_slots[a].name, name) == 0)
-            return &step->bound.attributes[a];
-    return NULL;
-}
-
-static bool has_attribute(const struct ulp_step *step, const char *name)
-{
-    return find_attribute(step, name);
-}
-
 /* Elements of a row that the step reduces, as far as they are known from its shapes. */
 static size_t count_row(const struct ulp_block *block, const struct ulp_step *step)
 {
@@ -151,7 +137,7 @@ static enum ulp_kernel_part find_part(const struct ulp_kernels *kernels,
         return ULP_PART_LIBRARY;
     if (!reduces_rows(step->bound.tape))
         return ULP_PART_ELEMENTWISE;
-    if (has_attribute(step, "kernel_shape"))
+    if (ulp_bound_attribute(&step->bound, "kernel_shape"))
         return ULP_PART_MEMORY;
     if (!kernels->grouping && count_row(kernels->block, step) < ROW_UNROLLED)
         return ULP_PART_COPY;
@@ -298,7 +284,7 @@ static bool is_padded(const struct ulp_kernels *kernels, const struct ulp_step *
 {
     const struct ulp_arithmetic *arithmetic = ulp_mix_arithmetic(kernels->mix, step->number);
     const struct ulp_tensor *a = &kernels->block->slots[step->inputs[0]].shape;
-    const struct ulp_attribute_value *turned = find_attribute(step, "transA");
+    const struct ulp_attribute_value *turned = ulp_bound_attribute(&step->bound, "transA");
     const int64_t k = a->rank == 2 ? a->dims[turned && turned->i ? 0 : 1] : 0;
     return k > 0 && k * arithmetic->storage.storage_bits % 128 != 0;
 }
@@ -330,7 +316,7 @@ static void count_readers(struct ulp_kernels *kernels, int s)
         step->part == ULP_PART_COPY && !joins_elementwise(kernels, s))
         step->part = ULP_PART_LIBRARY;
     if (step->part == ULP_PART_MEMORY && !step->read_elementwise &&
-        has_attribute(&kernels->block->steps[s], "beta") &&
+        ulp_bound_attribute(&kernels->block->steps[s].bound, "beta") &&
         !is_padded(kernels, &kernels->block->steps[s])) {
         step->part = ULP_PART_LIBRARY;
         step->adds_bias = true;
