@@ -467,6 +467,14 @@ START_TEST(files_are_whole_and_text_grows)
 }
 END_TEST
 
+START_TEST(words_are_whole)
+{
+    ck_assert(ulp_is_word("Add", "Add Sub") && ulp_is_word("Sub", "Add Sub"));
+    ck_assert(!ulp_is_word("Ad", "Add Sub") && !ulp_is_word("Subs", "Add Sub"));
+    ck_assert(!ulp_is_word("", "Add Sub") && !ulp_is_word("Add Sub", "Add Sub"));
+}
+END_TEST
+
 static void add_numbers(struct ulp_text *text, int count)
 {
     for (int i = 0; i < count; i++)
@@ -578,6 +586,7 @@ TEST_MAIN("base", 60)
     tcase_add_test(tests, philox_known_answers);
     tcase_add_loop_test(tests, philox_blocks, 0, 2);
     tcase_add_test(tests, files_are_whole_and_text_grows);
+    tcase_add_test(tests, words_are_whole);
     tcase_add_test(tests, text_goes_to_a_file);
     tcase_add_test(tests, sha256_known_answers);
     tcase_add_test(tests, errors_gain_their_place);
