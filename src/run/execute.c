@@ -133,7 +133,8 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     ask_observers(walk);
     walk->joins = may_join(walk);
     struct ulp_tensor *fitted = NULL;
-    enum ulp_status status = ulp_pool_create(&walk->pool, walk->options->thread_count, error);
+    enum ulp_status status =
+        ulp_kept_take_pool(plan->kept, walk->options->thread_count, &walk->pool, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(walk->pool, walk->budget.root);
         if (walk->left) {
@@ -214,7 +215,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         ulp_budget_hand_over(&walk.budget, ulp_kept_memory(walk.left, false));
         ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_kept_memory(walk.left, true));
     }
-    ulp_pool_free(walk.pool);
+    ulp_kept_leave_pool(plan->kept, walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory/alloc.h"
+#include "base/machine/thread.h"
 #include "base/error.h"
 #include "base/tuning.h"
 
@@ -40,6 +41,7 @@ struct ulp_kept {
     struct note *notes;               /* the last first */
     struct ulp_budget constants, factors, memory[2];
     size_t bytes_max; /* of either */
+    _Atomic(struct ulp_pool *) pool;
     struct entry *entries;
     size_t count;
     _Atomic(struct ulp_rerun *) *reruns; /* by a step's number, in the same memory */
@@ -99,6 +101,24 @@ enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget
     return ULP_OK;
 }
 
+enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, struct ulp_pool **out,
+                                   struct ulp_error *error)
+{
+    *out = atomic_exchange(&kept->pool, NULL);
+    if (*out && ulp_pool_serves(*out, thread_count))
+        return ULP_OK;
+    ulp_pool_free(*out);
+    return ulp_pool_create(out, thread_count, error);
+}
+
+void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool)
+{
+    if (!pool)
+        return;
+    ulp_pool_rest(pool);
+    ulp_pool_free(atomic_exchange(&kept->pool, pool));
+}
+
 void ulp_kept_forget(struct ulp_kept *kept)
 {
     pthread_mutex_lock(&kept->mutex);
@@ -132,6 +152,7 @@ void ulp_kept_free(struct ulp_kept *kept)
         return;
     ulp_budget_set_reclaim(&kept->constants, NULL, NULL);
     ulp_kept_forget(kept);
+    ulp_pool_free(kept->pool);
     for (struct counted *c = kept->counted, *before; c; c = before) {
         before = c->before;
         free(c);

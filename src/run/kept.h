@@ -1,8 +1,8 @@
 /* What runs of a plan leave for the next ones: constants as the lanes hold them (FP32 weights
- * rounded to FP16, say), packed factors, and freed memory. The first run leaves nothing, so that
- * one run pays neither time nor memory for it; from the second on there is an upper limit
- * (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an allocation
- * fails. Results never depend on it. Several threads may run a plan at once. */
+ * rounded to FP16, say), packed factors, freed memory and threads. The first run leaves its threads
+ * alone, so that one run pays neither time nor memory for the rest; from the second on there is an
+ * upper limit (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an
+ * allocation fails. Results never depend on it. Several threads may run a plan at once. */
 #pragma once
 
 #include "kernels/operand/packed.h"
@@ -15,6 +15,12 @@ size_t ulp_kept_limit(const struct ulp_budget *budget);
 enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget,
                                 struct ulp_error *error);
 void ulp_kept_free(struct ulp_kept *kept);
+
+/* A pool of the threads that an earlier run, the first or a later one, has left, or a new one;
+ * left it is with nothing charged to its scratch budget, and freed where there is one already. */
+enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, struct ulp_pool **out,
+                                   struct ulp_error *error);
+void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool);
 
 /* The lanes' arithmetics change: nothing is left, and the next run is the first again. */
 void ulp_kept_forget(struct ulp_kept *kept);

@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory/alloc.h"
@@ -407,6 +408,44 @@ START_TEST(slow_work_is_shared)
 }
 END_TEST
 
+/* Jobs whose workers come late, or when the next has begun. */
+START_TEST(short_jobs_follow_one_another)
+{
+    struct ulp_pool *pool = test_pool(2);
+    struct ulp_error error;
+    for (int job = 0; job < 20000; job++) {
+        unsigned char seen[3] = {0};
+        ck_ulp_ok(ulp_parallel_for(pool, 2, 1, mark, seen, &error), error);
+        ck_expect(seen[0] == 1 && seen[1] == 1 && seen[2] == 0, "job %d: %d and %d", job, seen[0],
+                  seen[1]);
+        if (job % 1000 == 0)
+            usleep(500); /* they sleep */
+    }
+    ulp_pool_free(pool);
+}
+END_TEST
+
+START_TEST(a_pool_serves_its_process_alone)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    atomic_int items[2] = {0, 0};
+    int status = -1;
+    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_ulp_ok(ulp_parallel_for(pool, 40, 1, wait_and_note, items, &error), error);
+    ck_assert(ulp_pool_serves(pool, 2) && !ulp_pool_serves(pool, 3));
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool serves = ulp_pool_serves(pool, 2);
+        ulp_pool_free(pool); /* waits for no thread, for there is none */
+        _exit(serves ? 1 : 0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ulp_pool_free(pool);
+}
+END_TEST
+
 /* Known answers of the Random123 distribution (kat_vectors, philox4x32 10). */
 START_TEST(philox_known_answers)
 {
@@ -583,6 +622,8 @@ TEST_MAIN("base", 60)
     tcase_add_test(tests, arena_blocks_are_zero_and_aligned);
     tcase_add_test(tests, every_item_once_and_the_lowest_failure_wins);
     tcase_add_test(tests, slow_work_is_shared);
+    tcase_add_test(tests, short_jobs_follow_one_another);
+    tcase_add_test(tests, a_pool_serves_its_process_alone);
     tcase_add_test(tests, philox_known_answers);
     tcase_add_loop_test(tests, philox_blocks, 0, 2);
     tcase_add_test(tests, files_are_whole_and_text_grows);

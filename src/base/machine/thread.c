@@ -41,18 +41,21 @@ struct job {
 };
 
 struct ulp_pool {
-    int thread_count;  /* the caller included */
+    int wanted_count, processor_count;
+    pid_t process;     /* threads are in this one alone */
+    int thread_count;  /* of them there are, the caller included */
     int started_count; /* of them; the others start when they are first called */
     pthread_t *threads;
     struct part *parts;
-    pthread_mutex_t lock;
+    pthread_mutex_t lock; /* for those that go to sleep, start or fail */
     pthread_cond_t wake, done;
-    struct job *job; /* NULL: none, or too late to join it */
-    /* changes under the lock, like busy; both are watched without it */
-    _Atomic uint64_t generation;
-    atomic_int busy; /* workers at the job */
-    int sleeping;
-    bool stop;
+    struct job *job; /* for workers that joined */
+    /* Which job this is, by number, whether it is too late to join it, and how many workers are at
+     * it: one word, so that jobs are handed over without the lock. */
+    _Atomic uint64_t gate;
+    atomic_int sleeping; /* or about to */
+    atomic_bool waits;   /* the caller, for the last worker's signal */
+    atomic_bool stop;    /* from before the gate's last change on */
     bool spins;
     bool eager;
     double seen_saved; /* seconds that calls which were worth it would have saved */
@@ -127,6 +130,8 @@ static void work_on(struct ulp_pool *pool, struct job *job, int number)
         ;
 }
 
+enum { GATE_CLOSED = 1 << 15, GATE_WORKERS = GATE_CLOSED - 1, GATE_JOB = 1 << 16 };
+
 /* The next node's work is often there before a thread would have come. */
 #define SPIN_SECONDS (2 * ULP_TUNE_WAKE_SECONDS)
 
@@ -137,19 +142,63 @@ static void pause_processor(void)
 #endif
 }
 
-/* Watch for a new generation, or for all workers to be done, before the caller sleeps. Not with
- * more threads than processors: the one watched may need this processor. */
+static bool is_new(struct ulp_pool *pool, uint64_t seen)
+{
+    return atomic_load(&pool->gate) / GATE_JOB != seen;
+}
+
+static bool is_left(struct ulp_pool *pool)
+{
+    return (atomic_load(&pool->gate) & GATE_WORKERS) == 0;
+}
+
+/* Watch for a job other than the one seen, or for all workers to have left it, before going to
+ * sleep. Not with more threads than processors: the one watched may need this processor. */
 static void spin(struct ulp_pool *pool, bool for_job, uint64_t seen)
 {
     if (!pool->spins)
         return;
     for (double end = ulp_seconds_now() + SPIN_SECONDS; ulp_seconds_now() < end;)
         for (int i = 0; i < 32; i++) {
-            if (for_job ? atomic_load_explicit(&pool->generation, memory_order_relaxed) != seen
-                        : atomic_load_explicit(&pool->busy, memory_order_relaxed) == 0)
+            if (for_job ? is_new(pool, seen) : is_left(pool))
                 return;
             pause_processor();
         }
+}
+
+/* The gate's number of a job other than the one seen. A caller that finds nobody asleep has changed
+ * the gate before this looks at it again. */
+static uint64_t wait_for_job(struct ulp_pool *pool, uint64_t seen)
+{
+    spin(pool, true, seen);
+    if (!is_new(pool, seen)) {
+        pthread_mutex_lock(&pool->lock);
+        atomic_fetch_add(&pool->sleeping, 1);
+        while (!is_new(pool, seen))
+            pthread_cond_wait(&pool->wake, &pool->lock);
+        atomic_fetch_sub(&pool->sleeping, 1);
+        pthread_mutex_unlock(&pool->lock);
+    }
+    return atomic_load(&pool->gate) / GATE_JOB;
+}
+
+/* false: it is too late, or another job is there. */
+static bool join_job(struct ulp_pool *pool, uint64_t number)
+{
+    uint64_t gate = atomic_load(&pool->gate);
+    while (gate / GATE_JOB == number && !(gate & GATE_CLOSED))
+        if (atomic_compare_exchange_weak(&pool->gate, &gate, gate + 1))
+            return true;
+    return false;
+}
+
+static void leave_job(struct ulp_pool *pool)
+{
+    if (((atomic_fetch_sub(&pool->gate, 1) - 1) & GATE_WORKERS) || !atomic_load(&pool->waits))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_signal(&pool->done);
+    pthread_mutex_unlock(&pool->lock);
 }
 
 static void *run_worker(void *argument)
@@ -160,29 +209,13 @@ static void *run_worker(void *argument)
     free(argument);
     working = pool;
     working_number = worker.number;
-    uint64_t seen = 0;
-    for (;;) {
-        pthread_mutex_lock(&pool->lock);
-        pool->sleeping++;
-        while (!pool->stop && pool->generation == seen)
-            pthread_cond_wait(&pool->wake, &pool->lock);
-        pool->sleeping--;
-        if (pool->stop)
-            break;
-        seen = pool->generation;
-        struct job *job = pool->job;
-        pool->busy += job != NULL;
-        pthread_mutex_unlock(&pool->lock);
-        if (job) {
-            work_on(pool, job, worker.number);
-            pthread_mutex_lock(&pool->lock);
-            if (--pool->busy == 0)
-                pthread_cond_signal(&pool->done);
-            pthread_mutex_unlock(&pool->lock);
+    for (uint64_t seen = 0; !atomic_load(&pool->stop);) {
+        seen = wait_for_job(pool, seen);
+        if (join_job(pool, seen)) {
+            work_on(pool, pool->job, worker.number);
+            leave_job(pool);
         }
-        spin(pool, true, seen);
     }
-    pthread_mutex_unlock(&pool->lock);
     mpfr_free_cache();
     return NULL;
 }
@@ -214,7 +247,7 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%d threads: expected 0 (one per processor) to 1024", thread_count);
     struct ulp_pool *pool = calloc(1, sizeof *pool);
-    int wanted = thread_count ? thread_count : processor_count();
+    const int processors = processor_count(), wanted = thread_count ? thread_count : processors;
     if (pool) {
         pool->threads = calloc((size_t)wanted, sizeof *pool->threads);
         pool->parts = aligned_alloc(_Alignof(struct part), (size_t)wanted * sizeof *pool->parts);
@@ -226,29 +259,57 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pthread_mutex_init(&pool->lock, NULL);
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
-    pool->thread_count = wanted;
+    pool->process = getpid();
+    pool->wanted_count = pool->thread_count = wanted;
     pool->started_count = 1;
-    pool->spins = wanted <= processor_count();
+    pool->gate = GATE_CLOSED;
+    pool->processor_count = processors;
+    pool->spins = wanted <= processors;
     pool->scratch.keeps_blocks = true;
     *out = pool;
     return ULP_OK;
+}
+
+static void wake_workers(struct ulp_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    pthread_cond_broadcast(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+static void end_workers(struct ulp_pool *pool)
+{
+    atomic_store(&pool->stop, true);
+    atomic_fetch_add(&pool->gate, GATE_JOB);
+    wake_workers(pool);
+    for (int i = 1; i < pool->started_count; i++)
+        pthread_join(pool->threads[i], NULL);
+    pthread_mutex_destroy(&pool->lock);
+    pthread_cond_destroy(&pool->wake);
+    pthread_cond_destroy(&pool->done);
 }
 
 void ulp_pool_free(struct ulp_pool *pool)
 {
     if (!pool)
         return;
-    pthread_mutex_lock(&pool->lock);
-    pool->stop = true;
-    pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->lock);
-    for (int i = 1; i < pool->started_count; i++)
-        pthread_join(pool->threads[i], NULL);
-    pthread_mutex_destroy(&pool->lock);
-    pthread_cond_destroy(&pool->wake);
-    pthread_cond_destroy(&pool->done);
+    if (pool->process == getpid()) /* else one that is gone may hold the lock */
+        end_workers(pool);
     ulp_budget_close(&pool->scratch);
     free_pool(pool);
+}
+
+bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count)
+{
+    const int processors = processor_count();
+    return pool->process == getpid() && pool->processor_count == processors &&
+           pool->wanted_count == (thread_count ? thread_count : processors);
+}
+
+void ulp_pool_rest(struct ulp_pool *pool)
+{
+    ulp_budget_close(&pool->scratch);
+    pool->scratch = (struct ulp_budget){.keeps_blocks = true};
 }
 
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)
@@ -296,10 +357,8 @@ static void start_workers(struct ulp_pool *pool)
 
 static void call_workers(struct ulp_pool *pool)
 {
-    pthread_mutex_lock(&pool->lock);
-    if (pool->sleeping)
-        pthread_cond_broadcast(&pool->wake);
-    pthread_mutex_unlock(&pool->lock);
+    if (atomic_load(&pool->sleeping))
+        wake_workers(pool);
     start_workers(pool);
 }
 
@@ -366,6 +425,19 @@ static void cut_parts(struct job *job, size_t thread_count)
     }
 }
 
+static void wait_for_workers(struct ulp_pool *pool)
+{
+    spin(pool, false, 0);
+    if (is_left(pool))
+        return;
+    pthread_mutex_lock(&pool->lock);
+    atomic_store(&pool->waits, true);
+    while (!is_left(pool))
+        pthread_cond_wait(&pool->done, &pool->lock);
+    atomic_store(&pool->waits, false);
+    pthread_mutex_unlock(&pool->lock);
+}
+
 enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t grain,
                                  ulp_work_fn *work, void *context, struct ulp_error *error)
 {
@@ -382,25 +454,18 @@ enum ulp_status ulp_parallel_for(struct ulp_pool *pool, size_t count, size_t gra
                       .parts = pool->parts,
                       .failed_first = SIZE_MAX};
     cut_parts(&job, (size_t)pool->thread_count);
-    pthread_mutex_lock(&pool->lock);
     pool->job = &job;
-    pool->generation++;
-    bool alone = pool->sleeping || pool->started_count < pool->thread_count;
-    pthread_mutex_unlock(&pool->lock);
+    /* closed, without workers: the next job, open */
+    atomic_fetch_add(&pool->gate, GATE_JOB - GATE_CLOSED);
+    const bool alone = atomic_load(&pool->sleeping) || pool->started_count < pool->thread_count;
     working = pool;
     working_number = 0;
     if (alone)
         work_alone(pool, &job);
     work_on(pool, &job, 0);
     working = NULL;
-    pthread_mutex_lock(&pool->lock);
-    pool->job = NULL;
-    pthread_mutex_unlock(&pool->lock);
-    spin(pool, false, 0);
-    pthread_mutex_lock(&pool->lock);
-    while (pool->busy)
-        pthread_cond_wait(&pool->done, &pool->lock);
-    pthread_mutex_unlock(&pool->lock);
+    if (atomic_fetch_add(&pool->gate, GATE_CLOSED) & GATE_WORKERS)
+        wait_for_workers(pool);
     if (job.status != ULP_OK && error)
         *error = job.failed;
     return job.status;

@@ -2,6 +2,7 @@
  * only outputs are split, never sums. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <ulpscope/status.h>
 
@@ -16,6 +17,11 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
 void ulp_pool_free(struct ulp_pool *pool);
 ULP_FREES(ulp_pool_free, struct ulp_pool)
 int ulp_pool_thread_count(const struct ulp_pool *pool);
+/* Between the calls of one owner and those of the next, who asks whether a new pool of so many
+ * threads would be the same (in a process that has forked it would not): what is charged to the
+ * scratch budget is freed, and that has no root. */
+void ulp_pool_rest(struct ulp_pool *pool);
+bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count);
 /* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
 /* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no
