@@ -214,29 +214,36 @@ START_TEST(mixed_operands)
 }
 END_TEST
 
-/* A term of 2^(-2 - shift) beside others that cancel, which is kept to the last shift and cut off
- * from the next one on: where the exponent of products decides, and where that of c does. */
+/* A term of 2^q, or 81 times that with NVFP4's scales, beside others that cancel, which is kept to
+ * the last q and cut off from the next one on: where the exponent of products decides, and where
+ * that of c does. */
 START_TEST(small_terms_of_fp4)
 {
-    const struct family *mxfp4 = &families[4];
-    for (size_t blocks = 1; blocks <= 2; blocks++)
-        for (int shift = 20; shift < 40; shift++) {
+    static const struct {
+        size_t family;
+        float large, small, more; /* more: the largest of small's block over it */
+        int first, last;
+    } cases[] = {{4, 4, 0.5F, 8, 20, 40}, {5, 6 * 448, 0.5625F, 12, -6, 15}};
+    for (size_t which = 0; which < 2; which++)
+        for (int turn = 2 * cases[which].first; turn < 2 * cases[which].last; turn++) {
+            const size_t blocks = turn % 2 ? 2 : 1, k = 64 * blocks, small = k - 32;
+            const int shift = turn >> 1;
             uint64_t state = 1;
-            const size_t k = 64 * blocks, small = k - 32;
             struct product p = make(1, 1, k, &state, 1);
             float *a = p.a.data, *b = p.b.data;
             memset(a, 0, k * sizeof *a);
             memset(b, 0, k * sizeof *b);
             for (size_t i = 0; i < 32; i++) {
-                a[i] = b[i] = 4;
-                b[blocks == 1 ? i : 64 + i] = blocks == 1 && i < 16 ? 4 : -4;
-                a[blocks == 1 ? i : 64 + i] = 4;
+                const size_t at = blocks == 1 ? i : 64 + i;
+                a[i] = b[i] = a[at] = cases[which].large;
+                b[at] = blocks == 1 && i < 16 ? a[i] : -a[i];
             }
-            a[small] = ldexpf(0.5F, -shift / 2);
-            b[small] = ldexpf(0.5F, shift / 2 - shift);
-            a[small + 1] = 8 * a[small]; /* the scales' */
-            b[small + 2] = 8 * b[small];
-            compare_product(mxfp4, mxfp4, p, shift);
+            a[small] = ldexpf(cases[which].small, -(shift >> 1));
+            b[small] = ldexpf(cases[which].small, (shift >> 1) - shift);
+            a[small + 1] = cases[which].more * a[small]; /* the scales' */
+            b[small + 2] = cases[which].more * b[small];
+            compare_product(&families[cases[which].family], &families[cases[which].family], p,
+                            shift);
         }
 }
 END_TEST
@@ -469,17 +476,37 @@ START_TEST(sums_of_nothing)
 }
 END_TEST
 
+/* Every product is large but some of 2^-shift: of the last tap with a cell in the middle, which is
+ * negative, the last digit of the sum or nothing beside it; or of the sixth tap, negative, and the
+ * seventh, which is of another block where a block has two runs. */
+static void draw_small_terms(struct product *p, struct ulp_tensor *image, int shift)
+{
+    float *a = p->a.data, *x = image->data;
+    const bool pair = shift % 2;
+    for (size_t i = 0; i < p->a.count; i++) {
+        const size_t tap = i % p->k;
+        a[i] = pair && tap == 5    ? -ldexpf(6, -shift)
+               : pair && tap == 6  ? ldexpf(6, -shift)
+               : !pair && tap == 8 ? ldexpf(6, -shift / 2)
+                                   : 6;
+    }
+    for (size_t i = 0; i < image->count; i++)
+        x[i] = 6;
+    if (!pair)
+        x[image->count / 2] = -ldexpf(6, -shift / 2);
+}
+
 /* A convolution's lines, which share cells, give the bits of the same lines copied one by one. */
 START_TEST(cells_that_lines_share)
 {
-    enum { M = 5, H = 9, W = 11, N_MAX = 7 * 9, TAPS = 9, CHANNELS = 6 };
+    enum { M = 5, H = 9, W = 11, N_MAX = 7 * 9, TAPS = 9, CHANNELS = 7, SHIFTS = 40 };
     static const char *const names[] = {
         "bf16,factor=mxfp8",     "fp32,factor=mxfp4",           "bf16,factor=nvfp4,scale=four-six",
         "fp32,factor=fp8-1x128", "bf16,factor=mxfp6,unit=none", "fp32,factor=nvfp4"};
-    static const int channels[CHANNELS] = {1, 16, 20, 32, 45, 130};
+    static const int channels[CHANNELS] = {1, 16, 20, 32, 45, 130, 1};
     for (size_t which = 0; which < sizeof names / sizeof *names; which++)
-        for (size_t turn = 0; turn < 2 * CHANNELS; turn++) {
-            const size_t c = turn % CHANNELS;
+        for (size_t turn = 0; turn < 2 * CHANNELS + SHIFTS; turn++) {
+            const size_t c = turn < 2 * CHANNELS ? turn % CHANNELS : 0;
             const int64_t run = channels[c], k = run * TAPS, stride = turn < CHANNELS ? 2 : 1,
                           out_w = (W - 3) / stride + 1, n = ((H - 3) / stride + 1) * out_w;
             uint64_t state = which + 10 * c;
@@ -494,8 +521,10 @@ START_TEST(cells_that_lines_share)
             ck_ulp_ok(ulp_tensor_create(&image, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims,
                                         &error),
                       error);
-            draw(image.data, image.count, &state, 12);
-            if (c == 2)
+            draw(image.data, image.count, &state, c == CHANNELS - 1 ? 16 : 12);
+            if (turn >= 2 * CHANNELS)
+                draw_small_terms(&p, &image, (int)(turn - 2 * CHANNELS));
+            if (c == 2 || turn == 2 * CHANNELS - 1)
                 ((float *)image.data)[5 * W + 3] = NAN;
             for (int64_t j = 0; j < n; j++)
                 line_offset[j] = (j / out_w * W + j % out_w) * stride;

@@ -53,8 +53,9 @@ static inline __attribute__((always_inline)) void mend_blocks(float *x, const fl
 }
 
 /* The exponents of MX scales, of blocks whose largest magnitudes are m: that of m, less the
- * element's, and one more where m's fraction is `more` or above. A scale is 2^-127 at least, which
- * is subnormal. */
+ * element's, emax, and one more where m's fraction is `more` or above. A scale is 2^-127 at least,
+ * which is subnormal: so that of a subnormal m, whose fraction is another, while emax is above 0,
+ * and then none is above 2^127. */
 static inline __attribute__((always_inline)) void choose_powers(float *m, size_t count, int emax,
                                                                 int more)
 {

@@ -7,7 +7,8 @@
  * and five of them add exactly in double's 53 bits; so truncation, sum and conversion are those of
  * unit.c's integers. A scale of NaN has a significand that is NaN.
  *
- * Cells that lines share, those of convolutions, are read once, and then copied to the panels. */
+ * Depthwise convolutions, whose runs are one element, take no panels where nothing is cut off:
+ * cells become numbers once, and sums are formed of these where they lie. */
 #include "kernels/unit/fp4.h"
 
 #include <math.h>
@@ -21,8 +22,9 @@
 #include "kernels/unit/fast.h"
 
 enum { COLUMNS = ULP_UNIT_COLUMNS, GROUP = 16, GROUPS = 4, LANES = 8, PARTS = COLUMNS / LANES };
-enum { CELLS = 1024 }; /* read at a time */
-enum { SLACK = 192 };  /* bytes of a panel: to align it, and what copies write beyond */
+enum { STRIP = 512 };                       /* columns without panels that are summed at a time */
+enum { PIECE = 4096 };                      /* elements that are doubled at a time */
+enum { SLACK = 64 };                        /* bytes of a panel, to align it */
 enum { FRACTION_BITS = 35, LOWEST = -139 }; /* of every such unit; the tests walk the table */
 
 typedef double doubles __attribute__((vector_size(64)));
@@ -33,8 +35,8 @@ typedef float floats8 __attribute__((vector_size(32)));
 typedef int16_t shorts8 __attribute__((vector_size(16)));
 typedef int16_t shorts16 __attribute__((vector_size(32)));
 
-/* Elements, and of each group its scale; of a row, of cells, or of a panel, where each has COLUMNS
- * in place of one. */
+/* Elements, and of each group its scale; of a row, or of a panel, where each has COLUMNS in place
+ * of one. */
 struct line {
     int16_t *twice; /* [k] */
     float *scale;
@@ -62,7 +64,8 @@ static const struct bounds nowhere = {INT32_MAX, 0};
 
 /* A group of lines: elements `step` cells apart, and their scales. */
 struct source {
-    const float *x, *scale;
+    const int16_t *x;
+    const float *scale;
     ptrdiff_t step, scale_step;
     const int64_t *k;
     size_t used;
@@ -76,22 +79,29 @@ struct row {
     size_t group_count, width;
 };
 
-/* The element doubled; NaN is 0, as its scale is NaN. */
-static inline __attribute__((always_inline)) int16_t read_element(float x)
-{
-    return (int16_t)(int32_t)(x == x ? 2 * x : 0);
-}
+/* A row of runs of one element by columns whose cells lie side by side: numbers. */
+struct direct {
+    const double *row;           /* [run] */
+    const float *value;          /* of the first column's cell */
+    const int64_t *cell;         /* [run] what is added to it */
+    size_t run_count, per_block; /* runs, and of those a block adds */
+};
 
 /* The loops of one instruction set: a row times a panel, aligned and truncated as the unit does it,
- * or where nothing is cut off, which is false when a sum reached 2^top; and what reads both:
- * elements of one k lie `apart`. */
+ * or where nothing is cut off, which is false when a sum reached 2^top; what doubles elements,
+ * where NaN is 0, as its scale is NaN; and what reads both: elements of one k lie `apart`. The last
+ * two are for runs of one element: numbers of cells, and run_plain's sums of `count` columns. */
 struct loops {
     void (*run)(const struct row *row, const struct panel *panel, double *total);
     bool (*run_plain)(const struct row *row, const struct panel *panel, int top, double *total);
+    void (*twice)(int16_t *out, const float *x, size_t count);
     void (*read)(struct line out, size_t apart, const struct source *from, size_t count,
                  struct bounds *bounds);
     void (*split)(struct parts out, struct line line, size_t apart, size_t used, int emin,
                   size_t count);
+    void (*value)(float *value, const float *x, const float *scale, size_t count,
+                  struct bounds *bounds);
+    bool (*run_direct)(const struct direct *direct, size_t count, int top, double *total);
 };
 
 #define TARGET
@@ -128,6 +138,7 @@ static const struct loops *choose(unsigned cpu)
 struct work {
     const struct ulp_contraction *problem;
     const struct ulp_scaled *rows, *columns;
+    int16_t *twice[2]; /* their elements, as they lie */
     const int64_t *row_out, *column_out;
     struct ulp_output output;
     const struct loops *loops;
@@ -142,11 +153,12 @@ struct work {
     struct line lines; /* of all rows */
     struct parts line_parts;
     struct bounds *line_bounds;
-    size_t per_run;             /* groups of a run */
-    struct line cells;          /* that columns share, [batch][group of a run][element][cell] */
-    struct bounds *cell_bounds; /* [batch][group of a run][CELLS of them] */
-    char *memory;               /* a panel for each worker */
-    size_t panel_bytes;
+    size_t per_run;  /* groups of a run */
+    size_t *beside;  /* [column] of it and those that follow, how many have cells side by side;
+                        NULL: there are panels alone */
+    bool out_is_run; /* columns' results lie side by side */
+    char *memory;    /* a panel for each worker, and numbers: cells of a batch, and a row */
+    size_t panel_bytes, worker_bytes;
 };
 
 /* Where the groups' k are: those of a run are filled up to whole blocks. */
@@ -161,9 +173,19 @@ static void lay_groups(const struct work *work)
     }
 }
 
-static const float *line_of(const struct ulp_scaled *s, size_t batch, size_t line)
+static enum ulp_status double_elements(void *context, size_t first, size_t last, int worker,
+                                       struct ulp_error *error)
 {
-    return (const float *)s->elements.data + s->batch_offset[batch] + s->line_offset[line];
+    (void)worker, (void)error;
+    const struct work *work = context;
+    const struct ulp_tensor *sides[2] = {&work->rows->elements, &work->columns->elements};
+    const size_t rows = ulp_size_divide_up(sides[0]->count, PIECE);
+    for (size_t item = first; item < last; item++) {
+        const size_t side = item >= rows, at = (side ? item - rows : item) * PIECE;
+        work->loops->twice(work->twice[side] + at, (const float *)sides[side]->data + at,
+                           ulp_size_min(PIECE, sides[side]->count - at));
+    }
+    return ULP_OK;
 }
 
 static enum ulp_status read_rows(void *context, size_t first, size_t last, int worker,
@@ -182,12 +204,11 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
             const struct parts parts = {work->line_parts.nonzero + group,
                                         work->line_parts.exponent + group,
                                         work->line_parts.significand + group};
-            const struct source from = {.x = line_of(rows, batch, line),
-                                        .scale =
-                                            rows->scale + ulp_scaled_block(rows, batch, line,
-                                                                           g / work->per_scale),
-                                        .k = rows->k_offset + work->group_k[g],
-                                        .used = work->group_used[g]};
+            const struct source from = {
+                .x = work->twice[0] + rows->batch_offset[batch] + rows->line_offset[line],
+                .scale = rows->scale + ulp_scaled_block(rows, batch, line, g / work->per_scale),
+                .k = rows->k_offset + work->group_k[g],
+                .used = work->group_used[g]};
             if (!from.used)
                 continue;
             work->loops->read(out, 1, &from, 1, &work->line_bounds[at]);
@@ -197,124 +218,43 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
     return ULP_OK;
 }
 
-/* Cells that lines share, each read once: `first` and on of a batch, of a group of their run. */
-static void read_cells_from(const struct work *work, size_t batch, size_t g, size_t first,
-                            size_t count, struct bounds *bounds)
-{
-    const struct ulp_scaled *columns = work->columns;
-    const size_t cells = columns->cell_count, plane = batch * work->per_run + g;
-    const struct line out = {work->cells.twice + plane * work->width * cells + first,
-                             work->cells.scale + plane * cells + first};
-    const struct source from = {.x = (const float *)columns->elements.data +
-                                     batch * columns->run * cells + first - columns->run_cell[0],
-                                .scale = columns->scale +
-                                         (batch * cells + first) * columns->run_blocks +
-                                         g / work->per_scale,
-                                .step = 1,
-                                .scale_step = (ptrdiff_t)columns->run_blocks,
-                                .k = columns->k_offset + work->group_k[g],
-                                .used = work->group_used[g]};
-    *bounds = nowhere;
-    if (from.used)
-        work->loops->read(out, cells, &from, count, bounds);
-}
-
-static enum ulp_status read_cells(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
-{
-    (void)worker, (void)error;
-    const struct work *work = context;
-    const size_t cells = work->columns->cell_count, parts = ulp_size_divide_up(cells, CELLS);
-    for (size_t item = first; item < last; item++) {
-        const size_t part = item % parts * CELLS, g = item / parts % work->per_run;
-        read_cells_from(work, item / parts / work->per_run, g, part,
-                        ulp_size_min(CELLS, cells - part), &work->cell_bounds[item]);
-    }
-    return ULP_OK;
-}
-
-/* Columns whose cells lie `step` apart from `cell` on. */
-struct piece {
-    size_t first, count;
-    ptrdiff_t step, cell;
-};
-
-/* How many lines from there on lie `step` cells apart. */
-static size_t find_piece(const struct ulp_scaled *s, size_t line, size_t count, ptrdiff_t *step)
-{
-    size_t found = 1;
-    *step = count > 1 ? (ptrdiff_t)(s->line_cell[line + 1] - s->line_cell[line]) : 1;
-    while (found < count && s->line_cell[line + found] - s->line_cell[line + found - 1] == *step)
-        found++;
-    return found;
-}
-
-/* One value of each column. Copies COLUMNS at once: what is too much is written over by the next
- * piece, or by what follows in memory and is copied later. */
-static inline __attribute__((always_inline)) void copy_columns(void *to, const void *from,
-                                                               size_t size,
-                                                               const struct piece *pieces,
-                                                               size_t count)
-{
-    for (const struct piece *p = pieces; p < pieces + count; p++) {
-        char *const out = (char *)to + p->first * size;
-        const char *const in = (const char *)from + p->cell * (ptrdiff_t)size;
-        if (p->step == 1)
-            memcpy(out, in, COLUMNS * size);
-        for (size_t i = 0; i < p->count && p->step != 1; i++)
-            memcpy(out + i * size, in + (ptrdiff_t)(i * size) * p->step, size);
-    }
-}
-
-/* Columns with cells that others have, too. */
-static void copy_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
-                       size_t count)
-{
-    const struct ulp_scaled *columns = work->columns;
-    const size_t cells = columns->cell_count, per_run = work->per_run,
-                 own = columns->group_count > 1 ? batch * per_run : 0;
-    struct piece pieces[COLUMNS];
-    size_t n = 0;
-    for (size_t j = 0; j < count; j += pieces[n++].count) {
-        pieces[n].first = j;
-        pieces[n].cell = (ptrdiff_t)columns->line_cell[line + j];
-        pieces[n].count = find_piece(columns, line + j, count - j, &pieces[n].step);
-    }
-    for (size_t r = 0, g = 0; r < columns->run_count; r++)
-        for (size_t plane = own; plane < own + per_run; plane++, g++) {
-            for (size_t i = 0; i < work->group_used[g]; i++)
-                copy_columns(panel->twice + g * work->width + i,
-                             work->cells.twice + (plane * work->width + i) * cells +
-                                 columns->run_cell[r],
-                             sizeof(int16_t), pieces, n);
-            if (work->group_used[g])
-                copy_columns(panel->scale + g,
-                             work->cells.scale + plane * cells + columns->run_cell[r],
-                             sizeof(float), pieces, n);
-        }
-}
-
 static struct line line_in(const struct work *work, const struct panel *panel, size_t g)
 {
     return (struct line){(int16_t *)&panel->twice[g * work->width], (float *)&panel->scale[g]};
 }
 
-/* Columns with cells of their own. */
+/* How many lines from there on lie `step` cells apart. */
+static size_t find_piece(const struct ulp_scaled *s, size_t line, size_t count, int64_t *step)
+{
+    size_t found = 1;
+    *step = count > 1 ? s->line_cell[line + 1] - s->line_cell[line] : 1;
+    while (found < count && s->line_cell[line + found] - s->line_cell[line + found - 1] == *step)
+        found++;
+    return found;
+}
+
 static void read_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
                        size_t count, struct bounds *bounds)
 {
     const struct ulp_scaled *columns = work->columns;
-    struct source from = {.x = line_of(columns, batch, line),
-                          .step = (ptrdiff_t)(columns->run_count * columns->run),
-                          .scale_step = (ptrdiff_t)columns->block_count};
-    const float *const scale = columns->scale + ulp_scaled_block(columns, batch, line, 0);
-    for (size_t g = 0; g < work->group_count; g++) {
-        const struct line out = line_in(work, panel, g);
-        from.scale = scale + g / work->per_scale;
-        from.k = columns->k_offset + work->group_k[g];
-        from.used = work->group_used[g];
-        if (from.used)
-            work->loops->read(out, COLUMNS, &from, count, bounds);
+    for (size_t first = 0, found; first < count; first += found) {
+        int64_t step;
+        found = find_piece(columns, line + first, count - first, &step);
+        struct source from = {.x = work->twice[1] + columns->batch_offset[batch] +
+                                   columns->line_offset[line + first],
+                              .step = (ptrdiff_t)(columns->shared ? step
+                                                                  : step * (int64_t)columns->run),
+                              .scale_step = (ptrdiff_t)(step * (int64_t)columns->run_blocks)};
+        for (size_t g = 0; g < work->group_count; g++) {
+            const struct line all = line_in(work, panel, g),
+                              out = {all.twice + first, all.scale + first};
+            from.scale = columns->scale +
+                         ulp_scaled_block(columns, batch, line + first, g / work->per_scale);
+            from.k = columns->k_offset + work->group_k[g];
+            from.used = work->group_used[g];
+            if (from.used)
+                work->loops->read(out, COLUMNS, &from, found, bounds);
+        }
     }
 }
 
@@ -328,22 +268,6 @@ static void split_panel(const struct work *work, struct panel *panel)
                                work->emin, COLUMNS);
     }
     panel->split = true;
-}
-
-static void add_bounds(struct bounds *sum, struct bounds more)
-{
-    sum->low = more.low < sum->low ? more.low : sum->low;
-    sum->high = more.high > sum->high ? more.high : sum->high;
-}
-
-/* Of all cells of a batch. */
-static struct bounds find_cell_bounds(const struct work *work, size_t batch)
-{
-    const size_t count = work->per_run * ulp_size_divide_up(work->columns->cell_count, CELLS);
-    struct bounds bounds = nowhere;
-    for (size_t i = 0; i < count; i++)
-        add_bounds(&bounds, work->cell_bounds[batch * count + i]);
-    return bounds;
 }
 
 static int find_exponent(const struct work *work, int32_t scale)
@@ -371,36 +295,64 @@ static bool is_plain(const struct work *work, struct bounds row, struct bounds p
     return high <= q + FRACTION_BITS && q >= -126 && *top <= 126;
 }
 
-ULP_VECTORISE static void run_panel(const struct work *work, struct panel *panel,
-                                    struct bounds bounds, size_t batch, size_t column, size_t count)
+/* Sums of a row become results; `total` holds `count` of them, STRIP at most. */
+ULP_VECTORISE static void store(const struct work *work, size_t batch, size_t row, size_t column,
+                                const double *total, size_t count)
 {
     const struct ulp_contraction *p = work->problem;
-    const int64_t base = p->out_batch_offset ? p->out_batch_offset[batch] : 0;
-    const size_t rows = work->rows->line_count,
-                 shift = work->rows->group_count > 1 ? batch * rows : 0;
-    for (size_t i = 0; i < rows; i++) {
-        const size_t line = shift + i, group = line * work->group_count;
-        const struct row row = {.line = {work->lines.twice + line * work->stride,
-                                         work->lines.scale + group},
-                                .parts = {work->line_parts.nonzero + group,
-                                          work->line_parts.exponent + group,
-                                          work->line_parts.significand + group},
-                                .used = work->group_used,
-                                .group_count = work->group_count,
-                                .width = work->width};
-        int top;
-        double total[COLUMNS] __attribute__((aligned(64)));
-        float strip[COLUMNS];
-        if (!is_plain(work, work->line_bounds[line], bounds, &top) ||
-            !work->loops->run_plain(&row, panel, top, total)) {
-            split_panel(work, panel);
-            work->loops->run(&row, panel, total);
-        }
-        for (size_t j = 0; j < COLUMNS; j++)
-            strip[j] = (float)total[j] * work->alpha;
-        ulp_output_strip(&work->output, base + work->row_out[i], work->column_out + column, strip,
-                         count, (struct ulp_draw){0});
+    const int64_t base =
+                      (p->out_batch_offset ? p->out_batch_offset[batch] : 0) + work->row_out[row],
+                  *const offset = work->column_out + column;
+    float strip[STRIP];
+    for (size_t j = 0; j < count; j++)
+        strip[j] = (float)total[j] * work->alpha;
+    if (work->out_is_run)
+        ulp_output_run(&work->output, base + offset[0], strip, count);
+    for (size_t j = 0; j < count && !work->out_is_run; j += COLUMNS)
+        ulp_output_strip(&work->output, base, offset + j, strip + j,
+                         ulp_size_min(COLUMNS, count - j), (struct ulp_draw){0});
+}
+
+/* The line of the rows' factor that row i of a batch is. */
+static size_t find_line(const struct work *work, size_t batch, size_t i)
+{
+    return (work->rows->group_count > 1 ? batch * work->rows->line_count : 0) + i;
+}
+
+static void run_row(const struct work *work, struct panel *panel, struct bounds bounds,
+                    size_t batch, size_t i, size_t column, size_t count)
+{
+    const size_t line = find_line(work, batch, i), group = line * work->group_count;
+    const struct row row = {.line = {work->lines.twice + line * work->stride,
+                                     work->lines.scale + group},
+                            .parts = {work->line_parts.nonzero + group,
+                                      work->line_parts.exponent + group,
+                                      work->line_parts.significand + group},
+                            .used = work->group_used,
+                            .group_count = work->group_count,
+                            .width = work->width};
+    int top;
+    double total[COLUMNS] __attribute__((aligned(64)));
+    if (!is_plain(work, work->line_bounds[line], bounds, &top) ||
+        !work->loops->run_plain(&row, panel, top, total)) {
+        split_panel(work, panel);
+        work->loops->run(&row, panel, total);
     }
+    store(work, batch, i, column, total, count);
+}
+
+/* A worker's panel, and numbers behind it. */
+static struct panel lay_panel(const struct work *work, int worker, float **numbers)
+{
+    char *memory = work->memory + (size_t)worker * work->worker_bytes;
+    memory += (64 - (uintptr_t)memory % 64) % 64;
+    struct panel panel = {.twice = (shorts *)(void *)memory};
+    panel.nonzero = panel.twice + work->stride;
+    panel.exponent = panel.nonzero + work->group_count;
+    panel.scale = (floats(*)[2])(void *)(panel.exponent + work->group_count);
+    panel.significand = panel.scale + work->group_count;
+    *numbers = (float *)(void *)(panel.significand + work->group_count);
+    return panel;
 }
 
 static enum ulp_status run_panels(void *context, size_t first, size_t last, int worker,
@@ -409,41 +361,117 @@ static enum ulp_status run_panels(void *context, size_t first, size_t last, int 
     (void)error;
     const struct work *work = context;
     const size_t panels = ulp_size_divide_up(work->columns->line_count, COLUMNS);
-    char *memory = work->memory + (size_t)worker * work->panel_bytes;
-    memory += (64 - (uintptr_t)memory % 64) % 64;
-    struct panel panel = {.twice = (shorts *)(void *)memory};
+    float *numbers;
+    struct panel panel = lay_panel(work, worker, &numbers);
     struct bounds bounds = nowhere;
-    panel.nonzero = panel.twice + work->stride;
-    panel.exponent = panel.nonzero + work->group_count;
-    panel.scale = (floats(*)[2])(void *)(panel.exponent + work->group_count);
-    panel.significand = panel.scale + work->group_count;
     for (size_t item = first; item < last; item++) {
         const size_t batch = item / panels, column = item % panels * COLUMNS,
                      count = ulp_size_min(COLUMNS, work->columns->line_count - column);
-        const bool own = work->columns->group_count > 1;
-        if (work->columns->shared && (item == first || (own && column == 0)))
-            bounds = find_cell_bounds(work, own ? batch : 0);
-        if (item == first || own || panels > 1) {
+        if (item == first || work->columns->group_count > 1 || panels > 1) {
             panel.split = false;
-            if (work->columns->shared) {
-                copy_panel(work, &panel, batch, column, count);
-            } else {
-                bounds = nowhere;
-                read_panel(work, &panel, batch, column, count, &bounds);
-            }
+            bounds = nowhere;
+            read_panel(work, &panel, batch, column, count, &bounds);
         }
-        run_panel(work, &panel, bounds, batch, column, count);
+        for (size_t i = 0; i < work->rows->line_count; i++)
+            run_row(work, &panel, bounds, batch, i, column, count);
     }
     return ULP_OK;
+}
+
+/* ---- runs of one element ---- */
+
+/* Columns [column, column + count) of a row of a batch; false: something may be cut off. */
+static bool run_strip(const struct work *work, struct direct direct, const float *value, int top,
+                      size_t column, size_t count, double *total)
+{
+    for (size_t j = 0, n; j < count; j += n) {
+        n = ulp_size_min(work->beside[column + j], count - j);
+        direct.value = value + work->columns->line_cell[column + j];
+        if (!work->loops->run_direct(&direct, n, top, total + j))
+            return false;
+    }
+    return true;
+}
+
+static enum ulp_status run_batches(void *context, size_t first, size_t last, int worker,
+                                   struct ulp_error *error)
+{
+    (void)error;
+    const struct work *work = context;
+    const struct ulp_scaled *columns = work->columns;
+    const size_t cells = columns->cell_count;
+    float *value;
+    struct panel panel = lay_panel(work, worker, &value);
+    double total[STRIP], *const row = (double *)(void *)value;
+    value += 2 * columns->run_count;
+    for (size_t batch = first; batch < last; batch++) {
+        const size_t from = columns->group_count > 1 ? batch * cells : 0;
+        struct bounds all = nowhere;
+        work->loops->value(value, (const float *)columns->elements.data + from,
+                           columns->scale + from, cells, &all);
+        for (size_t i = 0; i < work->rows->line_count; i++) {
+            const size_t line = find_line(work, batch, i);
+            const struct direct direct = {.row = row,
+                                          .cell = columns->run_cell,
+                                          .run_count = columns->run_count,
+                                          .per_block = GROUPS / work->per_run};
+            int top;
+            const bool plain = is_plain(work, work->line_bounds[line], all, &top);
+            for (size_t r = 0; r < columns->run_count; r++) {
+                const size_t g = r * work->per_run;
+                row[r] = 0.5 * work->lines.twice[line * work->stride + g] *
+                         (double)work->lines.scale[line * work->group_count + g];
+            }
+            for (size_t j = 0, n; j < columns->line_count; j += n) {
+                n = ulp_size_min(STRIP, columns->line_count - j);
+                if (plain && run_strip(work, direct, value, top, j, n, total)) {
+                    store(work, batch, i, j, total, n);
+                    continue;
+                }
+                n = ulp_size_min(COLUMNS, n);
+                struct bounds bounds = nowhere;
+                panel.split = false;
+                read_panel(work, &panel, batch, j, n, &bounds);
+                run_row(work, &panel, bounds, batch, i, j, n);
+            }
+        }
+    }
+    return ULP_OK;
+}
+
+/* Are there batches for all threads, of columns most of which lie beside others? */
+static bool is_direct(const struct work *work, size_t threads)
+{
+    const struct ulp_scaled *columns = work->columns;
+    int64_t step;
+    return columns->shared && columns->run == 1 && columns->group_count >= threads &&
+           GROUPS % work->per_run == 0 &&
+           find_piece(columns, 0, ulp_size_min(LANES, columns->line_count), &step) >= LANES / 2 &&
+           step == 1;
+}
+
+static void find_beside(const struct work *work)
+{
+    const struct ulp_scaled *columns = work->columns;
+    for (size_t j = columns->line_count, run = 0; j-- > 0;) {
+        const bool ends =
+            j + 1 == columns->line_count || columns->line_cell[j + 1] - columns->line_cell[j] != 1;
+        work->beside[j] = run = ends ? 1 : run + 1;
+    }
 }
 
 static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct ulp_error *error)
 {
     struct ulp_budget *budget = ulp_pool_scratch(pool);
-    const size_t lines = work->rows->group_count * work->rows->line_count,
-                 panels = ulp_size_divide_up(work->columns->line_count, COLUMNS);
-    const size_t planes = work->columns->shared ? work->columns->group_count * work->per_run : 0,
-                 cells = work->columns->cell_count + COLUMNS;
+    const struct ulp_scaled *columns = work->columns;
+    const size_t threads = (size_t)ulp_pool_thread_count(pool),
+                 lines = work->rows->group_count * work->rows->line_count,
+                 panels = ulp_size_divide_up(columns->line_count, COLUMNS);
+    const bool direct = is_direct(work, threads);
+    if (direct)
+        work->worker_bytes = ulp_size_round_up(work->panel_bytes, 64) +
+                             columns->run_count * sizeof(double) +
+                             columns->cell_count * sizeof(float);
     /* zeros: places that a run does not fill stay so */
     const struct {
         void *to;
@@ -454,13 +482,12 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
                  {&work->line_parts.exponent, lines, work->group_count * sizeof(int16_t)},
                  {&work->line_parts.significand, lines, work->group_count * sizeof(float)},
                  {&work->line_bounds, lines, sizeof *work->line_bounds},
-                 {&work->cells.twice, planes * work->width, cells * sizeof(int16_t)},
-                 {&work->cells.scale, planes, cells * sizeof(float)},
-                 {&work->cell_bounds, planes,
-                  ulp_size_divide_up(work->columns->cell_count, CELLS) * sizeof(struct bounds)},
                  {&work->group_k, work->group_count, sizeof *work->group_k},
                  {&work->group_used, work->group_count, sizeof *work->group_used},
-                 {&work->memory, (size_t)ulp_pool_thread_count(pool), work->panel_bytes}};
+                 {&work->twice[0], work->rows->elements.count, sizeof(int16_t)},
+                 {&work->twice[1], columns->elements.count, sizeof(int16_t)},
+                 {&work->beside, direct ? columns->line_count : 0, sizeof *work->beside},
+                 {&work->memory, threads, work->worker_bytes}};
     void *memory[sizeof parts / sizeof *parts] = {NULL};
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == ULP_OK; i++) {
@@ -471,17 +498,23 @@ static enum ulp_status run_all(struct work *work, struct ulp_pool *pool, struct 
     }
     if (status == ULP_OK)
         lay_groups(work);
+    if (status == ULP_OK && direct)
+        find_beside(work);
+    if (status == ULP_OK)
+        status = ulp_parallel_for(pool,
+                                  ulp_size_divide_up(work->rows->elements.count, PIECE) +
+                                      ulp_size_divide_up(columns->elements.count, PIECE),
+                                  ulp_grain(PIECE / 4), double_elements, work, error);
     if (status == ULP_OK)
         status =
             ulp_parallel_for(pool, lines, ulp_grain((double)work->stride), read_rows, work, error);
+    const double cost = (double)(work->stride * work->rows->line_count);
     if (status == ULP_OK)
-        status =
-            ulp_parallel_for(pool, planes * ulp_size_divide_up(work->columns->cell_count, CELLS),
-                             ulp_grain((double)(work->width * CELLS) / 4), read_cells, work, error);
-    if (status == ULP_OK)
-        status = ulp_parallel_for(pool, work->problem->batch_count * panels,
-                                  ulp_grain((double)(work->stride * work->rows->line_count)),
-                                  run_panels, work, error);
+        status = direct
+                     ? ulp_parallel_for(pool, work->problem->batch_count,
+                                        ulp_grain(cost * (double)panels), run_batches, work, error)
+                     : ulp_parallel_for(pool, work->problem->batch_count * panels, ulp_grain(cost),
+                                        run_panels, work, error);
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         ulp_free(memory[i]);
     return status;
@@ -514,6 +547,9 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .per_scale = (size_t)sides[0].scaling->k / GROUP,
                         .alpha = sides[0].tensor_scale * sides[1].tensor_scale};
     work.panel_bytes = (work.stride + 6 * work.group_count) * sizeof(shorts) + SLACK;
+    work.worker_bytes = work.panel_bytes;
+    work.out_is_run = arithmetic->rounding != ULP_ROUND_STOCHASTIC &&
+                      ulp_output_is_run(work.column_out, work.columns->line_count);
     ULP_TRY(ulp_format_find("fp32", &fp32, error));
     ULP_TRY(ulp_output_make(&work.output, arithmetic, problem, &fp32, ULP_ELEMENT_F32, error));
     return run_all(&work, pool, error);

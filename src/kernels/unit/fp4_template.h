@@ -33,29 +33,36 @@ TARGET static inline __attribute__((always_inline)) void NAME(convert, SUFFIX)(d
     *sum = (doubles)bits + 0.0;
 }
 
-/* Elements and scales, and what bounds these. At most CELLS columns. */
+TARGET ULP_VECTORISE static void NAME(twice, SUFFIX)(int16_t *restrict out, const float *restrict x,
+                                                     size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int16_t)(int32_t)(x[i] == x[i] ? 2 * x[i] : 0);
+}
+
+/* Elements and scales, and what bounds these. At most COLUMNS of them. */
 TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apart,
                                                     const struct source *from, size_t count,
                                                     struct bounds *bounds)
 {
-    int16_t any[CELLS];
+    int16_t any[COLUMNS];
     float *restrict const scale = out.scale;
     const int64_t *const k = from->k;
     int32_t low = bounds->low, high = bounds->high;
     for (size_t j = 0; j < count; j++)
         any[j] = 0;
     for (size_t i = 0; i < from->used && from->step == 1; i++) {
-        const float *const x = from->x + k[i];
+        const int16_t *const x = from->x + k[i];
         int16_t *restrict const twice = out.twice + i * apart;
         for (size_t j = 0; j < count; j++) {
-            twice[j] = read_element(x[j]);
+            twice[j] = x[j];
             any[j] |= twice[j];
         }
     }
     for (size_t j = 0; j < count && from->step != 1; j++) {
-        const float *const x = from->x + (ptrdiff_t)j * from->step;
+        const int16_t *const x = from->x + (ptrdiff_t)j * from->step;
         for (size_t i = 0; i < from->used; i++) {
-            const int16_t twice = read_element(x[k[i]]);
+            const int16_t twice = x[k[i]];
             out.twice[i * apart + j] = twice;
             any[j] |= twice;
         }
@@ -67,6 +74,22 @@ TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apar
     for (size_t j = 0; j < count; j++) {
         const int32_t bits = (int32_t)(ulp_float_bits(scale[j]) & 0x7FFFFFFF),
                       least = any[j] ? bits : INT32_MAX;
+        low = least < low ? least : low;
+        high = bits > high ? bits : high;
+    }
+    *bounds = (struct bounds){low, high};
+}
+
+/* Elements times scales are exact, or infinite and then noticed (run_direct): they have 6 bits. */
+TARGET ULP_VECTORISE static void NAME(value, SUFFIX)(float *restrict value, const float *restrict x,
+                                                     const float *restrict scale, size_t count,
+                                                     struct bounds *bounds)
+{
+    int32_t low = bounds->low, high = bounds->high;
+    for (size_t j = 0; j < count; j++) {
+        const int32_t bits = (int32_t)(ulp_float_bits(scale[j]) & 0x7FFFFFFF),
+                      least = x[j] != 0 ? bits : INT32_MAX;
+        value[j] = x[j] * scale[j];
         low = least < low ? least : low;
         high = bits > high ? bits : high;
     }
@@ -156,6 +179,29 @@ TARGET static bool NAME(run_plain, SUFFIX)(const struct row *row, const struct p
     return sign >= 0;
 }
 
+/* As run_plain, in loops over columns; NaN and infinity are above every limit. */
+TARGET ULP_VECTORISE static bool NAME(run_direct, SUFFIX)(const struct direct *direct, size_t count,
+                                                          int top, double *restrict total)
+{
+    const int64_t limit = (int64_t)(top + 1023) << 52;
+    int64_t over = 0;
+    memset(total, 0, count * sizeof *total);
+    for (size_t r = 0; r < direct->run_count; r++) {
+        const float *const x = direct->value + direct->cell[r];
+        const double by = direct->row[r];
+        for (size_t j = 0; j < count; j++)
+            total[j] += (double)x[j] * by;
+        if ((r + 1) % direct->per_block != 0 && r + 1 < direct->run_count)
+            continue;
+        for (size_t j = 0; j < count; j++) {
+            const int64_t bits = (int64_t)ulp_double_bits(total[j]) & ~(int64_t)0x1FFFFFFF;
+            total[j] = ulp_double_from((uint64_t)bits);
+            over |= limit - 1 - (bits & INT64_MAX);
+        }
+    }
+    return over >= 0;
+}
+
 TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *panel,
                                      double *total)
 {
@@ -210,8 +256,10 @@ TARGET static void NAME(run, SUFFIX)(const struct row *row, const struct panel *
     memcpy(total, c, sizeof c);
 }
 
-static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX), NAME(run_plain, SUFFIX),
-                                                 NAME(read, SUFFIX), NAME(split, SUFFIX)};
+static const struct loops NAME(loops, SUFFIX) = {NAME(run, SUFFIX),       NAME(run_plain, SUFFIX),
+                                                 NAME(twice, SUFFIX),     NAME(read, SUFFIX),
+                                                 NAME(split, SUFFIX),     NAME(value, SUFFIX),
+                                                 NAME(run_direct, SUFFIX)};
 
 #undef NAME
 #undef NAME_OF
