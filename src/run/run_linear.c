@@ -17,7 +17,12 @@
  * to be so, or to be zero where nothing moves. Shares round R(p) to the lane's format, so few R(p)
  * may be within B of where that turns: a tie, or a value of the format, which has one bit less.
  * Where there are none, R(p) - R(r) is enough, and what measuring rounds is less than 2^-102 of the
- * larger of both. Else the node is computed at 128 bits, as where some result is not finite. */
+ * larger of both. Else the node is computed at 128 bits, as where some result is not finite.
+ *
+ * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
+ * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's
+ * 3. At 128 bits r - mean is rounded, too, so R is the largest |r| and the largest |mean|: each of
+ * five roundings is less than 2^-128 W R, or of the result. */
 #include <math.h>
 #include <string.h>
 
@@ -31,8 +36,9 @@
 #define PRECISION 128
 /* Doubles made of records, and products of them, are far from double's ends. */
 #define EXPONENT_MAX 300
-/* Fewer products take no time at 128 bits. */
+/* Fewer products take no time at 128 bits; a normalised result takes as long as so many. */
 #define PRODUCTS_MIN 0x1p20
+#define NORM_PRODUCTS 32
 #define CLEAR 0x1p24
 #define TOLD 0x1p12
 
@@ -263,22 +269,31 @@ static bool is_wide(const struct ulp_tensor *x)
     return x->element == ULP_ELEMENT_WIDE && x->precision == PRECISION;
 }
 
+/* Not with the statistics of what it reads. */
+static bool is_norm(const struct ulp_step *step)
+{
+    return strcmp(step->bound.op->name, "BatchNormalization") == 0 && !step->bound.op->parameter;
+}
+
 /* The one input that is no constant, which results are linear in; -1: there is none such. */
 static int find_linear(const struct ulp_step *step, const struct ulp_lane *reference,
                        const struct ulp_tensor *const *inputs)
 {
     const struct ulp_operator *op = step->bound.op;
-    const bool conv = strcmp(op->name, "Conv") == 0;
+    const bool conv = strcmp(op->name, "Conv") == 0, norm = is_norm(step);
     int varies = -1;
-    if (op->domain || !(conv || strcmp(op->name, "MatMul") == 0))
+    if (op->domain || !(conv || norm || strcmp(op->name, "MatMul") == 0))
         return -1;
     for (size_t i = 0; i < step->input_count; i++)
         if (step->inputs[i] >= 0 && !reference->block->slots[step->inputs[i]].constant) {
             if (varies >= 0)
                 return -1;
             varies = (int)i;
+        } else if (norm && inputs[i]->element != ULP_ELEMENT_F32) {
+            return -1;
         }
-    return varies >= 0 && varies <= !conv && inputs[!varies]->element == ULP_ELEMENT_F32 &&
+    return varies >= 0 && varies <= !(conv || norm) &&
+                   inputs[!varies]->element == ULP_ELEMENT_F32 &&
                    !ulp_takes_blocks(reference, step, !varies)
                ? varies
                : -1;
@@ -306,9 +321,24 @@ static enum ulp_status allocate(struct ulp_tensor *out, const struct ulp_tensor 
     return ulp_tensor_allocate(out, budget, error);
 }
 
+/* Of a BatchNormalization, the largest |w| and |mean|; where one is NaN, so are results. */
+static struct seen find_factors(const struct ulp_step *step, const struct ulp_tensor *const *inputs)
+{
+    const double epsilon = (double)step->bound.attributes[0].f;
+    const float *scale = inputs[1]->data, *mean = inputs[3]->data, *var = inputs[4]->data;
+    struct seen all = {.failed = inputs[3]->count != inputs[1]->count ||
+                                 inputs[4]->count != inputs[1]->count};
+    for (size_t i = 0; i < inputs[1]->count && !all.failed; i++) {
+        const double w = fabs((double)scale[i]) / sqrt((double)var[i] + epsilon);
+        all.largest[0] = ulp_math_max(all.largest[0], w);
+        all.largest[1] = ulp_math_max(all.largest[1], fabs((double)mean[i]));
+    }
+    return all;
+}
+
 /* The tensors on the way. */
 struct parts {
-    struct ulp_tensor difference, moved, sum;
+    struct ulp_tensor difference, moved, sum, zeros;
     struct seen *seen;
 };
 
@@ -318,7 +348,9 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
 {
     const struct ulp_tensor *p = from->inputs[varies], *w = from->inputs[!varies],
                             *r = from->reference_inputs[varies], *results = from->results;
-    const double k = strcmp(step->bound.op->name, "Conv") == 0
+    const bool norm = is_norm(step);
+    const double k = norm ? 1
+                     : strcmp(step->bound.op->name, "Conv") == 0
                          ? (double)w->count / (double)w->dims[0]
                          : (double)from->inputs[0]->dims[from->inputs[0]->rank - 1];
     struct ulp_pool *pool = reference->pool;
@@ -328,7 +360,8 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     void *seen;
     ULP_TRY(ulp_lane_format(ulp_mix_holds(from->lane->mix, step->number), out->entire->type,
                             &stored, error));
-    if (k * (double)results->count < PRODUCTS_MIN || k > 0x1p24 || stored.precision > 53)
+    if ((norm ? NORM_PRODUCTS : k) * (double)results->count < PRODUCTS_MIN || k > 0x1p24 ||
+        stored.precision > 53)
         return ULP_OK;
     work.worker_count = (size_t)ulp_pool_thread_count(pool);
     ULP_TRY(ulp_allocate(&seen, work.worker_count, sizeof *work.seen, reference->budget,
@@ -340,13 +373,21 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     if (d.failed || *done)
         return ULP_OK;
     work.p = w;
-    const struct seen weights = go_over(&work, find_largest, pool);
+    const struct seen weights =
+        norm ? find_factors(step, from->inputs) : go_over(&work, find_largest, pool);
     const double bound =
-        k * weights.largest[0] * ((k + 8) * 0x1p-53 * d.largest[0] + 0x1p-102 * d.largest[1]);
+        k * weights.largest[0] *
+        ((k + 8) * 0x1p-53 * d.largest[0] + 0x1p-102 * (d.largest[1] + weights.largest[1]));
     if (weights.failed || !(bound > 0x1p-500))
         return ULP_OK;
-    const struct ulp_tensor *at[3] = {w, w}; /* and no bias */
+    const struct ulp_tensor *at[5] = {w, w}; /* and no bias */
     at[varies] = &parts->difference;
+    if (norm) {
+        ULP_TRY(allocate(&parts->zeros, w, ULP_ELEMENT_F32, reference->budget, error));
+        memset(parts->zeros.data, 0, w->count * sizeof(float));
+        at[2] = at[3] = &parts->zeros;
+        at[4] = from->inputs[4];
+    }
     ULP_TRY(ulp_run_in_doubles(reference, step, at, &parts->moved, error));
     ulp_tensor_free(&parts->difference);
     if (!from->moved)
@@ -397,6 +438,7 @@ enum ulp_status ulp_evaluate_linear(struct ulp_lane *reference, const struct ulp
     ulp_tensor_free(&parts.difference);
     ulp_tensor_free(&parts.moved);
     ulp_tensor_free(&parts.sum);
+    ulp_tensor_free(&parts.zeros);
     ulp_free(parts.seen);
     return status;
 }

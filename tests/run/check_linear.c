@@ -13,17 +13,24 @@
 #include "tensor/tensor.h"
 
 /* Two convolutions, the first of which reads the model's input, and a product with constants on
- * either side: 1.2 to 2.7 million products each. */
+ * either side: 1.2 to 2.7 million products each; and one of these normalised. */
 enum { IN = 8, MIDDLE = 32, OUT = 16, SIDE = 24, WIDTH = 128 };
 static const struct constant {
     const char *name, *shape;
     int count;
 } constants[] = {
-    {"w1", "32,8,3,3", MIDDLE *IN * 9},   {"b1", "32", MIDDLE},
-    {"w2", "16,32,3,3", OUT *MIDDLE * 9}, {"b2", "16", OUT},
-    {"right", "24,128", SIDE *WIDTH},     {"left", "128,24", WIDTH *SIDE},
+    {"w1", "32,8,3,3", MIDDLE *IN * 9},
+    {"b1", "32", MIDDLE},
+    {"w2", "16,32,3,3", OUT *MIDDLE * 9},
+    {"b2", "16", OUT},
+    {"right", "24,128", SIDE *WIDTH},
+    {"left", "128,24", WIDTH *SIDE},
+    {"scale", "16", OUT},
+    {"bias", "16", OUT},
+    {"mean", "16", OUT},
+    {"var", "16", OUT},
 };
-enum { CONSTANTS = sizeof constants / sizeof *constants };
+enum { CONSTANTS = sizeof constants / sizeof *constants, SCALE = 6, BIAS, MEAN, VAR };
 
 struct subject {
     float *values[CONSTANTS];
@@ -34,6 +41,7 @@ struct subject {
     float bias;   /* of the second node, times 1 where it is 0 */
     size_t moved; /* of the second node's results that are not the rounded exact sum */
     size_t nodes, differences;
+    bool norm; /* the normalised ones are shown as differences */
 };
 
 static double next_value(uint64_t *seed)
@@ -61,7 +69,7 @@ static struct ulp_model *make_model(struct subject *subject)
     uint64_t seed = 7;
     size_t n = (size_t)snprintf(text, room,
                                 "(float[1,8,24,24] x) => (float[1,16,24,128] r, "
-                                "float[1,16,128,24] l) <");
+                                "float[1,16,128,24] l, float[1,16,24,128] n) <");
     for (int c = 0; c < CONSTANTS; c++) {
         subject->values[c] = malloc((size_t)constants[c].count * sizeof(float));
         n += (size_t)snprintf(text + n, room - n, "%sfloat[%s] %s = {", c ? ", " : "",
@@ -69,6 +77,8 @@ static struct ulp_model *make_model(struct subject *subject)
         for (int i = 0; i < constants[c].count; i++) {
             subject->values[c][i] =
                 subject->whole ? next_constant(c, i, &seed) : (float)next_value(&seed);
+            if (c == VAR)
+                subject->values[c][i] = fabsf(subject->values[c][i]);
             if (c == 3 && subject->bias > 0)
                 subject->values[c][i] *= subject->bias;
             n += (size_t)snprintf(text + n, room - n, "%s%.9g", i ? ", " : "",
@@ -78,7 +88,8 @@ static struct ulp_model *make_model(struct subject *subject)
     }
     snprintf(text + n, room - n,
              "> { a = Conv<pads=[1,1,1,1]>(x, w1, b1)\n b = Relu(a)\n"
-             "c = Conv<pads=[1,1,1,1]>(b, w2, b2)\n r = MatMul(c, right)\n l = MatMul(left, c) }");
+             "c = Conv<pads=[1,1,1,1]>(b, w2, b2)\n r = MatMul(c, right)\n l = MatMul(left, c)\n"
+             "n = BatchNormalization(r, scale, bias, mean, var) }");
     struct ulp_model *model = onnx_text_load(13, text);
     free(text);
     return model;
@@ -94,12 +105,32 @@ static void add_product(mpfr_t sum, const struct ulp_tensor *p, size_t i, float 
     mpfr_clears(x, y, (mpfr_ptr)0);
 }
 
+/* (x - mean) / sqrt(var + epsilon) * scale + bias */
+static void normalise(mpfr_t out, const struct subject *subject, double x, size_t channel)
+{
+    mpfr_t root;
+    mpfr_init2(root, 700);
+    mpfr_set_d(root, (double)subject->values[VAR][channel], MPFR_RNDN);
+    mpfr_add_d(root, root, (double)1e-5F, MPFR_RNDN);
+    mpfr_sqrt(root, root, MPFR_RNDN);
+    mpfr_set_d(out, x, MPFR_RNDN);
+    mpfr_sub_d(out, out, (double)subject->values[MEAN][channel], MPFR_RNDN);
+    mpfr_mul_d(out, out, (double)subject->values[SCALE][channel], MPFR_RNDN);
+    mpfr_div(out, out, root, MPFR_RNDN);
+    mpfr_add_d(out, out, (double)subject->values[BIAS][channel], MPFR_RNDN);
+    mpfr_clear(root);
+}
+
 /* Result i of the node exactly, but for the bias, which is added to the sum as it is rounded. */
 static void sum_exactly(mpfr_t sum, const struct subject *subject, const char *output,
                         const struct ulp_tensor *p, size_t i)
 {
     const size_t area = SIDE * SIDE;
     mpfr_set_zero(sum, 1);
+    if (*output == 'n') {
+        normalise(sum, subject, ulp_tensor_get(p, i), i / (SIDE * WIDTH));
+        return;
+    }
     if (*output == 'a' || *output == 'c') {
         const bool first = *output == 'a';
         const size_t channels = first ? IN : MIDDLE, channel = i / area;
@@ -210,6 +241,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     ulp_tensor_free(&sum);
     subject->nodes++;
     subject->differences += differs;
+    subject->norm |= differs && *event->output_names[0] == 'n';
     return ULP_OK;
 }
 
@@ -404,8 +436,9 @@ START_TEST(sums_are_as_exact_as_they_must_be)
 {
     struct subject subject = {.asks = _i % 2};
     audit(&subject, arithmetics[_i / 2]);
-    ck_assert_uint_eq(subject.nodes, 4);
+    ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_int_eq(subject.differences > 0, subject.asks);
+    ck_assert_int_eq(subject.norm, subject.asks);
     ck_assert_uint_gt(subject.moved, 0); /* else nothing was tested */
 }
 END_TEST
@@ -414,7 +447,7 @@ START_TEST(differences_are_shown_where_measuring_keeps_them)
 {
     struct subject subject = {.asks = true, .bias = 0x1p34F};
     audit(&subject, "fp64");
-    ck_assert_uint_eq(subject.nodes, 4);
+    ck_assert_uint_eq(subject.nodes, 5);
 }
 END_TEST
 
@@ -422,12 +455,12 @@ START_TEST(what_is_exact_stays_exact)
 {
     struct subject subject = {.whole = true};
     audit(&subject, "fp16");
-    ck_assert_uint_eq(subject.nodes, 4);
+    ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_uint_eq(subject.moved, 0);
 }
 END_TEST
 
-TEST_MAIN("linear nodes", 0)
+TEST_MAIN("linear nodes", 20)
 {
     tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
                         2 * (int)(sizeof arithmetics / sizeof *arithmetics));
