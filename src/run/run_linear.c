@@ -28,6 +28,7 @@
 
 #include "base/bits.h"
 #include "base/error.h"
+#include "base/machine/cpu.h"
 #include "base/memory/alloc.h"
 #include "number/function/math.h"
 #include "number/mpfr_record.h"
@@ -42,6 +43,11 @@
 #define CLEAR 0x1p24
 #define TOLD 0x1p12
 
+#define STRIP 256
+#define INFINITE ((int64_t)0x7FF << 52)
+/* Without branches, and of patterns, so that compilers make vectors. */
+#define LOOP static inline __attribute__((always_inline))
+
 struct record {
     int64_t exponent, kind;
     uint64_t limbs[2];
@@ -50,18 +56,19 @@ __extension__ typedef unsigned __int128 limbs;
 
 /* Errors of the results: what was introduced, or what was carried. */
 struct errors {
-    size_t clear, small;      /* CLEAR times the bound or more; less than TOLD times it */
-    size_t zero;              /* none, where R(p) is R(r) */
-    double relative, nearest; /* the largest; the smallest |base| where R(p) is not R(r) */
+    size_t clear, small;       /* CLEAR times the bound or more; less than TOLD times it */
+    size_t zero;               /* none, where R(p) is R(r) */
+    int64_t relative, nearest; /* the largest; the smallest |base| where R(p) is not R(r) */
 };
 
-/* What a worker has seen. */
+/* What a worker has seen. Magnitudes are patterns, which order as these do, NaN above infinity. */
 struct seen {
-    double largest[2];
+    int64_t largest[2];
     struct errors introduced, carried;
     size_t turns; /* where rounding turns */
     bool failed;
 };
+static const struct seen nothing = {.introduced.nearest = INFINITE, .carried.nearest = INFINITE};
 
 struct work {
     const struct ulp_tensor *p, *r; /* what the node reads, or its results P(p) and R(r) */
@@ -73,23 +80,80 @@ struct work {
     size_t worker_count;
 };
 
-/* x is *high + *low and less than 2^-105 |x|; false: it is not finite, or far from 1. */
-static inline bool split(const struct record *x, double *high, double *low)
+static void read_plain(double *out, const struct ulp_tensor *tensor, size_t first, size_t count)
 {
-    const bool zero = x->kind == MPFR_ZERO_KIND || x->kind == -MPFR_ZERO_KIND,
-               regular = x->kind == MPFR_REGULAR_KIND || x->kind == -MPFR_REGULAR_KIND,
-               near = x->exponent >= -EXPONENT_MAX && x->exponent <= EXPONENT_MAX;
-    const uint64_t power = (uint64_t)((near ? x->exponent : 0) - 53 + 1023) << 52;
-    const double scale = ulp_double_from(power | ((uint64_t)(x->kind < 0) << 63));
-    *high = scale * (double)(int64_t)(x->limbs[1] >> 11);
-    *low = 0x1p-53 * scale * (double)(int64_t)((x->limbs[1] & 0x7FF) << 42 | x->limbs[0] >> 22);
-    return zero || (regular && near);
+    if (tensor->element == ULP_ELEMENT_F64)
+        memcpy(out, (const double *)tensor->data + first, count * sizeof *out);
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = (double)((const float *)tensor->data)[first + i];
 }
 
-static inline double read_plain(const struct ulp_tensor *tensor, size_t i)
+/* Of a strip, the numbers p, and r in two parts. */
+struct strip {
+    size_t count;
+    double p[STRIP], high[STRIP], low[STRIP];
+};
+
+/* All bits, or none. */
+LOOP int64_t mask(bool is)
 {
-    return tensor->element == ULP_ELEMENT_F32 ? (double)((const float *)tensor->data)[i]
-                                              : ((const double *)tensor->data)[i];
+    return -(int64_t)is;
+}
+
+LOOP double number(int64_t bits)
+{
+    return ulp_double_from((uint64_t)bits);
+}
+
+LOOP int64_t magnitude(double x)
+{
+    return (int64_t)ulp_double_bits(x) & INT64_MAX;
+}
+
+LOOP int64_t larger(int64_t x, int64_t y)
+{
+    return x > y ? x : y;
+}
+
+/* Of an integer below 2^53: both halves as the last bits of a double. */
+LOOP double convert(uint64_t integer)
+{
+    return (ulp_double_from(integer >> 32 | 0x4530000000000000) - 0x1p84) +
+           (ulp_double_from((integer & UINT32_MAX) | 0x4330000000000000) - 0x1p52);
+}
+
+/* x is high + low and less than 2^-105 |x|; false: one is not finite, or far from 1. */
+LOOP bool split(double *restrict high, double *restrict low, const struct record *restrict x,
+                size_t count)
+{
+    int64_t far = 0;
+    for (size_t i = 0; i < count; i++) {
+        const int64_t e = x[i].exponent, kind = x[i].kind, sign = kind & INT64_MIN;
+        const int64_t zero = mask((kind == MPFR_ZERO_KIND) | (kind == -MPFR_ZERO_KIND)),
+                      kept = mask((kind == MPFR_REGULAR_KIND) | (kind == -MPFR_REGULAR_KIND)) &
+                             mask((e >= -EXPONENT_MAX) & (e <= EXPONENT_MAX));
+        const uint64_t upper = x[i].limbs[1], rest = (upper & 0x7FF) << 42 | x[i].limbs[0] >> 22;
+        const int64_t power = (e & kept) + 1022,
+                      first = power << 52 | (int64_t)(upper >> 11 & 0xFFFFFFFFFFFFF);
+        high[i] = number(sign | (kept & first));
+        low[i] = convert(rest) * number(sign | (kept & (power - 105) << 52));
+        far |= ~(zero | kept);
+    }
+    return far == 0;
+}
+
+/* Of elements from `first` on. */
+LOOP bool open_strip(struct strip *strip, const struct work *work, size_t first, size_t last)
+{
+    strip->count = ulp_size_min(last - first, STRIP);
+    read_plain(strip->p, work->p, first, strip->count);
+    if (work->r->element == ULP_ELEMENT_WIDE)
+        return split(strip->high, strip->low, (const struct record *)work->r->data + first,
+                     strip->count);
+    read_plain(strip->high, work->r, first, strip->count);
+    memset(strip->low, 0, sizeof strip->low);
+    return true;
 }
 
 static struct seen *seen_by(const struct work *work, int worker)
@@ -102,14 +166,14 @@ static void join_errors(struct errors *all, const struct errors *more)
     all->clear += more->clear;
     all->small += more->small;
     all->zero += more->zero;
-    all->relative = ulp_math_max(all->relative, more->relative);
-    all->nearest = ulp_math_min(all->nearest, more->nearest);
+    all->relative = larger(all->relative, more->relative);
+    all->nearest = more->nearest < all->nearest ? more->nearest : all->nearest;
 }
 
 static void join(struct seen *all, const struct seen *more)
 {
     for (int i = 0; i < 2; i++)
-        all->largest[i] = ulp_math_max(all->largest[i], more->largest[i]);
+        all->largest[i] = larger(all->largest[i], more->largest[i]);
     join_errors(&all->introduced, &more->introduced);
     join_errors(&all->carried, &more->carried);
     all->turns += more->turns;
@@ -123,7 +187,7 @@ static enum ulp_status find_largest(void *context, size_t first, size_t last, in
     const struct work *work = context;
     struct seen *seen = seen_by(work, worker);
     const float *x = work->p->data;
-    int32_t most = 0; /* patterns of magnitudes order as these do, NaN above infinity */
+    int32_t most = 0;
     for (size_t i = first; i < last; i++) {
         int32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
@@ -132,31 +196,30 @@ static enum ulp_status find_largest(void *context, size_t first, size_t last, in
     }
     float largest;
     memcpy(&largest, &most, sizeof largest);
-    seen->failed |= !isfinite(largest);
-    seen->largest[0] = ulp_math_max(seen->largest[0], (double)largest);
+    seen->largest[0] = larger(seen->largest[0], magnitude((double)largest));
+    seen->failed |= seen->largest[0] >= INFINITE;
     return ULP_OK;
 }
 
-static enum ulp_status subtract(void *context, size_t first, size_t last, int worker,
-                                struct ulp_error *error)
+LOOP enum ulp_status subtract(void *context, size_t first, size_t last, int worker)
 {
-    (void)error;
     const struct work *work = context;
-    struct seen *seen = seen_by(work, worker), own = {.failed = false};
-    const struct record *r = work->r->element == ULP_ELEMENT_WIDE ? work->r->data : NULL;
-    double *out = work->out->data;
-    for (size_t i = first; i < last; i++) {
-        double high, low = 0;
-        if (r)
-            own.failed |= !split(&r[i], &high, &low);
-        else
-            high = read_plain(work->r, i);
-        out[i] = (read_plain(work->p, i) - high) - low;
-        own.failed |= !(fabs(out[i]) < 0x1p300);
-        own.largest[0] = ulp_math_max(own.largest[0], fabs(out[i]));
-        own.largest[1] = ulp_math_max(own.largest[1], fabs(high));
+    struct seen all = nothing;
+    struct strip strip;
+    for (size_t begin = first; begin < last; begin += strip.count) {
+        double *restrict out = (double *)work->out->data + begin;
+        all.failed |= !open_strip(&strip, work, begin, last);
+        int64_t most[2] = {0};
+        for (size_t i = 0; i < strip.count; i++) {
+            out[i] = (strip.p[i] - strip.high[i]) - strip.low[i];
+            most[0] = larger(most[0], magnitude(out[i]));
+            most[1] = larger(most[1], magnitude(strip.high[i]));
+        }
+        for (int i = 0; i < 2; i++)
+            all.largest[i] = larger(all.largest[i], most[i]);
     }
-    join(seen, &own);
+    all.failed |= all.largest[0] >= magnitude(0x1p300);
+    join(seen_by(work, worker), &all);
     return ULP_OK;
 }
 
@@ -194,55 +257,82 @@ static inline bool is_near(const struct record *x, int bits, double bound)
     return fabs((double)(int64_t)rest) * scale <= bound;
 }
 
-static inline void note(struct errors *errors, double error, double base, double moved,
-                        double bound)
+LOOP void note(struct errors *errors, int64_t error, int64_t base, int64_t moved, double bound)
 {
-    errors->clear += error >= CLEAR * bound;
-    errors->small += error < TOLD * bound;
-    errors->zero += error == 0 && moved == 0;
-    errors->nearest = moved != 0 ? ulp_math_min(errors->nearest, base) : errors->nearest;
-    if (base > 0 && error > errors->relative * base)
-        errors->relative = error / base;
+    const int64_t own = base | (mask(moved == 0) & INT64_MAX),
+                  quotient = magnitude(number(error) / number(base)) & mask(base > 0);
+    errors->clear -= (size_t)mask(error >= magnitude(CLEAR * bound));
+    errors->small -= (size_t)mask(error < magnitude(TOLD * bound));
+    errors->zero -= (size_t)mask((error | moved) == 0);
+    errors->nearest = own < errors->nearest ? own : errors->nearest;
+    errors->relative = larger(errors->relative, quotient);
 }
 
-static enum ulp_status add(void *context, size_t first, size_t last, int worker,
-                           struct ulp_error *error)
+LOOP void note_strip(struct seen *seen, const struct strip *strip, const double *restrict moved,
+                     double bound)
 {
-    (void)error;
+    struct errors introduced = seen->introduced, carried = seen->carried;
+    int64_t most[3] = {seen->largest[0], seen->largest[1]};
+    for (size_t i = 0; i < strip->count; i++) {
+        const double high = strip->high[i], low = strip->low[i];
+        const int64_t off = magnitude((strip->p[i] - high) - low - moved[i]),
+                      base = magnitude((high + moved[i]) + low), by = magnitude(moved[i]),
+                      r = magnitude(high);
+        note(&introduced, off, base, by, bound);
+        note(&carried, by, r | (mask(r == 0) & INFINITE), by, bound);
+        most[0] = larger(most[0], r);
+        most[1] = larger(most[1], by);
+        most[2] = larger(most[2], off);
+    }
+    seen->introduced = introduced;
+    seen->carried = carried;
+    memcpy(seen->largest, most, sizeof seen->largest);
+    seen->failed |= most[2] >= INFINITE;
+}
+
+LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
+{
     const struct work *work = context;
-    struct seen *seen = seen_by(work, worker);
-    struct errors introduced = {.nearest = INFINITY}, carried = introduced;
-    double largest[2] = {0};
-    size_t turns = 0;
-    bool failed = false;
     const struct record *r = work->r->data;
     struct record *out = work->out ? work->out->data : NULL;
-    for (size_t i = first; i < last; i++) {
-        const double moved = work->moved[i];
-        double high, low;
-        failed |= !split(&r[i], &high, &low);
-        const double off = fabs((read_plain(work->p, i) - high) - low - moved);
-        failed |= !isfinite(off);
-        note(&introduced, off, fabs((high + moved) + low), moved, work->bound);
-        note(&carried, fabs(moved), high == 0 ? INFINITY : fabs(high), moved, work->bound);
-        if (out) {
-            add_double(&out[i], &r[i], moved);
-            turns += moved != 0 && is_near(&out[i], work->digits + 1, work->bound);
-        }
-        largest[0] = ulp_math_max(largest[0], fabs(high));
-        largest[1] = ulp_math_max(largest[1], fabs(moved));
+    struct seen all = nothing;
+    struct strip strip;
+    for (size_t begin = first; begin < last; begin += strip.count) {
+        all.failed |= !open_strip(&strip, work, begin, last);
+        note_strip(&all, &strip, work->moved + begin, work->bound);
     }
-    join(seen, &(struct seen){{largest[0], largest[1]}, introduced, carried, turns, failed});
+    for (size_t i = first; i < last && out; i++) {
+        add_double(&out[i], &r[i], work->moved[i]);
+        all.turns += work->moved[i] != 0 && is_near(&out[i], work->digits + 1, work->bound);
+    }
+    join(seen_by(work, worker), &all);
     return ULP_OK;
 }
+
+#define INSTANCE(loop, suffix, target)                                                      \
+    static target enum ulp_status loop##_##suffix(void *context, size_t first, size_t last, \
+                                                  int worker, struct ulp_error *error)      \
+    {                                                                                       \
+        (void)error;                                                                        \
+        return loop(context, first, last, worker);                                          \
+    }
+INSTANCE(subtract, portable, )
+INSTANCE(add, portable, )
+#ifdef ULP_X86_VECTORS
+#define AVX2 __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
+INSTANCE(subtract, avx2, AVX2)
+INSTANCE(add, avx2, AVX2)
+INSTANCE(subtract, avx512, AVX512)
+INSTANCE(add, avx512, AVX512)
+#endif
 
 /* One of these over all elements of work->p. */
 static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_pool *pool)
 {
-    const struct seen none = {.introduced.nearest = INFINITY, .carried.nearest = INFINITY};
-    struct seen all = none;
+    struct seen all = nothing;
     for (size_t i = 0; i < work->worker_count; i++)
-        work->seen[i] = none;
+        work->seen[i] = all;
     /* never fails */
     ulp_parallel_for(pool, work->p->count, ulp_grain(4), function, work, NULL);
     for (size_t i = 0; i < work->worker_count; i++)
@@ -253,10 +343,9 @@ static struct seen go_over(struct work *work, ulp_work_fn *function, struct ulp_
 /* Are figures of so many results' errors known, where each may be off by so much? */
 static bool are_known(const struct errors *errors, size_t count, double bound)
 {
-    const double relative = ulp_math_min(errors->relative, 1);
     return errors->clear >= count - count / 4 * 3 &&
            (errors->small < count - count / 2 || errors->zero > count / 2) &&
-           TOLD * bound <= errors->nearest * relative;
+           TOLD * bound <= number(errors->nearest) * ulp_math_min(number(errors->relative), 1);
 }
 
 static bool is_plain(const struct ulp_tensor *x)
@@ -321,7 +410,7 @@ static enum ulp_status allocate(struct ulp_tensor *out, const struct ulp_tensor 
     return ulp_tensor_allocate(out, budget, error);
 }
 
-/* Of a BatchNormalization, the largest |w| and |mean|; where one is NaN, so are results. */
+/* Of a BatchNormalization, the largest |w| and |mean|. */
 static struct seen find_factors(const struct ulp_step *step, const struct ulp_tensor *const *inputs)
 {
     const double epsilon = (double)step->bound.attributes[0].f;
@@ -330,8 +419,8 @@ static struct seen find_factors(const struct ulp_step *step, const struct ulp_te
                                  inputs[4]->count != inputs[1]->count};
     for (size_t i = 0; i < inputs[1]->count && !all.failed; i++) {
         const double w = fabs((double)scale[i]) / sqrt((double)var[i] + epsilon);
-        all.largest[0] = ulp_math_max(all.largest[0], w);
-        all.largest[1] = ulp_math_max(all.largest[1], fabs((double)mean[i]));
+        all.largest[0] = larger(all.largest[0], magnitude(w));
+        all.largest[1] = larger(all.largest[1], magnitude((double)mean[i]));
     }
     return all;
 }
@@ -368,16 +457,17 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
                          "what threads have seen", error));
     work.seen = parts->seen = seen;
     ULP_TRY(allocate(&parts->difference, p, ULP_ELEMENT_F64, reference->budget, error));
-    const struct seen d = go_over(&work, subtract, pool);
+    const struct seen d =
+        go_over(&work, ULP_BY_CPU(subtract_avx512, subtract_avx2, subtract_portable), pool);
     *done = out->here_is_reference = !d.failed && d.largest[0] == 0 && is_plain(r);
     if (d.failed || *done)
         return ULP_OK;
     work.p = w;
     const struct seen weights =
         norm ? find_factors(step, from->inputs) : go_over(&work, find_largest, pool);
-    const double bound =
-        k * weights.largest[0] *
-        ((k + 8) * 0x1p-53 * d.largest[0] + 0x1p-102 * (d.largest[1] + weights.largest[1]));
+    const double largest = number(d.largest[1]) + number(weights.largest[1]),
+                 bound = k * number(weights.largest[0]) *
+                         ((k + 8) * 0x1p-53 * number(d.largest[0]) + 0x1p-102 * largest);
     if (weights.failed || !(bound > 0x1p-500))
         return ULP_OK;
     const struct ulp_tensor *at[5] = {w, w}; /* and no bias */
@@ -398,10 +488,10 @@ static enum ulp_status move(struct ulp_lane *reference, const struct ulp_step *s
     work.out = from->moved ? NULL : &parts->sum;
     work.digits = stored.precision;
     work.bound = bound;
-    const struct seen sum = go_over(&work, add, pool);
+    const struct seen sum = go_over(&work, ULP_BY_CPU(add_avx512, add_avx2, add_portable), pool);
     *done = !sum.failed && are_known(&sum.introduced, results->count, bound) &&
             are_known(&sum.carried, results->count, bound) && sum.turns <= results->count / 1024 &&
-            cut * ulp_math_max(sum.largest[0], sum.largest[1]) <= bound;
+            cut * number(larger(sum.largest[0], sum.largest[1])) <= bound;
     out->here_is_moved = *done && from->moved;
     if (*done) {
         struct ulp_tensor *const taken = from->moved ? &parts->moved : &parts->sum;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine/cpu.h"
 #include "number/mpfr_record.h"
 #include "tensor/tensor.h"
 
@@ -41,7 +42,8 @@ struct subject {
     float bias;   /* of the second node, times 1 where it is 0 */
     size_t moved; /* of the second node's results that are not the rounded exact sum */
     size_t nodes, differences;
-    bool norm; /* the normalised ones are shown as differences */
+    uint64_t bits; /* of all R(p) */
+    bool norm;     /* the normalised ones are shown as differences */
 };
 
 static double next_value(uint64_t *seed)
@@ -239,6 +241,8 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     }
     mpfr_clears(exact, off, rounded, (mpfr_ptr)0);
     ulp_tensor_free(&sum);
+    for (size_t i = 0; i < value->here->count * value->here->element_bytes; i++)
+        subject->bits = (subject->bits ^ ((const uint8_t *)value->here->data)[i]) * 1099511628211u;
     subject->nodes++;
     subject->differences += differs;
     subject->norm |= differs && *event->output_names[0] == 'n';
@@ -443,6 +447,20 @@ START_TEST(sums_are_as_exact_as_they_must_be)
 }
 END_TEST
 
+START_TEST(instruction_sets_agree)
+{
+    static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
+    const unsigned present = ulp_cpu_features();
+    struct subject subjects[3];
+    for (int set = 0; set < 3; set++) {
+        subjects[set] = (struct subject){.asks = _i};
+        atomic_store(&ulp_cpu_found, present & ~without[set]);
+        audit(&subjects[set], "tf32");
+        ck_assert_uint_eq(subjects[set].bits, subjects[0].bits);
+    }
+}
+END_TEST
+
 START_TEST(differences_are_shown_where_measuring_keeps_them)
 {
     struct subject subject = {.asks = true, .bias = 0x1p34F};
@@ -464,6 +482,7 @@ TEST_MAIN("linear nodes", 20)
 {
     tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
                         2 * (int)(sizeof arithmetics / sizeof *arithmetics));
+    tcase_add_loop_test(tests, instruction_sets_agree, 0, 2);
     tcase_add_test(tests, differences_are_shown_where_measuring_keeps_them);
     tcase_add_test(tests, what_is_exact_stays_exact);
     tcase_add_loop_test(tests, sums_and_products_in_doubles_are_exact, 0,
