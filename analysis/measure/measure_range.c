@@ -44,7 +44,7 @@ static void range_strip(const struct ulp_metrics_code *code, struct range_piece 
             if (isfinite(x[i]))
                 x[kept++] = x[i];
     }
-    const double by = ldexp(1, -ulp_metrics_scale(piece->max));
+    const double by = ulp_metrics_inverse(piece->max);
     struct ulp_metrics_running running = {0};
     code->sum(&running, x, x, x, kept, &(struct ulp_metrics_scales){by, by, by});
     piece->sum = ldexp(piece->sum, 2 * (before - ulp_metrics_scale(piece->max))) +

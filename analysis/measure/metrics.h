@@ -30,6 +30,8 @@ enum ulp_status ulp_metrics_measure_pairs(struct ulp_metrics_pair *pairs, size_t
 /* The exponent of the power of two that a maximum's terms are divided by: 0 of 0, and held away
  * from double's ends. */
 int ulp_metrics_scale(double maximum);
+/* Two to the power of minus that, a normal double. */
+double ulp_metrics_inverse(double maximum);
 /* Magnitudes of the finite elements of `base`, and headroom to the format's largest value; on a
  * pool (may be NULL), with the same bits. */
 void ulp_range_measure(const struct ulp_tensor *base, const struct ulp_format *format,

@@ -12,10 +12,13 @@
  * vanish either. */
 int ulp_metrics_scale(double maximum)
 {
-    if (maximum == 0)
-        return 0;
-    const int exponent = ilogb(maximum);
-    return exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+    const int exponent = (int)(ulp_double_bits(maximum) >> 52) - 1023;
+    return maximum == 0 ? 0 : exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent;
+}
+
+double ulp_metrics_inverse(double maximum)
+{
+    return ulp_double_from((uint64_t)(1023 - ulp_metrics_scale(maximum)) << 52);
 }
 
 /* Equal non-finite values (the same infinity, or both NaN) agree; any other pair with a non-finite
@@ -54,9 +57,9 @@ static void sum(struct ulp_partial *p, struct ulp_partial_desk *desk,
                 const struct ulp_partial_rule *rule, double *value, double *base,
                 double *difference, size_t count)
 {
-    const struct ulp_metrics_scales by = {ldexp(1, -ulp_metrics_scale(p->max_value)),
-                                          ldexp(1, -ulp_metrics_scale(p->max_base)),
-                                          ldexp(1, -ulp_metrics_scale(p->max_abs))};
+    const struct ulp_metrics_scales by = {ulp_metrics_inverse(p->max_value),
+                                          ulp_metrics_inverse(p->max_base),
+                                          ulp_metrics_inverse(p->max_abs)};
     rule->code->sum(&desk->running, value, base, difference, count, &by);
     p->count += count;
 }
