@@ -22,6 +22,7 @@ static const char *const lane_names[LANES] = {"mpfr:128", "fp16", "tf32@a100", "
 struct worker {
     const struct ulp_model *model;
     const struct ulp_plan *plan;
+    size_t first, count; /* of its lanes */
     struct ulp_tensor_set inputs, wanted[LANES];
     struct ulp_audit audit; /* alone */
     struct ulp_proof proof;
@@ -56,10 +57,10 @@ static void run_plan(struct worker *worker, int round)
                               &error),
                  &error))
         return;
-    for (size_t l = 0; l < LANES; l++) {
+    for (size_t l = 0; l < worker->count; l++) {
         for (size_t o = 0; o < outputs[l].count; o++)
             if (!test_same_bits(&outputs[l].items[o].tensor, &worker->wanted[l].items[o].tensor))
-                note(worker, "other bits in", lane_names[l]);
+                note(worker, "other bits in", lane_names[worker->first + l]);
         ulp_tensor_set_free(&outputs[l]);
     }
 }
@@ -191,13 +192,22 @@ static struct ulp_tensor_set vary(const struct ulp_tensor_set *sample, int numbe
 }
 
 /* The plan of `what` for all workers, which must be new: what others leave in it is found there. */
-static struct ulp_plan *hand_out(struct worker workers[THREADS], const struct ulp_model *model,
-                                 const struct ulp_tensor_set *sample)
+static struct ulp_plan *hand_out_lanes(struct worker workers[THREADS],
+                                       const struct ulp_model *model,
+                                       const struct ulp_tensor_set *sample, size_t first,
+                                       size_t count)
 {
     memset(workers, 0, THREADS * sizeof *workers);
     for (int t = 0; t < THREADS; t++)
-        workers[t] = (struct worker){.model = model, .number = t, .inputs = vary(sample, t)};
-    return plan_lanes(model, sample, 0, LANES);
+        workers[t] = (struct worker){
+            .model = model, .number = t, .first = first, .count = count, .inputs = vary(sample, t)};
+    return plan_lanes(model, sample, first, count);
+}
+
+static struct ulp_plan *hand_out(struct worker workers[THREADS], const struct ulp_model *model,
+                                 const struct ulp_tensor_set *sample)
+{
+    return hand_out_lanes(workers, model, sample, 0, LANES);
 }
 
 static void take_back(struct worker workers[THREADS])
@@ -225,17 +235,23 @@ static void share(struct worker workers[THREADS], const struct ulp_plan *plan)
         workers[t].plan = plan;
 }
 
-static void check_runs(const struct ulp_model *model, const struct ulp_tensor_set *sample)
+static void check_lanes(const struct ulp_model *model, const struct ulp_tensor_set *sample,
+                        size_t first, size_t count)
 {
     struct worker workers[THREADS];
-    struct ulp_plan *alone = hand_out(workers, model, sample),
-                    *plan = plan_lanes(model, sample, 0, LANES);
+    struct ulp_plan *alone = hand_out_lanes(workers, model, sample, first, count),
+                    *plan = plan_lanes(model, sample, first, count);
     run_alone(workers, alone);
     ulp_plan_free(alone);
     share(workers, plan);
     work_at_once(workers, run_plan, ROUNDS);
     take_back(workers);
     ulp_plan_free(plan);
+}
+
+static void check_runs(const struct ulp_model *model, const struct ulp_tensor_set *sample)
+{
+    check_lanes(model, sample, 0, LANES);
 }
 
 static void check_audits(const struct ulp_model *model, const struct ulp_tensor_set *sample)
@@ -285,6 +301,24 @@ START_TEST(threads_share_a_network)
         return;
     check_runs(model, &sample);
     check_audits(model, &sample);
+    ulp_tensor_set_free(&sample);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* A lane by itself: no other reads its values, so that its runs compute nodes together. */
+START_TEST(threads_share_one_lane)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set sample;
+    if (!network_load(0, &model, &sample))
+        return;
+    check_lanes(model, &sample, (size_t)_i, 1);
+    ulp_tensor_set_free(&sample);
+    ulp_model_free(model);
+    model = text_load(&text_with_bodies);
+    sample = text_inputs(model, 3, 0, true);
+    check_lanes(model, &sample, (size_t)_i, 1);
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
@@ -372,6 +406,7 @@ int main(void)
     TCase *plans = tcase_create("plans"), *models = tcase_create("models");
     tcase_set_timeout(plans, 120);
     tcase_add_loop_test(plans, threads_share_a_network, 0, test_long() ? network_count : 1);
+    tcase_add_loop_test(plans, threads_share_one_lane, 0, LANES);
     tcase_add_loop_test(plans, threads_share_bodies, 0, CHECKS);
     tcase_add_loop_test(plans, threads_give_up_what_others_left, 0, 3);
     suite_add_tcase(suite, plans);
