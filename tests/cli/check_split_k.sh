@@ -9,7 +9,7 @@ expect 2 "rows without a table" "$program" arith fp16@h100,rows=8
 expect 0 "rows" "$program" arith fp16@h100,split-k=cublas,rows=8
 python3 -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in python3"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
 # what split-k=cublas gives, three slices of whole 64 of 4,096 products, compare finds of the numbers alone; 3 of whole blocks of 16 give others
-python3 - "$program" "$top_srcdir" "$work" <<'END' || fail "compare with slices of 64"
+python3 - "$program" "$source" "$work" <<'END' || fail "compare with slices of 64"
 import json, subprocess, sys
 import numpy as np
 program, source, work = sys.argv[1:]
@@ -27,7 +27,7 @@ said = subprocess.run([program, "compare", model, "-i", inputs, recorded, "-a", 
 if (found["slices"], found["tile"], found["found"], found["others"]) != (3, 64, True, "") or "is cut in 3 slices of whole 64 products" not in said:
     sys.exit(f"{found}\n{said}")
 END
-python3 "$top_srcdir/tests/compare_split_k.py" "$program" "$top_srcdir/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
+python3 "$source/tests/compare_split_k.py" "$program" "$source/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
 
 # study --rows: its classes, differences and first choices are those of one run for each number of rows
 python3 - "$program" <<'END' || fail "study --rows"
