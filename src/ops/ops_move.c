@@ -103,10 +103,15 @@ static void turn_rows(const struct axes_job *job, word32 *out, const word32 *in,
     }
 }
 
-/* As memcpy, which is slow to begin for the rows of a small image. */
+/* As memcpy, which is slow to begin for the rows of a small image and for pairs of elements. */
 static inline void copy_row(char *restrict to, const char *restrict from, size_t bytes)
 {
-    enum { PIECE = 32, SHORT = 512 };
+    enum { PAIR = 8, PIECE = 32, SHORT = 512 };
+    if (bytes >= PAIR && bytes <= 2 * PAIR) {
+        memcpy(to, from, PAIR);
+        memcpy(to + bytes - PAIR, from + bytes - PAIR, PAIR);
+        return;
+    }
     if (bytes < PIECE || bytes > SHORT) {
         memcpy(to, from, bytes);
         return;
@@ -319,8 +324,8 @@ static enum ulp_status move_runs(void *context, size_t first, size_t last, int w
     for (size_t i = first; i < last; i++) {
         const size_t run = job->pieces > 1 ? i / job->pieces : i,
                      at = (i - run * job->pieces) * job->piece;
-        memcpy(job->to + run * job->to_step + at, job->from + run * job->from_step + at,
-               ulp_size_min(job->run - at, job->piece));
+        copy_row(job->to + run * job->to_step + at, job->from + run * job->from_step + at,
+                 ulp_size_min(job->run - at, job->piece));
     }
     return ULP_OK;
 }
