@@ -18,9 +18,9 @@ void ulp_chains_run_tile(const struct ulp_chains_job *job, char *sums, size_t ro
                          struct ulp_tile_place place, void *stack);
 struct ulp_tile_place ulp_chains_place(const struct ulp_chains_job *job, size_t batch, size_t row,
                                        size_t column);
-/* Ask for the cache lines that the tile will be stored in. */
-void ulp_chains_fetch_output(const struct ulp_chains_job *job, size_t batch, size_t row,
-                             size_t row_count, size_t column);
+/* The cache lines that the tile will be stored in; false: they are not worth asking for. */
+bool ulp_chains_output_ahead(struct ulp_tile_ahead *out, const struct ulp_chains_job *job,
+                             size_t batch, size_t row, size_t row_count, size_t column);
 void ulp_chains_store_tile(const struct ulp_chains_job *job, char *sums, size_t batch, size_t row,
                            size_t row_count, size_t column, size_t column_count);
 /* Is any of the tile's sums NaN? Columns beyond the last are sums of zeros. */

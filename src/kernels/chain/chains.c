@@ -82,16 +82,17 @@ static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratc
         for (size_t column = 0; column < block->column_count; column += job->tile_columns)
             for (size_t row = 0; row < block->row_count; row += job->tile_rows) {
                 size_t rows = ulp_size_min(job->tile_rows, block->row_count - row);
-                if (last == job->k_count)
-                    ulp_chains_fetch_output(job, block->batch, block->row + row, rows,
-                                            block->column + column);
+                struct ulp_tile_place place =
+                    ulp_chains_place(job, block->batch, block->row + row, block->column + column);
+                struct ulp_tile_ahead ahead;
+                if (last == job->k_count &&
+                    ulp_chains_output_ahead(&ahead, job, block->batch, block->row + row, rows,
+                                            block->column + column))
+                    place.ahead = &ahead;
                 ulp_chains_run_tile(job, sums, ulp_tile_rows(job->tile, rows),
                                     packed_rows + row * k_length * job->element_bytes,
                                     packed_columns + column * k_length * job->element_bytes, first,
-                                    last,
-                                    ulp_chains_place(job, block->batch, block->row + row,
-                                                     block->column + column),
-                                    scratch->stack);
+                                    last, place, scratch->stack);
                 if (last == job->k_count && job->meets_padding && job->nan_shows && !scratch->nan)
                     scratch->nan = ulp_chains_has_nan(job, sums, rows);
                 if (last == job->k_count)

@@ -174,46 +174,56 @@ enum ulp_direct ulp_direct_find(const struct ulp_chains_job *job,
     return as_rows < least ? ULP_DIRECT_ROWS : ULP_DIRECT_NONE;
 }
 
-/* The sums of a piece and so many lines go to their places, the first at `out`. */
-static void store(const struct direct *direct, float *sums, int64_t out, const struct piece *piece,
-                  size_t lines)
+/* Panel `panel` with a piece whose first place and first line are at `out`. Columns go from
+ * registers to the output, rows by way of `sums`. */
+static void run_panel(struct direct *direct, float *sums, const struct piece *piece,
+                      const float *data, const char *panels, size_t panel, float *out)
 {
-    const struct ulp_output *output = &direct->job->output;
-    struct ulp_output_block block = {.skip = piece->skip,
-                                     .width = direct->job->tile_columns,
-                                     .pitch = direct->pitch};
-    block.rows = piece->step ? piece->count : lines;
-    block.columns = piece->step ? lines : piece->count;
-    (piece->step ? ulp_output_turned : ulp_output_rows)(output, out, sums, &block);
+    const struct ulp_chains_job *job = direct->job;
+    const struct ulp_contraction *problem = job->problem;
+    const size_t line = panel * direct->width,
+                 lines = ulp_size_min(direct->width, problem->m - line), width = job->tile_columns,
+                 rows = piece->step ? piece->count : ulp_tile_rows(job->tile, lines),
+                 run = piece->step ? piece->count : lines;
+    const bool wide = (piece->step ? lines : piece->count) > job->tile->lanes,
+               at_once = !piece->step && rows == lines;
+    const struct ulp_tile_ahead ahead =
+        ulp_tile_ahead_make(out, direct->pitch * (int64_t)sizeof *out, piece->count * sizeof *out,
+                            lines);
+    float *to = at_once ? out : sums;
+    const int64_t pitch = at_once ? direct->pitch : (int64_t)width;
+    job->tile->read[piece->step][wide][rows](&job->chains->rule, to, pitch, data,
+                                             problem->b.k_offset,
+                                             panels + line * problem->k * job->element_bytes,
+                                             problem->k, &ahead);
+    for (size_t i = 0; i < run && job->meets_padding; i++)
+        if (ulp_output_has_nan(to + (int64_t)i * pitch, piece->step ? width : piece->count))
+            direct->nan = true;
+    const struct ulp_output_block block = {.skip = piece->skip,
+                                           .rows = run,
+                                           .columns = piece->step ? lines : piece->count,
+                                           .width = width,
+                                           .pitch = direct->pitch};
+    if (!at_once)
+        (piece->step ? ulp_output_turned : ulp_output_rows)(&job->output,
+                                                            out - (float *)problem->out->data, sums,
+                                                            &block);
 }
 
 static void run_piece(struct direct *direct, float *sums, size_t batch, const struct piece *piece,
                       const char *panels, size_t first, size_t last)
 {
-    const struct ulp_chains_job *job = direct->job;
-    const struct ulp_contraction *problem = job->problem;
-    const struct ulp_tile *tile = job->tile;
+    const struct ulp_contraction *problem = direct->job->problem;
     const struct ulp_factor *places = &problem->b;
-    const int64_t out = (problem->out_batch_offset ? problem->out_batch_offset[batch] : 0) +
-                        problem->out_column_offset[piece->place];
+    float *out = (float *)problem->out->data +
+                 (problem->out_batch_offset ? problem->out_batch_offset[batch] : 0) +
+                 problem->out_column_offset[piece->place];
     const float *data = (const float *)places->tensor->data +
                         (places->batch_offset ? places->batch_offset[batch] : 0) +
                         places->line_offset[piece->place];
-    for (size_t panel = first; panel < last; panel++) {
-        const size_t line = panel * direct->width,
-                     lines = ulp_size_min(direct->width, problem->m - line),
-                     rows = piece->step ? piece->count : ulp_tile_rows(tile, lines);
-        const int64_t place = out + problem->out_row_offset[line];
-        for (size_t i = 0; i < lines; i++)
-            ulp_output_fetch(&job->output, place + (int64_t)i * direct->pitch,
-                             piece->step ? 1 : piece->count);
-        tile->read[piece->step][(piece->step ? lines : piece->count) > tile->lanes][rows](
-            &job->chains->rule, sums, data, places->k_offset,
-            panels + line * problem->k * job->element_bytes, problem->k);
-        if (job->meets_padding && ulp_output_has_nan(sums, rows * job->tile_columns))
-            direct->nan = true;
-        store(direct, sums, place, piece, lines);
-    }
+    for (size_t panel = first; panel < last; panel++)
+        run_panel(direct, sums, piece, data, panels, panel,
+                  out + problem->out_row_offset[panel * direct->width]);
 }
 
 /* Items: the pieces with a block of panels, which stays in the cache, one after the other. */

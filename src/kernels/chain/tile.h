@@ -8,10 +8,32 @@
 #define ULP_TILE_ROWS_MAX 16
 #define ULP_TILE_COLUMNS_MAX 64
 
+/* Cache lines to ask for while a tile is computed, one with each of the first `count` k: they come
+ * from memory that no processor guesses in time, and all at once would wait for each other. They
+ * are those of pieces `pitch` bytes apart, each of `last` + 1 bytes from its `at` on, in at most 1
+ * << shift lines. */
+struct ulp_tile_ahead {
+    const char *at;
+    int64_t pitch;
+    size_t last, count;
+    unsigned shift;
+};
+
+/* For `pieces` of so many bytes. */
+static inline struct ulp_tile_ahead ulp_tile_ahead_make(const void *at, int64_t pitch, size_t bytes,
+                                                        size_t pieces)
+{
+    enum { LINE = 64 };
+    const size_t lines = (((uintptr_t)at | (uintptr_t)pitch) % LINE + bytes + LINE - 1) / LINE;
+    const unsigned shift = lines > 2 ? 2 : lines > 1;
+    return (struct ulp_tile_ahead){at, pitch, bytes - 1, pieces << shift, shift};
+}
+
 /* Where a tile is in the problem, for stochastic rounding: output of its first sum, outputs between
- * rows, first k. */
+ * rows, first k. And what is asked for meanwhile, or NULL. */
 struct ulp_tile_place {
     uint64_t output, row_pitch, k;
+    const struct ulp_tile_ahead *ahead;
 };
 
 typedef void ulp_tile_fn(const struct ulp_step_rule *rule, void *sums, const void *rows,
@@ -25,12 +47,13 @@ typedef void ulp_row_fn(const struct ulp_step_rule *rule, void *sums, const void
                         const void *data, const int64_t *k_offset, size_t k_count);
 
 /* Rows read where they lie: sum (i, j) is that of data[k_offset[k] + step * i] times column j of
- * the panel, from +0; rows of sums are as far apart as the tile is wide. Or columns (step 0): of
- * row i of the panel times data[k_offset[k] + j]. For lines that are neighbours in the tensor, as a
- * convolution's places are: they need no packing, and the sums stay in registers from the first k
- * to the last. */
-typedef void ulp_read_fn(const struct ulp_step_rule *rule, void *sums, const void *data,
-                         const int64_t *k_offset, const void *panel, size_t k_count);
+ * the panel, from +0. Or columns (step 0): of row i of the panel times data[k_offset[k] + j]. For
+ * lines that are neighbours in the tensor, as a convolution's places are: they need no packing, and
+ * the sums stay in registers from the first k to the last. Rows of sums are `pitch` apart; NaN is
+ * the canonical one (operand/output.h). */
+typedef void ulp_read_fn(const struct ulp_step_rule *rule, void *sums, int64_t pitch,
+                         const void *data, const int64_t *k_offset, const void *panel,
+                         size_t k_count, const struct ulp_tile_ahead *ahead);
 
 struct ulp_tile {
     unsigned needs; /* ulp_cpu_feature */

@@ -6,6 +6,7 @@
 #if ULP_X86_VECTORS
 
 #include <immintrin.h>
+#include <math.h>
 
 #include "kernels/chain/tile_serves.h"
 
@@ -76,6 +77,11 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
     return _mm256_permute4x64_pd(_mm256_shuffle_pd(x, y, 0), 0xD8);
 }
 
+AVX512 static ALWAYS_INLINE __m512 canonical_f32_avx512(__m512 x)
+{
+    return _mm512_mask_mov_ps(x, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), _mm512_set1_ps(NAN));
+}
+
 #define TILE fma_f32_avx512
 #define ATTRIBUTE AVX512
 #define ELEMENT float
@@ -86,7 +92,7 @@ AVX2 static ALWAYS_INLINE __m256d even_f64_avx2(__m256d x, __m256d y)
 #define SETUP
 #define STEP(s, a, b) _mm512_fmadd_ps(a, b, s)
 #define EVEN(x, y) even_f32_avx512(x, y)
-#define READS
+#define READS(s) canonical_f32_avx512(s)
 #include "kernels/chain/tile_template.h"
 
 #define TILE fma_f32_avx2
