@@ -318,7 +318,7 @@ LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
     }
 INSTANCE(subtract, portable, )
 INSTANCE(add, portable, )
-#ifdef ULP_X86_VECTORS
+#if ULP_X86_VECTORS
 #define AVX2 __attribute__((target("avx2" ULP_VECTOR_WIDTH(256))))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" ULP_VECTOR_WIDTH(512))))
 INSTANCE(subtract, avx2, AVX2)
