@@ -9,6 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/memory/budget.h"
 #include "base/memory/scratch.h"
+#include "run/kept.h"
 
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
@@ -47,8 +48,11 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
     attributor->budget = budget;
     attributor->file = -1;
     enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
-    if (status == ULP_OK)
+    if (status == ULP_OK) {
+        /* what a step of the sweep frees is for the next one, whatever its size */
+        ulp_pool_scratch(attributor->pool)->keeps_blocks = false;
         ulp_pool_set_root(attributor->pool, budget);
+    }
     if (status == ULP_OK)
         status = ulp_arena_create(&attributor->memory, budget, error);
     if (status == ULP_OK)
@@ -63,6 +67,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
         else
             status = ulp_out_of_memory(error);
     ulp_attribution_limit(attributor);
+    ulp_kept_lend(plan->kept);
     if (status == ULP_OK)
         *out = attributor;
     else

@@ -136,8 +136,9 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     enum ulp_status status =
         ulp_kept_take_pool(plan->kept, walk->options->thread_count, &walk->pool, error);
     if (status == ULP_OK) {
+        ulp_pool_scratch(walk->pool)->keeps_blocks = walk->budget.keeps_blocks;
         ulp_pool_set_root(walk->pool, walk->budget.root);
-        if (walk->left) {
+        if (walk->left && walk->budget.keeps_blocks) {
             ulp_budget_hand_over(ulp_kept_memory(walk->left, false), &walk->budget);
             ulp_budget_hand_over(ulp_kept_memory(walk->left, true), ulp_pool_scratch(walk->pool));
         }
@@ -196,7 +197,7 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         walk.packed = ulp_kept_packed(plan->kept);
     }
     const struct ulp_packed_counts before = ulp_packed_count(walk.packed);
-    walk.budget.keeps_blocks = true;
+    walk.budget.keeps_blocks = !ulp_kept_lends(plan->kept);
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < plan->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};

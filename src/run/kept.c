@@ -42,6 +42,7 @@ struct ulp_kept {
     struct ulp_budget constants, factors, memory[2];
     size_t bytes_max; /* of either */
     _Atomic(struct ulp_pool *) pool;
+    bool lends;
     struct entry *entries;
     size_t count;
     _Atomic(struct ulp_rerun *) *reruns; /* by a step's number, in the same memory */
@@ -55,6 +56,16 @@ size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane)
     for (size_t l = 0; l < lane; l++)
         place += ulp_lane_value_count(&plan->mixes[l], plan->main);
     return place;
+}
+
+void ulp_kept_lend(struct ulp_kept *kept)
+{
+    kept->lends = true;
+}
+
+bool ulp_kept_lends(const struct ulp_kept *kept)
+{
+    return kept->lends;
 }
 
 static void forget(struct ulp_kept *kept, struct entry *entry)

@@ -15,6 +15,10 @@ size_t ulp_kept_limit(const struct ulp_budget *budget);
 enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget,
                                 struct ulp_error *error);
 void ulp_kept_free(struct ulp_kept *kept);
+/* From now on memory that a run's nodes have done with is not held for the next ones: others keep
+ * values as the run goes on, and find it at once. */
+void ulp_kept_lend(struct ulp_kept *kept);
+bool ulp_kept_lends(const struct ulp_kept *kept);
 
 /* A pool of the threads that an earlier run, the first or a later one, has left, or a new one;
  * left it is with nothing charged to its scratch budget, and freed where there is one already. */
