@@ -1,6 +1,7 @@
 /* What an attribution keeps of one sample, between the run and the sweep back. */
 #pragma once
 
+#include <float.h>
 #include <ulpscope/audit.h>
 
 #include "analysis/audit/audit_shares.h"
@@ -14,7 +15,7 @@ struct ulp_attributed_bytes {
     size_t bytes, packed_bytes;
     bool in_file;
     uint64_t at;
-    struct ulp_attributed_bytes *of; /* a view of those, which others share; NULL: its own */
+    struct ulp_attributed_bytes *of;        /* a view of those, which others share; NULL: its own */
 };
 
 /* Values that events of one mark (ulp_event.settled) have in common, kept once. */
@@ -159,6 +160,15 @@ enum ulp_status ulp_attribution_collect(void *attributor, const struct ulp_event
                                         struct ulp_error *error);
 /* Where values[slot] and differences[slot] lie, after kept[slot] has come or gone. */
 void ulp_attribution_show(const struct ulp_attributed *lane, int slot);
+/* An error beyond FP32's largest number is kept as that. */
+static inline float ulp_kept_error(double error)
+{
+    return (float)(error > FLT_MAX ? FLT_MAX : error < -FLT_MAX ? -FLT_MAX : error);
+}
+
+/* beyond.c. In what the lane holds the node's results. */
+const struct ulp_arithmetic *ulp_attribution_holder(const struct ulp_attributor *attributor,
+                                                    const struct ulp_attributed *lane, size_t node);
 /* P(p) less R(p) as it would be stored, of P(p), in floats, and what the node introduces. */
 enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,
                                        const struct ulp_attributed *lane, size_t node,
@@ -241,6 +251,8 @@ void ulp_attributor_free(struct ulp_attributor *attributor);
 /* Of the next sample: its run is given these values (ulp_run_options.given), which are the truth.
  * Shares are not taken apart then. */
 void ulp_attributor_beside(struct ulp_attributor *attributor, const struct ulp_tensor_set *values);
+/* Does the observer read an event's `moved` (ulp_run_options)? */
+bool ulp_attributor_reads_moved(const struct ulp_attributor *attributor);
 struct ulp_observer ulp_attributor_observer(struct ulp_attributor *attributor);
 enum ulp_status ulp_attributor_sample(struct ulp_attributor *attributor,
                                       const struct ulp_tensor_set *inputs, struct ulp_error *error);

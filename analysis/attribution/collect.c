@@ -7,7 +7,6 @@
 #include "analysis/measure/difference.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "number/round/round.h"
 #include "run/lane.h"
 
 static const char diverged[] = "a value has another shape than the reference's";
@@ -16,17 +15,12 @@ static const char diverged[] = "a value has another shape than the reference's";
 
 struct difference {
     const struct ulp_tensor *a, *b;
-    float *out;           /* a - b, NULL: not wanted */
-    double *exact;        /* the same in FP64; NULL: not wanted */
-    float *value;         /* a, b where only that is finite; NULL: not wanted */
-    _Atomic bool unequal; /* only one of them is finite */
+    const struct ulp_tensor *moved; /* b is more by these doubles; NULL: it is not */
+    float *out;                     /* a - b, NULL: not wanted */
+    double *exact;                  /* the same in FP64; NULL: not wanted */
+    float *value;                   /* a, b where only that is finite; NULL: not wanted */
+    _Atomic bool unequal;           /* only one of them is finite */
 };
-
-/* An error beyond FP32's largest number is kept as that. */
-static inline float keep_error(double error)
-{
-    return (float)(error > FLT_MAX ? FLT_MAX : error < -FLT_MAX ? -FLT_MAX : error);
-}
 
 /* Where not all are finite. */
 static void subtract_strip(struct difference *job, double *difference, double *a, const double *b,
@@ -45,8 +39,9 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
                                       struct ulp_error *error)
 {
     struct difference *job = context;
-    struct ulp_metrics_side sides[2];
-    double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[1].nearest;
+    struct ulp_metrics_side sides[3];
+    const int base = job->moved ? 2 : 1;
+    double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[base].nearest;
     (void)worker;
     (void)error;
     for (size_t first = begin, count; first < end; first += count) {
@@ -54,13 +49,15 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
         count = ulp_size_min(end - first, ULP_METRICS_STRIP);
         ulp_side_open(&sides[0], job->a, first, count);
         ulp_side_open(&sides[1], job->b, first, count);
-        ulp_sides_subtract(difference, &sides[0], &sides[1]);
+        if (job->moved)
+            ulp_side_move(&sides[2], &sides[1], job->moved);
+        ulp_sides_subtract(difference, &sides[0], &sides[base]);
         for (size_t i = 0; i < count; i++)
             others += !(fabs(a[i]) <= DBL_MAX) | !(fabs(b[i]) <= DBL_MAX);
         if (others)
             subtract_strip(job, difference, a, b, count);
         for (size_t i = 0; job->out && i < count; i++)
-            job->out[first + i] = keep_error(difference[i]);
+            job->out[first + i] = ulp_kept_error(difference[i]);
         if (job->exact)
             memcpy(job->exact + first, difference, count * sizeof *difference);
         for (size_t i = 0; job->value && i < count; i++)
@@ -73,57 +70,6 @@ static enum ulp_status form_difference(struct ulp_attributor *attributor, struct
                                        struct ulp_error *error)
 {
     return ulp_parallel_for(attributor->pool, job->a->count, ulp_grain(8), subtract_range, job,
-                            error);
-}
-
-/* P(p) less R(p) as it would be stored, R(p) being P(p) less d, what the node introduces. That has
- * 24 bits, so R(p) is off by 2^-25 d: where a tie of the storage's step u is nearer, in a part
- * 2^-24 d / u of elements, the result is off by u. In the mean that is 2^-24 d, as in d itself. */
-struct beyond {
-    const float *value, *introduced;
-    const struct ulp_format *storage;
-    enum ulp_rounding rounding;
-    float *out;
-};
-
-static enum ulp_status find_beyond_range(void *context, size_t begin, size_t end, int worker,
-                                         struct ulp_error *error)
-{
-    const struct beyond *job = context;
-    double r[ULP_METRICS_STRIP];
-    (void)worker;
-    (void)error;
-    for (size_t first = begin, count; first < end; first += count) {
-        const float *value = job->value + first, *introduced = job->introduced + first;
-        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        for (size_t i = 0; i < count; i++)
-            r[i] = (double)value[i] - (double)introduced[i];
-        ulp_round_doubles(job->storage, job->rounding, r, count, 0, 0, first);
-        for (size_t i = 0; i < count; i++) {
-            const double error_beyond = (double)value[i] - r[i];
-            job->out[first + i] =
-                introduced[i] != 0 && fabs(error_beyond) <= DBL_MAX ? keep_error(error_beyond) : 0;
-        }
-    }
-    return ULP_OK;
-}
-
-static const struct ulp_arithmetic *find_holder(const struct ulp_attributor *attributor,
-                                                const struct ulp_attributed *lane, size_t node)
-{
-    return ulp_mix_holds(&attributor->plan->mixes[1 + (lane - attributor->lanes)], node);
-}
-
-enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,
-                                       const struct ulp_attributed *lane, size_t node,
-                                       const struct ulp_tensor *value, const float *introduced,
-                                       float *out, struct ulp_error *error)
-{
-    const struct ulp_arithmetic *arithmetic = find_holder(attributor, lane, node);
-    struct ulp_format format;
-    ULP_TRY(ulp_lane_format(arithmetic, value->type, &format, error));
-    struct beyond job = {value->data, introduced, &format, arithmetic->rounding, out};
-    return ulp_parallel_for(attributor->pool, value->count, ulp_grain(8), find_beyond_range, &job,
                             error);
 }
 
@@ -265,14 +211,30 @@ static bool is_directed(enum ulp_rounding rounding)
            rounding == ULP_ROUND_DOWN;
 }
 
-/* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. */
+/* Errors alone are formed of R(p) - R(r); what rounds R(p) itself needs records. */
+bool ulp_attributor_reads_moved(const struct ulp_attributor *attributor)
+{
+    const struct ulp_plan *plan = attributor->plan;
+    for (size_t l = 1; l < plan->lane_count; l++)
+        for (size_t i = 0; i < plan->mixes[l].count; i++) {
+            const struct ulp_arithmetic *arithmetic = &plan->mixes[l].items[i];
+            if (arithmetic->storage.carrier != ULP_CARRIER_FLOAT || arithmetic->as_declared ||
+                is_directed(arithmetic->rounding))
+                return false;
+        }
+    return true;
+}
+
+/* P(p) - R(p), and (both) P(p) - R(p) rounded to what P stores. moved: here is R(r), and R(p) more
+ * by these, in lanes of floats (ulp_attributor_reads_moved). */
 static enum ulp_status form_introduced(struct ulp_attributor *attributor,
                                        struct ulp_attributed *lane, size_t node,
                                        const struct ulp_tensor *own, const struct ulp_tensor *here,
-                                       bool both, float *out, struct ulp_error *error)
+                                       const struct ulp_tensor *moved, bool both, float *out,
+                                       struct ulp_error *error)
 {
-    const struct ulp_arithmetic *arithmetic = find_holder(attributor, lane, node);
-    struct difference job = {.a = own, .b = here, .out = out};
+    const struct ulp_arithmetic *arithmetic = ulp_attribution_holder(attributor, lane, node);
+    struct difference job = {.a = own, .b = here, .moved = moved, .out = out};
     struct ulp_format format;
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor stored = {0};
     ULP_TRY(form_difference(attributor, &job, error));
@@ -338,9 +300,10 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
+    const bool moved = event->moved && event->moved[l];
     const bool both = attributor->beside || node->block != attributor->plan->main ||
                       value->held->element != ULP_ELEMENT_F32 ||
-                      is_directed(find_holder(attributor, lane, event->index)->rounding);
+                      is_directed(ulp_attribution_holder(attributor, lane, event->index)->rounding);
     const size_t count = value->entire->count,
                  bytes = (attributor->beside ? 3 : 1 + both) * sizeof(float);
     const bool known = settled && settled->introduced.bytes;
@@ -361,8 +324,9 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
     if (!known)
         status = ulp_attribution_room(attributor, lane, count, bytes, &kept->data, error);
     if (status == ULP_OK && !lane->reason && !known)
-        status = form_introduced(attributor, lane, event->index, value->held, value->here, both,
-                                 kept->data, error);
+        status = form_introduced(attributor, lane, event->index, value->held,
+                                 moved ? event->values[o].entire : value->here,
+                                 moved ? value->here : NULL, both, kept->data, error);
     if (status == ULP_OK && !lane->reason && attributor->beside)
         status = add_graph(attributor, lane, event->values[o].entire,
                            find_beside(attributor, node, event, o), kept->data, error);

@@ -192,7 +192,9 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = !session->entire_only,
                                         .departure = one->departure,
-                                        .moved = !one->attributor && !session->observer_count &&
+                                        .moved = (!one->attributor ||
+                                                  ulp_attributor_reads_moved(one->attributor)) &&
+                                                 !session->observer_count &&
                                                  (!progress || progress->values_unused)};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =

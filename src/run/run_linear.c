@@ -14,10 +14,11 @@
  * So it is taken where a quarter of the results have introduced 2^24 B or more, and have carried as
  * much: then the rms of either is 2^23 B or more. Figures of single results ask for more: the
  * largest relative error for results that are far above B, and the median for half of the errors
- * to be so, or to be zero where nothing moves. Shares round R(p) to the lane's format, so few R(p)
- * may be within B of where that turns: a tie, or a value of the format, which has one bit less.
- * Where there are none, R(p) - R(r) is enough, and what measuring rounds is less than 2^-102 of the
- * larger of both. Else the node is computed at 128 bits, as where some result is not finite.
+ * to be so, or to be zero where nothing moves. Shares in wide storages and of directed roundings
+ * round R(p) to the lane's format, so few R(p) may be within B of where that turns: a tie, or a
+ * value of the format, which has one bit less. To the others R(p) - R(r) is enough, and what
+ * measuring rounds is less than 2^-102 of the larger of both. Else the node is computed at 128
+ * bits, as where some result is not finite.
  *
  * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
  * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's

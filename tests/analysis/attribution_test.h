@@ -38,6 +38,8 @@ static int thread_count = 1;
 /* By lane; NULL: nothing is kept. And whether lanes that overflow are attributed without that. */
 static const struct ulp_keeps *keeps;
 static bool fixes;
+/* What sees the nodes in place of the attributor's own function, with its context; NULL: that. */
+static enum ulp_status (*collects)(void *, const struct ulp_event *, struct ulp_error *);
 
 static inline enum ulp_status attribute(const struct text_graph *text, const char *output,
                                         double x0, size_t samples, size_t verify,
@@ -64,8 +66,10 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     if (status == ULP_OK && kept_max < attributor->kept_max)
         attributor->kept_max = kept_max;
     for (size_t s = 0; s < samples && status == ULP_OK; s++) {
-        const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
-                                                 ulp_attributor_observer(attributor)};
+        struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
+                                           ulp_attributor_observer(attributor)};
+        if (collects)
+            observers[1].node_done = collects;
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
         ck_ulp_ok(ulp_attributor_sample(attributor, &inputs[s], error), *error);
         ulp_attributor_verify(attributor, verify);
