@@ -16,6 +16,7 @@ struct ulp_attributed_bytes {
     bool in_file;
     uint64_t at;
     struct ulp_attributed_bytes *of;        /* a view of those, which others share; NULL: its own */
+    struct ulp_attributed_bytes *rectifies; /* made again of what a Relu reads; NULL: kept */
 };
 
 /* Values that events of one mark (ulp_event.settled) have in common, kept once. */
@@ -194,6 +195,13 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error);
 void ulp_attribution_release(struct ulp_attributed_bytes *kept);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
+/* *kept becomes what a Relu makes of a value and its error, which are `from`; false: `own` is not
+ * that of the value, bit for bit, or `from` is not settled alone. */
+enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributor,
+                                          struct ulp_attributed_bytes *kept,
+                                          struct ulp_attributed_bytes *from,
+                                          const struct ulp_tensor *own, bool *done,
+                                          struct ulp_error *error);
 /* Bytes that were settled, for another who has the same. */
 void ulp_attribution_share(struct ulp_attributed_bytes *out, struct ulp_attributed_bytes *kept);
 

@@ -184,6 +184,26 @@ static enum ulp_status keep_value(struct ulp_attributor *attributor, struct ulp_
     return status;
 }
 
+/* What a Relu gives is not kept beside what it reads. */
+static enum ulp_status keep_rectified(const struct ulp_attributor *attributor,
+                                      struct ulp_attributed *lane, const struct ulp_step *step,
+                                      int slot, const struct ulp_tensor *own,
+                                      const struct ulp_tensor *reference, bool *done,
+                                      struct ulp_error *error)
+{
+    const struct ulp_operator *op = step->bound.op;
+    *done = false;
+    if (op->domain || strcmp(op->name, "Relu") != 0 || attributor->beside || lane->nonfinite ||
+        attributor->wanted[slot] || own->element != ULP_ELEMENT_F32)
+        return ULP_OK;
+    ULP_TRY(ulp_attribution_rectified(attributor, &lane->kept[slot], &lane->kept[step->inputs[0]],
+                                      own, done, error));
+    lane->as_held[slot] = *done;
+    return *done ? ulp_tensor_describe(&lane->values[slot], reference->type, ULP_ELEMENT_F32, 0,
+                                       reference->rank, reference->dims, error)
+                 : ULP_OK;
+}
+
 /* The rounding of a value that leaves the graph, which nodes in its kernel do not read. */
 static enum ulp_status keep_border(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                    int slot, const struct ulp_lane_value *value,
@@ -384,7 +404,11 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
         lane->decided[event->index] |= !same_integers(value->entire, reference);
     else
         ULP_TRY(keep_introduced(attributor, lane, event, l, o, settled, error));
-    if (!lane->reason && main)
+    bool rectified = false;
+    if (!lane->reason && main && !settled)
+        ULP_TRY(keep_rectified(attributor, lane, node->step, slot, value->held, reference,
+                               &rectified, error));
+    if (!lane->reason && main && !rectified)
         ULP_TRY(keep_value(attributor, lane, slot, value->held, reference, attributor->wanted[slot],
                            settled, error));
     if (!lane->reason && main && attributor->wanted[slot] && value->held != value->entire &&

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/attribution/attribution.h"
+#include "base/bits.h"
 #include "base/memory/budget.h"
 #include "base/error.h"
 #include "base/memory/scratch.h"
@@ -185,6 +186,84 @@ static enum ulp_status read_stored(const struct ulp_attributor *attributor,
     return ulp_scratch_read(attributor->file, *out, bytes, kept->at, error);
 }
 
+/* ---- what a Relu gives ---- */
+
+struct rectified {
+    const float *in, *errors; /* P and P - R */
+    float *out, *out_errors;  /* theirs behind the Relu; NULL: `own` is compared with P */
+    const float *own;
+    _Atomic bool differs;
+};
+
+/* An error between two numbers above 0 is handed on. Of an element that is above 0 in the reference
+ * alone it is -R, off by 2^-25 of P - R. */
+static enum ulp_status rectify_range(void *context, size_t begin, size_t end, int worker,
+                                     struct ulp_error *error)
+{
+    struct rectified *job = context;
+    (void)worker;
+    (void)error;
+    for (size_t i = begin; i < end && job->out; i++) {
+        const float p = job->in[i], e = job->errors[i];
+        const double r = (double)p - (double)e;
+        const float above = r > 0 ? e : p, below = r > 0 ? (float)-r : 0;
+        job->out[i] = p > 0 ? p : 0;
+        job->out_errors[i] = p > 0 ? above : below;
+    }
+    uint32_t differing = 0;
+    for (size_t i = begin; i < end && job->own; i++)
+        differing |= ulp_float_bits(job->own[i]) ^ ulp_float_bits(job->in[i] > 0 ? job->in[i] : 0);
+    if (differing)
+        job->differs = true;
+    return ULP_OK;
+}
+
+/* Over what a Relu reads, which comes into memory for that. */
+static enum ulp_status rectify(const struct ulp_attributor *attributor,
+                               struct ulp_attributed_bytes *from, struct rectified *job,
+                               size_t count, struct ulp_error *error)
+{
+    const bool there = from->data != NULL;
+    ULP_TRY(ulp_attribution_fetch(attributor, from, error));
+    job->in = from->data;
+    job->errors = job->in + count;
+    const enum ulp_status status =
+        ulp_parallel_for(attributor->pool, count, ulp_grain(2), rectify_range, job, error);
+    if (!there)
+        ulp_attribution_release(from);
+    return status;
+}
+
+static enum ulp_status fetch_rectified(const struct ulp_attributor *attributor,
+                                       struct ulp_attributed_bytes *kept, struct ulp_error *error)
+{
+    const size_t count = kept->bytes / (2 * sizeof(float));
+    ULP_TRY(ulp_allocate(&kept->data, kept->bytes, 1, attributor->budget,
+                         "values of an attribution", error));
+    struct rectified job = {.out = kept->data};
+    job.out_errors = job.out + count;
+    const enum ulp_status status = rectify(attributor, kept->rectifies, &job, count, error);
+    if (status != ULP_OK)
+        ulp_attribution_release(kept);
+    return status;
+}
+
+enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributor,
+                                          struct ulp_attributed_bytes *kept,
+                                          struct ulp_attributed_bytes *from,
+                                          const struct ulp_tensor *own, bool *done,
+                                          struct ulp_error *error)
+{
+    struct rectified job = {.own = own->data};
+    if (!own->count || from->of || from->bytes != own->count * 2 * sizeof(float))
+        return ULP_OK;
+    ULP_TRY(rectify(attributor, from, &job, own->count, error));
+    *done = !job.differs;
+    if (*done)
+        *kept = (struct ulp_attributed_bytes){.bytes = from->bytes, .rectifies = from};
+    return ULP_OK;
+}
+
 enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
                                       struct ulp_attributed_bytes *kept, struct ulp_error *error)
 {
@@ -194,8 +273,10 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
         kept->data = kept->of->data;
         return status;
     }
-    if ((!kept->in_file && !kept->packed_bytes) || kept->data)
+    if ((!kept->in_file && !kept->packed_bytes && !kept->rectifies) || kept->data)
         return ULP_OK;
+    if (kept->rectifies)
+        return fetch_rectified(attributor, kept, error);
     if (kept->in_file)
         status = kept->packed_bytes
                      ? read_stored(attributor, kept, kept->packed_bytes, &kept->packed, error)
@@ -214,7 +295,7 @@ void ulp_attribution_release(struct ulp_attributed_bytes *kept)
         kept->data = kept->of->data;
         return;
     }
-    if (kept->in_file || kept->packed_bytes) {
+    if (kept->in_file || kept->packed_bytes || kept->rectifies) {
         ulp_free(kept->data);
         kept->data = NULL;
     }

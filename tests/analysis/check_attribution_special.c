@@ -346,13 +346,21 @@ START_TEST(moved_results_have_the_same_shares)
 }
 END_TEST
 
+/* What the Relu gives is made again of what it reads, for each node that reads it. */
+static const struct text_graph rectifies = {
+    "x",
+    "y",
+    {NODE("MatMul", "first", "x w", "a"), NODE("Relu", "cut", "a", "b"),
+     NODE("MatMul", "second", "b w", "c"), NODE("Relu", "again", "c", "d"),
+     NODE("Mul", "y", "d b", "y")}};
+
 /* Lanes that are swept in threads of their own, beside one after the other. */
 START_TEST(threads_change_nothing)
 {
     struct ulp_audit one, several;
     struct ulp_error error;
-    static const struct text_graph *const graphs[] = {&text_chain, &looped};
-    for (size_t i = 0; i < 2; i++) {
+    static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
+    for (size_t i = 0; i < 3; i++) {
         ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &one, &error), error);
         thread_count = 3;
         ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &several, &error), error);
@@ -369,9 +377,9 @@ START_TEST(a_file_changes_nothing)
 {
     struct ulp_audit memory, file;
     struct ulp_error error;
-    static const struct text_graph *const graphs[] = {&text_chain, &looped};
+    static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
     static const size_t limits[] = {0, 300};
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 6; i++) {
         kept_max = SIZE_MAX;
         spills = false;
         ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &memory, &error), error);
@@ -412,6 +420,69 @@ START_TEST(triangles_are_packed)
     for (size_t i = 0; i < count; i++)
         ck_assert(((float *)kept.data)[i] == (i % side <= i / side ? 1 : 0));
     ulp_attribution_forget(&kept);
+}
+END_TEST
+
+/* P of element i; R lies beside it, so that all pairs of signs and zeros come. */
+static float rectified_value(size_t i)
+{
+    static const float near[] = {0, 0x1p-20F, -0x1p-20F, 1, -1, 3.1415927F, -2.7182817F, 0x1p-130F};
+    return near[i % 8];
+}
+static double rectified_reference(size_t i)
+{
+    static const double away[] = {0, 0x1p-30, -0x1p-30, 1 / 3.0, -1 / 3.0, 5, -5, 0x1p-140};
+    return (double)rectified_value(i) + away[i / 8 % 8];
+}
+
+/* A value and its error behind a Relu, of what it reads, against both Relus in doubles. Of one that
+ * is above 0 in the reference alone, R is P less an error of 24 bits. */
+START_TEST(relus_are_made_again)
+{
+    enum { COUNT = 4096 };
+    static float own[COUNT];
+    struct ulp_attributor attributor = {.file = -1};
+    struct ulp_attributed lane = {0};
+    struct ulp_attributed_bytes from = {0}, kept = {0};
+    const struct ulp_tensor value = {.element = ULP_ELEMENT_F32, .count = COUNT, .data = own};
+    struct ulp_error error;
+    size_t room = SIZE_MAX;
+    bool done = true;
+    ck_ulp_ok(ulp_pool_create(&attributor.pool, 1, &error), error);
+    ck_ulp_ok(ulp_allocate(&from.data, COUNT, 2 * sizeof(float), NULL, "a value", &error), error);
+    float *p = from.data;
+    for (size_t i = 0; i < COUNT; i++) {
+        p[i] = _i && i % 67 ? 0 : rectified_value(i); /* many zeros are packed */
+        p[COUNT + i] = _i && i % 67 ? 0 : (float)((double)p[i] - rectified_reference(i));
+        own[i] = p[i] > 0 ? p[i] : 0;
+    }
+    ck_ulp_ok(ulp_attribution_settle(&attributor, &lane, &from, COUNT * 2 * sizeof(float), &room,
+                                     &error),
+              error);
+    ck_assert((from.packed_bytes != 0) == (_i != 0));
+    own[COUNT - 1] = 7;
+    ck_ulp_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &error), error);
+    ck_assert(!done && !kept.bytes);
+    own[COUNT - 1] = _i || rectified_value(COUNT - 1) < 0 ? 0 : rectified_value(COUNT - 1);
+    ck_ulp_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &error), error);
+    ck_assert(done && !kept.data);
+    ck_ulp_ok(ulp_attribution_fetch(&attributor, &kept, &error), error);
+    ck_assert((from.data != NULL) == !_i);
+    const float *out = kept.data;
+    for (size_t i = 0; i < COUNT; i++) {
+        const double r = _i && i % 67 ? 0 : rectified_reference(i), above = r > 0 ? r : 0,
+                     expected = (double)own[i] - above;
+        const bool crosses = own[i] == 0 && r > 0;
+        ck_assert(memcmp(&out[i], &own[i], sizeof *own) == 0);
+        ck_assert_msg(fabs((double)out[COUNT + i] - (double)(float)expected) <=
+                          (crosses ? 0x1.8p-24 * fabs((double)rectified_value(i) - r) : 0),
+                      "element %zu: %a, expected %a", i, (double)out[COUNT + i], expected);
+    }
+    ulp_attribution_release(&kept);
+    ck_assert(!kept.data);
+    ulp_attribution_forget(&kept);
+    ulp_attribution_forget(&from);
+    ulp_pool_free(attributor.pool);
 }
 END_TEST
 
@@ -480,6 +551,7 @@ TEST_MAIN("attribution of special cases", 60)
     tcase_add_test(tests, a_file_changes_nothing);
     tcase_add_loop_test(tests, triangles_are_packed, 0, 6);
     tcase_add_test(tests, moved_results_have_the_same_shares);
+    tcase_add_loop_test(tests, relus_are_made_again, 0, 2);
     tcase_add_test(tests, threads_change_nothing);
     tcase_add_test(tests, decisions_are_named);
     tcase_add_test(tests, unknown_outputs_are_refused);
