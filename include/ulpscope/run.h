@@ -19,8 +19,9 @@
  *
  *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried
  *
- * A plan is const and may be shared between threads. A run is one call on one thread, which starts
- * its own pool of threads. */
+ * A plan is const and may be shared between threads. A run is one call on one thread, which takes
+ * the pool of threads that an earlier run has left or starts its own. The last pool left stays with
+ * the plan, asleep and with signals blocked, until that is freed. */
 #ifndef ULPSCOPE_RUN_H
 #define ULPSCOPE_RUN_H
 

@@ -1,8 +1,10 @@
 /* base: allocation budgets, arena, threads, random streams, text, files. */
+#define _GNU_SOURCE
 #include "tests/support/test.h"
 
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -446,6 +448,78 @@ START_TEST(a_pool_serves_its_process_alone)
 }
 END_TEST
 
+static enum ulp_status note_signals(void *context, size_t first, size_t last, int worker,
+                                    struct ulp_error *error)
+{
+    atomic_int items = 0;
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+    ((int *)context)[worker] = sigismember(&blocked, SIGTERM) + 2 * sigismember(&blocked, SIGBUS);
+    return wait_and_note(&items, first, last, 0, error);
+}
+
+/* Else SIGTERM ends the process of a caller that blocks it and waits for it. */
+START_TEST(signals_are_the_callers)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    int blocked[2] = {-1, -1};
+    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_ulp_ok(ulp_parallel_for(pool, 40, 1, note_signals, blocked, &error), error);
+    ck_assert_int_eq(blocked[0], 0);
+    ck_assert_int_eq(blocked[1], 1);
+    ulp_pool_free(pool);
+}
+END_TEST
+
+#ifdef __GLIBC__
+START_TEST(a_pool_serves_its_processors_alone)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    cpu_set_t all, one;
+    ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2)
+        return;
+    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++) {
+        if (!CPU_ISSET(cpu, &all))
+            continue;
+        CPU_ZERO(&one);
+        CPU_SET(cpu, &one);
+        ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
+        ck_assert(!ulp_pool_serves(pool, 2)); /* on another processor, as many or fewer */
+        if (seen++ == 0) {
+            ulp_pool_free(pool);
+            ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+            ck_assert(ulp_pool_serves(pool, 2));
+        }
+    }
+    ck_assert_int_eq(sched_setaffinity(0, sizeof all, &all), 0);
+    ulp_pool_free(pool);
+}
+END_TEST
+
+/* The next owner's calls start anew what could not be started. */
+START_TEST(a_pool_that_lacks_threads_serves_nobody)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    pthread_attr_t vast;
+    atomic_int items[2] = {0, 0};
+    pthread_attr_init(&vast);
+    ck_assert_int_eq(pthread_attr_setstacksize(&vast, SIZE_MAX / 2 & ~(size_t)65535), 0);
+    ck_assert_int_eq(pthread_setattr_default_np(&vast), 0);
+    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_assert(ulp_pool_serves(pool, 2));
+    ck_ulp_ok(ulp_parallel_for(pool, 10, 1, wait_and_note, items, &error), error);
+    ck_assert_int_eq(items[0], 10);
+    ck_assert(!ulp_pool_serves(pool, 2));
+    ulp_pool_free(pool);
+}
+END_TEST
+#endif
+
 /* Known answers of the Random123 distribution (kat_vectors, philox4x32 10). */
 START_TEST(philox_known_answers)
 {
@@ -624,6 +698,11 @@ TEST_MAIN("base", 60)
     tcase_add_test(tests, slow_work_is_shared);
     tcase_add_test(tests, short_jobs_follow_one_another);
     tcase_add_test(tests, a_pool_serves_its_process_alone);
+    tcase_add_test(tests, signals_are_the_callers);
+#ifdef __GLIBC__
+    tcase_add_test(tests, a_pool_serves_its_processors_alone);
+    tcase_add_test(tests, a_pool_that_lacks_threads_serves_nobody);
+#endif
     tcase_add_test(tests, philox_known_answers);
     tcase_add_loop_test(tests, philox_blocks, 0, 2);
     tcase_add_test(tests, files_are_whole_and_text_grows);

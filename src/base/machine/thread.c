@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -40,8 +41,16 @@ struct job {
     enum ulp_status status;
 };
 
+/* Where the calling thread may run, as those that it starts. */
+struct processors {
+    int count;
+#ifdef HAVE_SCHED_GETAFFINITY
+    cpu_set_t set;
+#endif
+};
+
 struct ulp_pool {
-    int wanted_count, processor_count;
+    struct processors processors;
     pid_t process;     /* threads are in this one alone */
     int thread_count;  /* of them there are, the caller included */
     int started_count; /* of them; the others start when they are first called */
@@ -220,15 +229,25 @@ static void *run_worker(void *argument)
     return NULL;
 }
 
-static int processor_count(void)
+static struct processors find_processors(void)
+{
+    struct processors found = {0};
+#ifdef HAVE_SCHED_GETAFFINITY
+    if (sched_getaffinity(0, sizeof found.set, &found.set) == 0)
+        found.count = CPU_COUNT(&found.set);
+#endif
+    const long online = found.count ? found.count : sysconf(_SC_NPROCESSORS_ONLN);
+    found.count = online > 0 && online <= 1024 ? (int)online : 1;
+    return found;
+}
+
+static bool are_same(const struct processors *a, const struct processors *b)
 {
 #ifdef HAVE_SCHED_GETAFFINITY
-    cpu_set_t set;
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0)
-        return CPU_COUNT(&set);
+    if (!CPU_EQUAL(&a->set, &b->set))
+        return false;
 #endif
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 && online <= 1024 ? (int)online : 1;
+    return a->count == b->count;
 }
 
 static void free_pool(struct ulp_pool *pool)
@@ -247,7 +266,8 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%d threads: expected 0 (one per processor) to 1024", thread_count);
     struct ulp_pool *pool = calloc(1, sizeof *pool);
-    const int processors = processor_count(), wanted = thread_count ? thread_count : processors;
+    const struct processors processors = find_processors();
+    const int wanted = thread_count ? thread_count : processors.count;
     if (pool) {
         pool->threads = calloc((size_t)wanted, sizeof *pool->threads);
         pool->parts = aligned_alloc(_Alignof(struct part), (size_t)wanted * sizeof *pool->parts);
@@ -260,11 +280,11 @@ enum ulp_status ulp_pool_create(struct ulp_pool **out, int thread_count, struct 
     pthread_cond_init(&pool->wake, NULL);
     pthread_cond_init(&pool->done, NULL);
     pool->process = getpid();
-    pool->wanted_count = pool->thread_count = wanted;
+    pool->thread_count = wanted;
     pool->started_count = 1;
     pool->gate = GATE_CLOSED;
-    pool->processor_count = processors;
-    pool->spins = wanted <= processors;
+    pool->processors = processors;
+    pool->spins = wanted <= processors.count;
     pool->scratch.keeps_blocks = true;
     *out = pool;
     return ULP_OK;
@@ -301,9 +321,9 @@ void ulp_pool_free(struct ulp_pool *pool)
 
 bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count)
 {
-    const int processors = processor_count();
-    return pool->process == getpid() && pool->processor_count == processors &&
-           pool->wanted_count == (thread_count ? thread_count : processors);
+    const struct processors now = find_processors();
+    return pool->process == getpid() && are_same(&pool->processors, &now) &&
+           pool->thread_count == (thread_count ? thread_count : now.count);
 }
 
 void ulp_pool_rest(struct ulp_pool *pool)
@@ -338,9 +358,25 @@ static enum ulp_status run_inline(size_t count, ulp_work_fn *work, void *context
     return count ? work(context, 0, count, number, error) : ULP_OK;
 }
 
+/* Workers outlive the calls of their pool's owner, who may wait for a signal meanwhile: they take
+ * none but those of their own faults. */
+static void block_signals(sigset_t *before)
+{
+    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&blocked, faults[i]);
+    pthread_sigmask(SIG_SETMASK, &blocked, before);
+}
+
 /* What the system does not start is done without: results do not depend on it. */
 static void start_workers(struct ulp_pool *pool)
 {
+    sigset_t before;
+    if (pool->started_count == pool->thread_count)
+        return;
+    block_signals(&before); /* a thread has its creator's */
     while (pool->started_count < pool->thread_count) {
         struct worker *worker = malloc(sizeof *worker);
         if (worker)
@@ -353,6 +389,7 @@ static void start_workers(struct ulp_pool *pool)
             pool->started_count++;
         }
     }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static void call_workers(struct ulp_pool *pool)

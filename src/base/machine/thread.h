@@ -18,8 +18,9 @@ void ulp_pool_free(struct ulp_pool *pool);
 ULP_FREES(ulp_pool_free, struct ulp_pool)
 int ulp_pool_thread_count(const struct ulp_pool *pool);
 /* Between the calls of one owner and those of the next, who asks whether a new pool of so many
- * threads would be the same (in a process that has forked it would not): what is charged to the
- * scratch budget is freed, and that has no root. */
+ * threads would be the same: not in a process that has forked, on other processors, or where not
+ * all threads could be started. What is charged to the scratch budget is freed, and that has no
+ * root. */
 void ulp_pool_rest(struct ulp_pool *pool);
 bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count);
 /* For tests: hand over any work, in grains of one item. */
