@@ -134,7 +134,7 @@ static inline bool ulp_lint_is(struct ulp_lint_place place, const char *op)
 {
     return place.node && strcmp(place.node->op_type, op) == 0;
 }
-/* Whether the operator is one of a list that ends in NULL. */
+/* Whether the operator is one of these words. */
 bool ulp_lint_is_any(struct ulp_lint_place place, const char *ops);
 /* The number of a node's input, or -1: it is omitted. */
 static inline int ulp_lint_input(struct ulp_lint_place place, size_t i)

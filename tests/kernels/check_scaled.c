@@ -499,7 +499,7 @@ static void draw_small_terms(struct product *p, struct ulp_tensor *image, int sh
 /* A convolution's lines, which share cells, give the bits of the same lines copied one by one. */
 START_TEST(cells_that_lines_share)
 {
-    enum { M = 5, H = 9, W = 11, N_MAX = 7 * 9, TAPS = 9, CHANNELS = 7, SHIFTS = 40 };
+    enum { M = 5, H = 9, W = 19, N_MAX = 7 * 17, TAPS = 9, CHANNELS = 7, SHIFTS = 40 };
     static const char *const names[] = {
         "bf16,factor=mxfp8",     "fp32,factor=mxfp4",           "bf16,factor=nvfp4,scale=four-six",
         "fp32,factor=fp8-1x128", "bf16,factor=mxfp6,unit=none", "fp32,factor=nvfp4"};

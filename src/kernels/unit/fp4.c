@@ -79,24 +79,26 @@ struct row {
     size_t group_count, width;
 };
 
-/* A row of runs of one element by columns whose cells lie side by side: numbers. */
+/* A row of runs of one element by columns whose cells lie `step` apart: numbers. */
 struct direct {
-    const double *row;           /* [run] */
-    const float *value;          /* of the first column's cell */
-    const int64_t *cell;         /* [run] what is added to it */
+    const double *row;   /* [run] */
+    const float *value;  /* of the first column's cell */
+    const int64_t *cell; /* [run] what is added to it */
+    int64_t step;
     size_t run_count, per_block; /* runs, and of those a block adds */
 };
 
 /* The loops of one instruction set: a row times a panel, aligned and truncated as the unit does it,
  * or where nothing is cut off, which is false when a sum reached 2^top; what doubles elements,
- * where NaN is 0, as its scale is NaN; and what reads both: elements of one k lie `apart`. The last
- * two are for runs of one element: numbers of cells, and run_plain's sums of `count` columns. */
+ * where NaN is 0, as its scale is NaN; and what reads both: elements of one k lie `apart`, bounds
+ * of each line beside another's. The last two are for runs of one element: numbers of cells, and
+ * run_plain's sums of `count` columns. */
 struct loops {
     void (*run)(const struct row *row, const struct panel *panel, double *total);
     bool (*run_plain)(const struct row *row, const struct panel *panel, int top, double *total);
     void (*twice)(int16_t *out, const float *x, size_t count);
     void (*read)(struct line out, size_t apart, const struct source *from, size_t count,
-                 struct bounds *bounds);
+                 int32_t *low, int32_t *high);
     void (*split)(struct parts out, struct line line, size_t apart, size_t used, int emin,
                   size_t count);
     void (*value)(float *value, const float *x, const float *scale, size_t count,
@@ -153,9 +155,10 @@ struct work {
     struct line lines; /* of all rows */
     struct parts line_parts;
     struct bounds *line_bounds;
-    size_t per_run;  /* groups of a run */
-    size_t *beside;  /* [column] of it and those that follow, how many have cells side by side;
-                        NULL: there are panels alone */
+    size_t per_run; /* groups of a run */
+    size_t *beside; /* [column] of it and those that follow, how many have cells `step` apart;
+                       NULL: there are panels alone */
+    int64_t step;
     bool out_is_run; /* columns' results lie side by side */
     char *memory;    /* a panel for each worker, and numbers: cells of a batch, and a row */
     size_t panel_bytes, worker_bytes;
@@ -211,7 +214,8 @@ static enum ulp_status read_rows(void *context, size_t first, size_t last, int w
                 .used = work->group_used[g]};
             if (!from.used)
                 continue;
-            work->loops->read(out, 1, &from, 1, &work->line_bounds[at]);
+            struct bounds *const bounds = &work->line_bounds[at];
+            work->loops->read(out, 1, &from, 1, &bounds->low, &bounds->high);
             work->loops->split(parts, out, 1, from.used, work->emin, 1);
         }
     }
@@ -233,10 +237,15 @@ static size_t find_piece(const struct ulp_scaled *s, size_t line, size_t count, 
     return found;
 }
 
-static void read_panel(const struct work *work, struct panel *panel, size_t batch, size_t line,
-                       size_t count, struct bounds *bounds)
+static struct bounds read_panel(const struct work *work, struct panel *panel, size_t batch,
+                                size_t line, size_t count)
 {
     const struct ulp_scaled *columns = work->columns;
+    struct bounds bounds = nowhere;
+    int32_t low[COLUMNS], high[COLUMNS];
+    for (size_t j = 0; j < COLUMNS; j++)
+        low[j] = nowhere.low, high[j] = nowhere.high;
+    panel->split = false;
     for (size_t first = 0, found; first < count; first += found) {
         int64_t step;
         found = find_piece(columns, line + first, count - first, &step);
@@ -253,9 +262,14 @@ static void read_panel(const struct work *work, struct panel *panel, size_t batc
             from.k = columns->k_offset + work->group_k[g];
             from.used = work->group_used[g];
             if (from.used)
-                work->loops->read(out, COLUMNS, &from, found, bounds);
+                work->loops->read(out, COLUMNS, &from, found, low + first, high + first);
         }
     }
+    for (size_t j = 0; j < COLUMNS; j++) {
+        bounds.low = low[j] < bounds.low ? low[j] : bounds.low;
+        bounds.high = high[j] > bounds.high ? high[j] : bounds.high;
+    }
+    return bounds;
 }
 
 static void split_panel(const struct work *work, struct panel *panel)
@@ -367,11 +381,8 @@ static enum ulp_status run_panels(void *context, size_t first, size_t last, int 
     for (size_t item = first; item < last; item++) {
         const size_t batch = item / panels, column = item % panels * COLUMNS,
                      count = ulp_size_min(COLUMNS, work->columns->line_count - column);
-        if (item == first || work->columns->group_count > 1 || panels > 1) {
-            panel.split = false;
-            bounds = nowhere;
-            read_panel(work, &panel, batch, column, count, &bounds);
-        }
+        if (item == first || work->columns->group_count > 1 || panels > 1)
+            bounds = read_panel(work, &panel, batch, column, count);
         for (size_t i = 0; i < work->rows->line_count; i++)
             run_row(work, &panel, bounds, batch, i, column, count);
     }
@@ -413,6 +424,7 @@ static enum ulp_status run_batches(void *context, size_t first, size_t last, int
             const size_t line = find_line(work, batch, i);
             const struct direct direct = {.row = row,
                                           .cell = columns->run_cell,
+                                          .step = work->step,
                                           .run_count = columns->run_count,
                                           .per_block = GROUPS / work->per_run};
             int top;
@@ -428,34 +440,33 @@ static enum ulp_status run_batches(void *context, size_t first, size_t last, int
                     store(work, batch, i, j, total, n);
                     continue;
                 }
-                n = ulp_size_min(COLUMNS, n);
-                struct bounds bounds = nowhere;
-                panel.split = false;
-                read_panel(work, &panel, batch, j, n, &bounds);
-                run_row(work, &panel, bounds, batch, i, j, n);
+                for (size_t at = j, part; at < j + n; at += part) {
+                    part = ulp_size_min(COLUMNS, j + n - at);
+                    const struct bounds bounds = read_panel(work, &panel, batch, at, part);
+                    run_row(work, &panel, bounds, batch, i, at, part);
+                }
             }
         }
     }
     return ULP_OK;
 }
 
-/* Are there batches for all threads, of columns most of which lie beside others? */
-static bool is_direct(const struct work *work, size_t threads)
+/* Are there batches for all threads, of columns most of which lie one step apart? */
+static bool is_direct(struct work *work, size_t threads)
 {
     const struct ulp_scaled *columns = work->columns;
-    int64_t step;
     return columns->shared && columns->run == 1 && columns->group_count >= threads &&
            GROUPS % work->per_run == 0 &&
-           find_piece(columns, 0, ulp_size_min(LANES, columns->line_count), &step) >= LANES / 2 &&
-           step == 1;
+           find_piece(columns, 0, ulp_size_min(LANES, columns->line_count), &work->step) >=
+               LANES / 2;
 }
 
 static void find_beside(const struct work *work)
 {
     const struct ulp_scaled *columns = work->columns;
     for (size_t j = columns->line_count, run = 0; j-- > 0;) {
-        const bool ends =
-            j + 1 == columns->line_count || columns->line_cell[j + 1] - columns->line_cell[j] != 1;
+        const bool ends = j + 1 == columns->line_count ||
+                          columns->line_cell[j + 1] - columns->line_cell[j] != work->step;
         work->beside[j] = run = ends ? 1 : run + 1;
     }
 }

@@ -40,15 +40,14 @@ TARGET ULP_VECTORISE static void NAME(twice, SUFFIX)(int16_t *restrict out, cons
         out[i] = (int16_t)(int32_t)(x[i] == x[i] ? 2 * x[i] : 0);
 }
 
-/* Elements and scales, and what bounds these. At most COLUMNS of them. */
+/* Elements and scales, and what bounds those of a line. At most COLUMNS of them. */
 TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apart,
                                                     const struct source *from, size_t count,
-                                                    struct bounds *bounds)
+                                                    int32_t *restrict low, int32_t *restrict high)
 {
     int16_t any[COLUMNS];
     float *restrict const scale = out.scale;
     const int64_t *const k = from->k;
-    int32_t low = bounds->low, high = bounds->high;
     for (size_t j = 0; j < count; j++)
         any[j] = 0;
     for (size_t i = 0; i < from->used && from->step == 1; i++) {
@@ -74,10 +73,9 @@ TARGET ULP_VECTORISE static void NAME(read, SUFFIX)(struct line out, size_t apar
     for (size_t j = 0; j < count; j++) {
         const int32_t bits = (int32_t)(ulp_float_bits(scale[j]) & 0x7FFFFFFF),
                       least = any[j] ? bits : INT32_MAX;
-        low = least < low ? least : low;
-        high = bits > high ? bits : high;
+        low[j] = least < low[j] ? least : low[j];
+        high[j] = bits > high[j] ? bits : high[j];
     }
-    *bounds = (struct bounds){low, high};
 }
 
 /* Elements times scales are exact, or infinite and then noticed (run_direct): they have 6 bits. */
@@ -189,8 +187,10 @@ TARGET ULP_VECTORISE static bool NAME(run_direct, SUFFIX)(const struct direct *d
     for (size_t r = 0; r < direct->run_count; r++) {
         const float *const x = direct->value + direct->cell[r];
         const double by = direct->row[r];
-        for (size_t j = 0; j < count; j++)
+        for (size_t j = 0; j < count && direct->step == 1; j++)
             total[j] += (double)x[j] * by;
+        for (size_t j = 0; j < count && direct->step != 1; j++)
+            total[j] += (double)x[(int64_t)j * direct->step] * by;
         if ((r + 1) % direct->per_block != 0 && r + 1 < direct->run_count)
             continue;
         for (size_t j = 0; j < count; j++) {
