@@ -89,17 +89,6 @@ static bool may_leave(const struct ulp_walk *walk)
            (!limit || ulp_plan_peak(plan, false, NULL) + plan->left_bytes <= (double)limit);
 }
 
-/* Are there, in every lane, all results that earlier runs could leave? */
-static bool find_left(struct ulp_walk *walk, const struct ulp_frame *frame)
-{
-    size_t found = 0;
-    while (found < walk->plan->lane_count && ulp_lane_find_left(&frame->lanes[found]))
-        found++;
-    for (size_t l = 0; l < found && found < walk->plan->lane_count; l++)
-        ulp_lane_clear(&frame->lanes[l]);
-    return found == walk->plan->lane_count;
-}
-
 /* May steps be run as one: does nobody look at values, and do all have their bits so? */
 static bool may_join(const struct ulp_walk *walk)
 {
@@ -151,7 +140,6 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
     walk->leaves = status == ULP_OK && may_leave(walk);
-    walk->settled = walk->leaves && find_left(walk, &frame);
     walk->clock = ulp_seconds_now();
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);

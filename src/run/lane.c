@@ -194,6 +194,13 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
                      lane->budget, lane->pool, error);
 }
 
+void ulp_lane_drop_left(struct ulp_lane *lane)
+{
+    for (size_t v = 0; v < lane->block->slot_count; v++)
+        if (lane->block->slots[v].left)
+            drop_value(lane, 0, v);
+}
+
 bool ulp_lane_find_left(struct ulp_lane *lane)
 {
     const struct ulp_block *block = lane->block;
@@ -201,9 +208,8 @@ bool ulp_lane_find_left(struct ulp_lane *lane)
     for (size_t v = 0; v < block->slot_count && found; v++)
         found = !block->slots[v].left ||
                 ulp_kept_find(lane->left, lane->left_place + v, &lane->values[v]);
-    for (size_t v = 0; v < block->slot_count && !found; v++)
-        if (block->slots[v].left)
-            drop_value(lane, 0, v);
+    if (!found)
+        ulp_lane_drop_left(lane);
     return found;
 }
 

@@ -33,7 +33,7 @@ struct ulp_lane {
     bool repeats;
     bool *kept; /* by slot: its constant is in that cache */
     /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
-     * NULL: nothing, as in bodies */
+     * NULL: nothing, as in bodies of a lane that is apart */
     struct ulp_kept *left;
     size_t left_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
@@ -54,6 +54,7 @@ struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_s
 void ulp_lane_leave(struct ulp_lane *lane, int slot);
 /* Values that earlier runs left; false: not all of them are there, and the lane has none. */
 bool ulp_lane_find_left(struct ulp_lane *lane);
+void ulp_lane_drop_left(struct ulp_lane *lane);
 
 /* Does every node of the lane have one arithmetic? */
 static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)

@@ -43,8 +43,8 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
         out->lanes[l].packed = walk->packed;
         out->lanes[l].repeats = walk->options->audit || walk->left;
-        out->lanes[l].left = outer ? NULL : walk->left;
-        out->lanes[l].left_place = ulp_kept_place(walk->plan, l);
+        out->lanes[l].left = walk->left;
+        out->lanes[l].left_place = ulp_kept_place(walk->plan, l, block);
     }
     return status;
 }
@@ -90,7 +90,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        if (walk->leaves && !frame->outer && step->left)
+        if (walk->leaves && step->left)
             frame->lanes[l].budget = ulp_lane_room(&frame->lanes[l], step);
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
@@ -103,11 +103,18 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     return status;
 }
 
-/* Are the step's results there, or not asked for, since earlier runs computed them? */
-static bool is_settled(const struct ulp_walk *walk, const struct ulp_frame *frame,
-                       const struct ulp_step *step)
+/* Are there, in every lane that is here, all results that earlier runs, or iterations, could leave?
+ * Then steps that are left need not run, as what nobody else reads is not asked for. */
+static bool find_left(const struct ulp_walk *walk, const struct ulp_frame *frame)
 {
-    return walk->settled && !frame->outer && step->left;
+    size_t found = 0;
+    while (found < walk->plan->lane_count &&
+           (frame->absent[found] || ulp_lane_find_left(&frame->lanes[found])))
+        found++;
+    for (size_t l = 0; l < found && found < walk->plan->lane_count; l++)
+        if (!frame->absent[l])
+            ulp_lane_drop_left(&frame->lanes[l]);
+    return found == walk->plan->lane_count;
 }
 
 /* The lane's results become its values; what else was computed goes. */
@@ -201,7 +208,7 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     struct ulp_event_inputs inputs = {0};
     enum ulp_status status = ULP_OK;
     walk->cost_limit = done;
-    if (!(walk->unseen && step->folded) && !is_settled(walk, frame, step))
+    if (!(walk->unseen && step->folded) && !(frame->settled && step->left))
         status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(walk->reserve_draws, error);
@@ -334,6 +341,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
     enum ulp_status status = ULP_OK;
     if (frame->outer)
         walk->clock = ulp_seconds_now();
+    frame->settled = walk->leaves && find_left(walk, frame);
     for (size_t s = frame->outer ? 0 : walk->first_step;
          s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
@@ -346,7 +354,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
             status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
             s += step->joined - 1;
         } else if (status == ULP_OK && walk->joins && !frame->absent[0] &&
-                   (step->folded || is_settled(walk, frame, step))) {
+                   (step->folded || (frame->settled && step->left))) {
             status = walk_past(walk, frame, step, arena, error);
         } else if (status == ULP_OK) {
             status = walk_step(walk, frame, step, arena, error);

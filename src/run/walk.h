@@ -26,7 +26,6 @@ struct ulp_walk {
     bool pauses;           /* ... in the caller's environment */
     bool unseen;           /* no observer looks at values */
     bool leaves;           /* results that follow from constants alone are left to further runs */
-    bool settled;          /* ... and were, by earlier ones: none is computed */
     bool joins;            /* nor does anybody else: nodes may be run as one */
     size_t *executions;    /* how often each node has been shown, by number */
     bool streams;          /* weights go through memory (stream.c): */
@@ -48,6 +47,7 @@ struct ulp_frame {
     /* by slot: what observers know the value by; NULL: they do not */
     const char **names;
     struct ulp_join *join; /* of steps that are run as one; NULL: none were yet */
+    bool settled;          /* all results of the block that can be left were: none is computed */
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,

@@ -9,18 +9,30 @@
 #include "run/plan/plan.h"
 #include "tests/support/text_model.h"
 
-enum { LEFT = 4 };
-/* Behind constants alone: two nodes of a weight, one of which others read, an output, and one that
- * a branch captures. */
+enum { LEFT = 7 };
+/* Behind constants alone: two nodes of a weight, one of which others read, an output, one that a
+ * branch captures; in the branch one that is handed out and one that is not, in the iterations of a
+ * Loop the same one. */
 static const struct text_graph settled = {
-    "x b_c",
-    "y u e",
+    "x b_c i_count",
+    "y u e k o",
     {NODE("Transpose", "left_turn", "w", "t"), NODE("Mul", "left_scale", "t two", "v"),
      NODE("MatMul", "product", "x v", "y"), NODE("Neg", "left_out", "row", "u"),
      NODE("Add", "left_row", "row two", "r"),
-     CONTROL("If", "if", "b_c", "e",
-             &(const struct text_graph){"", "f", {NODE("Add", "add", "x r", "f")}},
-             &(const struct text_graph){"", "f", {NODE("Neg", "minus", "x", "f")}})}};
+     CONTROL("If", "if", "b_c", "e k",
+             &(const struct text_graph){
+                 "",
+                 "f g",
+                 {NODE("Add", "add", "x r", "a"), NODE("Transpose", "left_branch", "w", "d"),
+                  NODE("MatMul", "by", "a d", "f"), NODE("Mul", "left_handed", "row big", "g")}},
+             &(const struct text_graph){
+                 "", "f g", {NODE("Neg", "minus", "x", "f"), NODE("Neg", "other", "row", "g")}}),
+     CONTROL("Loop", "loop", "i_count b_yes x", "o",
+             &(const struct text_graph){"i_at b_go h",
+                                        "b_more h2",
+                                        {NODE("Identity", "go_on", "b_go", "b_more"),
+                                         NODE("Div", "left_iteration", "row big", "c"),
+                                         NODE("Sub", "less", "h c", "h2")}})}};
 
 static enum ulp_status look(void *context, const struct ulp_event *event, struct ulp_error *error)
 {
@@ -74,15 +86,17 @@ static bool computes(const struct ulp_plan *plan, const struct ulp_tensor_set *i
     struct ulp_tensor_set outputs[2] = {{0}};
     struct ulp_error error;
     size_t count = 0;
-    for (size_t i = 0; i < plan->main->step_count; i++)
-        if (strncmp(plan->main->steps[i].name, "left_", 5) == 0) {
+    for (size_t b = 0; b < plan->block_count; b++)
+        for (size_t i = 0; i < plan->blocks[b]->step_count; i++) {
+            struct ulp_step *step = &plan->blocks[b]->steps[i];
+            if (strncmp(step->bound.node->name, "left_", 5) != 0)
+                continue;
             ck_assert_uint_lt(count, LEFT);
-            steps[count] = &plan->main->steps[i];
-            own[count] = steps[count]->bound.op;
+            own[count] = step->bound.op;
             failing[count] = *own[count];
             failing[count].run = refuse;
-            steps[count]->bound.op = &failing[count];
-            count++;
+            step->bound.op = &failing[count];
+            steps[count++] = step;
         }
     ck_assert_uint_eq(count, LEFT);
     const enum ulp_status status = try_run(plan, inputs, unused, audit, outputs, &error);

@@ -115,9 +115,10 @@ void ulp_plan_find_peak(struct ulp_plan *plan)
 {
     plan->peak = find_values_peak(plan, false);
     plan->left_bytes = 0;
-    for (size_t v = 0; v < plan->main->slot_count; v++)
-        if (plan->main->slots[v].left)
-            plan->left_bytes += lanes_bytes(plan, plan->main, (int)v);
+    for (size_t b = 0; b < plan->block_count; b++)
+        for (size_t v = 0; v < plan->blocks[b]->slot_count; v++)
+            if (plan->blocks[b]->slots[v].left)
+                plan->left_bytes += lanes_bytes(plan, plan->blocks[b], (int)v);
     plan->peak_limit = ulp_budget_limit(&plan->budget);
 }
 
