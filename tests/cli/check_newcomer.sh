@@ -70,6 +70,21 @@ done <<'END_ROWS'
 2|has no format with scales, and the graph no QuantizeLinear|scales model.onnx -a fp16
 3|holds no layer of an engine: expected TensorRT's layer information|engine model.onnx notes.txt
 END_ROWS
+# an image of one pixel, which open sizes give without a word
+if PYTHONPATH=$source/examples python3 - 2>out <<'END'
+from onnx_writer import node, write_model
+write_model("open.onnx", [node("MaxPool", "x", "y", "pool", kernel_shape=[2, 2])], {"x": (1, 1, "height", "width")}, ["y"])
+END
+then
+    for command in run audit prove doctor overflow; do
+        "$program" $command open.onnx -q >out 2>&1
+        grep -q 'larger than .*; x\[2\] height = 1; x\[3\] width = 1; set open dimensions with --dim, --shape or --inputs$' out ||
+            fail "ulpscope $command open.onnx: $(cat out)"
+        "$program" $command open.onnx -q --dim height=2 --dim width=2 >out 2>&1 || fail "with sizes: $(cat out)"
+    done
+else
+    grep -q "numpy" out || fail "no model with open sizes: $(cat out)"
+fi
 [ $rows -ge 40 ] || fail "only $rows rows were read"
 [ $failed = 0 ] && echo "$rows mistakes"
 exit $failed

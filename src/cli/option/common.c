@@ -374,6 +374,8 @@ int fail(const struct ulp_error *error)
     fputs("ulpscope: ", stderr);
     fputs(error->message, stderr);
     fputs(limit, stderr);
+    if (error->status == ULP_ERROR_INPUT && *random_open_dims())
+        say(stderr, "%s; set open dimensions with --dim, --shape or --inputs", random_open_dims());
     fputs("\n", stderr);
     return (int)error->status;
 }

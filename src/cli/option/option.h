@@ -301,6 +301,9 @@ void free_shape_results(struct shape_results *results);
 /* The argument of an option, a number of [low, high]; anything else is refused. */
 double read_number(const struct argp_state *state, const char *option, const char *text, double low,
                    double high);
+/* "; x[0] batch = 1" of the random sample: what a failure may come from; empty: nothing was open.
+ */
+const char *random_open_dims(void);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
  * make one random sample when there are none. All have the same shapes, unless any_shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,

@@ -279,6 +279,13 @@ static enum ulp_status read_place(void *context, const char *path, struct ulp_er
 
 #define DIMS_SHOWN 16
 
+static char open_dims[400]; /* as add_chosen_dims said them last */
+
+const char *random_open_dims(void)
+{
+    return open_dims;
+}
+
 /* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
 static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model,
                             const struct ulp_tensor_set *inputs)
@@ -335,7 +342,9 @@ static enum ulp_status make_random(const struct ulp_model *model,
     ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
                  (unsigned long long)options->seed);
     add_chosen_ranges(&name, model, &random);
+    const size_t end = name.length;
     add_chosen_dims(&name, model, &inputs);
+    snprintf(open_dims, sizeof open_dims, "%s", name.failed ? "" : name.data + end);
     if (!name.failed)
         ULP_TRY(add_sample(list, name.data, NULL, &inputs, error));
     else {

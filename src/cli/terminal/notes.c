@@ -78,12 +78,6 @@ void note_choices(const struct ulp_model *model, const struct sample_list *sampl
     if (!samples->random)
         return;
     say(stderr, "ulpscope: no --inputs: %s\n", samples->items[0].name);
-    bool open = false;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        struct ulp_value_info info = ulp_model_input(model, i);
-        for (int d = 0; d < info.rank; d++)
-            open |= info.dims[d] < 0;
-    }
-    if (open)
+    if (*random_open_dims())
         fputs("ulpscope: set open dimensions with --dim or --inputs\n", stderr);
 }
