@@ -337,45 +337,84 @@ static enum ulp_status reverse_tape(struct ulp_trace *trace, struct ulp_trace_ga
 
 /* The input that the part is; `count`: none, or one that an operand before it is, too. */
 static size_t find_input(const struct ulp_trace_part *part, const struct ulp_tensor *inputs,
-                         size_t count, double *const *out)
+                         size_t count, double *const *made)
 {
     size_t i = 0;
     while (i < count &&
            !(inputs[i].data && ulp_number_of(*(const double *)inputs[i].data) == part->start))
         i++;
-    return i < count && !out[i] ? i : count;
+    return i < count && !made[i] ? i : count;
+}
+
+/* Slopes of one point into those of all. */
+struct weighted {
+    double weight, *slopes;
+    const double *sum; /* of the points before; NULL: it is the first */
+};
+
+static enum ulp_status weigh_range(void *context, size_t begin, size_t end, int worker,
+                                   struct ulp_error *error)
+{
+    const struct weighted *job = context;
+    const double weight = job->weight, *sum = job->sum;
+    double *slopes = job->slopes;
+    (void)worker;
+    (void)error;
+    for (size_t e = begin; e < end && !sum; e++)
+        slopes[e] = weight * (0 + slopes[e]); /* as a cotangent of 0 that is owed it */
+    for (size_t e = begin; e < end && sum; e++)
+        slopes[e] = sum[e] + weight * (0 + slopes[e]);
+    return ULP_OK;
+}
+
+static enum ulp_status make_slopes(struct ulp_trace *trace, struct ulp_trace_gate *gate,
+                                   const struct ulp_tensor *inputs, size_t count, double **made,
+                                   bool *found, struct ulp_error *error)
+{
+    struct span span;
+    size_t step;
+    void *memory;
+    ULP_TRY(open_span(trace, gate, &span, &step, error));
+    double **slopes = ulp_arena_take(trace->arena, (size_t)gate->operand_count, sizeof *slopes);
+    ULP_TRY(ulp_taken(slopes, error));
+    for (int i = 0; i < gate->operand_count; i++) {
+        if (!gate->parts[i].named)
+            continue;
+        const size_t input = find_input(&gate->parts[i], inputs, count, made);
+        if (input == count)
+            return ULP_OK;
+        ULP_TRY(ulp_allocate(&memory, inputs[input].count, sizeof **made, trace->budget,
+                             "derivatives", error));
+        slopes[i] = made[input] = memory;
+    }
+    *found = true;
+    return fill_slopes(trace, gate, &span, step, slopes, error);
 }
 
 enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tensor *inputs,
-                                 size_t count, double **out, bool *found, struct ulp_error *error)
+                                 size_t count, double weight, double **sums, bool *found,
+                                 struct ulp_error *error)
 {
     struct ulp_trace_gate *gate = trace->last;
-    struct span span;
-    size_t step;
     *found = false;
     if (!gate || gate->before || !gate->adjoint)
         return ULP_OK;
-    ULP_TRY(open_span(trace, gate, &span, &step, error));
-    double **slopes = ulp_arena_take(trace->arena, (size_t)gate->operand_count, sizeof *slopes);
-    enum ulp_status status = slopes ? ULP_OK : ulp_trace_fail(error);
-    *found = true;
-    for (int i = 0; i < gate->operand_count && status == ULP_OK && *found; i++) {
-        if (!gate->parts[i].named)
+    double **made = ulp_arena_take(trace->arena, count + 1, sizeof *made);
+    ULP_TRY(ulp_taken(made, error));
+    enum ulp_status status = make_slopes(trace, gate, inputs, count, made, found, error);
+    for (size_t i = 0; i < count; i++) {
+        struct weighted job = {weight, made[i], sums[i]};
+        if (!*found || status != ULP_OK) {
+            ulp_free(made[i]);
             continue;
-        const size_t input = find_input(&gate->parts[i], inputs, count, out);
-        *found = input < count;
-        void *memory = NULL;
-        if (*found)
-            status = ulp_allocate(&memory, inputs[input].count, sizeof **out, trace->budget,
-                                  "derivatives", error);
-        if (memory)
-            slopes[i] = out[input] = memory;
-    }
-    if (status == ULP_OK && *found)
-        status = fill_slopes(trace, gate, &span, step, slopes, error);
-    for (size_t i = 0; i < count && !*found; i++) {
-        ulp_free(out[i]);
-        out[i] = NULL;
+        }
+        if (made[i] && (weight != 1 || sums[i]))
+            status = ulp_parallel_for(trace->pool, inputs[i].count, ulp_grain(1), weigh_range, &job,
+                                      error);
+        if (made[i]) {
+            ulp_free(sums[i]);
+            sums[i] = made[i];
+        }
     }
     return status;
 }

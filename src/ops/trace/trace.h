@@ -66,11 +66,12 @@ enum ulp_status ulp_trace_reverse(struct ulp_trace *trace, struct ulp_error *err
  * them have no data), so that what a seed of ones gives an input are its derivatives. */
 bool ulp_trace_is_elementwise(const struct ulp_trace *trace, const struct ulp_tensor *inputs,
                               size_t count, const struct ulp_tensor *output);
-/* The derivatives of such an output by each input, into out[], which are allocated, where one
- * formula reads each input once; else found is false. out[]: NULL, as what no formula reads stays.
- */
+/* The derivatives of such an output by each input, times `weight`, added to sums[], which are
+ * allocated where they are NULL, where one formula reads each input once; else found is false. What
+ * no formula reads stays as it is. */
 enum ulp_status ulp_trace_slopes(struct ulp_trace *trace, const struct ulp_tensor *inputs,
-                                 size_t count, double **out, bool *found, struct ulp_error *error);
+                                 size_t count, double weight, double **sums, bool *found,
+                                 struct ulp_error *error);
 /* Of what the trace was told to remember under a key (a node inside a body, each time it ran): the
  * first, and then those after it, in the order they were remembered. NULL: no more. */
 struct ulp_trace_mark {

@@ -195,12 +195,11 @@ static enum ulp_status add_slopes(struct course *course, const struct ulp_step *
                                   double weight, double **slopes, struct ulp_error *error)
 {
     bool found = false;
-    if (weight == 1)
-        ULP_TRY(ulp_trace_slopes(course->trace, named, step->input_count, slopes, &found, error));
-    if (!found)
-        ULP_TRY(ulp_trace_begin_reverse(course->trace, false, false, error));
+    ULP_TRY(
+        ulp_trace_slopes(course->trace, named, step->input_count, weight, slopes, &found, error));
     if (found)
         return ULP_OK;
+    ULP_TRY(ulp_trace_begin_reverse(course->trace, false, false, error));
     ulp_trace_seed(course->trace, output, NULL);
     ULP_TRY(ulp_trace_reverse(course->trace, error));
     return take_cotangents(course, step, named, weight, slopes, true, error);
