@@ -425,8 +425,9 @@ static size_t count_together(const struct ulp_attributor *attributor,
     return ULP_TUNE_SWEPT_BYTES / bytes / most + 1;
 }
 
-/* Lanes may be swept in a thread each where none writes to the file. */
-static size_t find_grain(const struct ulp_attributor *attributor)
+/* How many of the lanes are swept in a thread each: as many as keep all threads busy, where none
+ * writes to the file. Each of the others has all threads. */
+static size_t count_apart(const struct ulp_attributor *attributor)
 {
     const size_t threads = ulp_size_min((size_t)ulp_pool_thread_count(attributor->pool),
                                         attributor->lane_count),
@@ -436,8 +437,8 @@ static size_t find_grain(const struct ulp_attributor *attributor)
         first++;
     return first == attributor->lane_count || attributor->folder || attributor->verify_count ||
                    count_together(attributor, &attributor->lanes[first], bytes) < threads
-               ? attributor->lane_count + 1
-               : 1;
+               ? 0
+               : attributor->lane_count - attributor->lane_count % threads;
 }
 
 static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane,
@@ -491,9 +492,11 @@ enum ulp_status ulp_attributor_sweep(struct ulp_attributor *attributor, struct u
     ULP_ENTER_ENVIRONMENT;
     for (size_t l = 0; l < attributor->lane_count; l++) /* alike however many run at a time */
         attributor->lanes[l].room = attributor->room / attributor->lane_count;
-    const enum ulp_status status =
-        ulp_parallel_for(attributor->pool, attributor->lane_count, find_grain(attributor),
-                         sweep_lanes, attributor, error);
+    const size_t apart = count_apart(attributor);
+    enum ulp_status status =
+        ulp_parallel_for(attributor->pool, apart, 1, sweep_lanes, attributor, error);
+    if (status == ULP_OK)
+        status = sweep_lanes(attributor, apart, attributor->lane_count, 0, error);
     attributor->verify_count = 0;
     return ulp_fail_at(error, status, "shares of the output error");
 }
