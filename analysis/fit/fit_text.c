@@ -29,9 +29,8 @@ static void add_probe(struct ulp_text *text, const struct ulp_fit *fit,
         ulp_text_show(text, " The probe %s makes %zu classes of them", path, probe->class_count);
     else
         ulp_text_show(text, " The probe %s shows the order of the sum", path);
-    ulp_text_add(text,
-                 ": multiply its a and b on the GPU, and give `ulpscope fit` the product with "
-                 "these.");
+    ulp_text_add(
+        text, ": multiply its a and b on the GPU, and give `ulpscope fit` the product with these.");
 }
 
 static void add_verdict(struct ulp_text *text, const struct ulp_fit *fit,

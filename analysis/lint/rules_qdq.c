@@ -59,11 +59,10 @@ void ulp_lint_qdq_clips(struct ulp_lint *lint, struct ulp_lint_place place)
         return;
     for (size_t e = 0; e < sizeof ends / sizeof *ends; e++)
         if (zero->type == ends[e].type && ulp_tensor_get(zero, 0) == ends[e].top)
-            ulp_lint_add(lint, place, NULL,
-                         "the zero point is %g, the largest %s: every positive value of '%s' (%s) "
-                         "becomes 0",
-                         ends[e].top, ulp_type_name(zero->type), source.node->name,
-                         source.node->op_type);
+            ulp_lint_add(
+                lint, place, NULL,
+                "the zero point is %g, the largest %s: every positive value of '%s' (%s) becomes 0",
+                ends[e].top, ulp_type_name(zero->type), source.node->name, source.node->op_type);
 }
 
 /* Behind QuantizeLinear and DequantizeLinear: is it a constant? */

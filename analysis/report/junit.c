@@ -25,11 +25,9 @@ static void add_metric(struct ulp_text *text, const char *limit)
 static void describe(struct ulp_text *text, const struct ulp_crossing *crossing, const char *limit)
 {
     if (crossing->kind == ULP_CROSSED_INPUT) {
-        ulp_text_show(text,
-                      "input %s of %s %s, %.0f of them (when they are meant: "
-                      "--allow-nonfinite-inputs)",
-                      crossing->output, crossing->sample, ulp_judge_reason(crossing->kind),
-                      crossing->value);
+        ulp_text_show(
+            text, "input %s of %s %s, %.0f of them (when they are meant: --allow-nonfinite-inputs)",
+            crossing->output, crossing->sample, ulp_judge_reason(crossing->kind), crossing->value);
         return;
     }
     ulp_text_show(text, "%s", crossing->arithmetic);

@@ -119,13 +119,12 @@ void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
     else if (found->met)
         ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
                                   "whose factors could be quantised");
-    ulp_text_add(&head->todo, found->met && found->layer_count
-                                  ? "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out "
-                                    "FOLDER"
-                              : found->met ? "nothing"
-                              : found->timed_out
-                                  ? "give it more time (--stop-after)"
-                                  : "ask for less (--tolerance), or allow more bits");
+    ulp_text_add(&head->todo,
+                 found->met && found->layer_count
+                     ? "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out FOLDER"
+                 : found->met       ? "nothing"
+                 : found->timed_out ? "give it more time (--stop-after)"
+                                    : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
         ulp_text_add(notes,
                      "No single product in another format, others giving way, has less error: "

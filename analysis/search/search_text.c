@@ -115,13 +115,12 @@ static void add_spread(struct ulp_text *out, const struct ulp_search *found)
                      least, least < 1.5 ? "" : "s");
     for (size_t t = 0; t < found->target_count; t++)
         if (found->targets[t].fused_before)
-            ulp_text_show(out,
-                          "%s computes %zu of %zu nodes in kernels with others, without the plan "
-                          "%zu%s.\n",
-                          found->targets[t].name, found->targets[t].fused_count, found->node_count,
-                          found->targets[t].fused_before,
-                          found->targets[t].kept_apart ? ": a kept node is a kernel of its own"
-                                                       : "");
+            ulp_text_show(
+                out,
+                "%s computes %zu of %zu nodes in kernels with others, without the plan %zu%s.\n",
+                found->targets[t].name, found->targets[t].fused_count, found->node_count,
+                found->targets[t].fused_before,
+                found->targets[t].kept_apart ? ": a kept node is a kernel of its own" : "");
 }
 
 /* Where the search ended: what it found is the best so far. */

@@ -49,10 +49,9 @@ static void add_answer(struct ulp_text *out, const struct ulp_study_rows *study)
                      "to %zu times its rows.\n",
                      study->class_count, first, last);
     if (count_nonfinite(study))
-        ulp_text_add(out,
-                     "%zu element%s of outputs are not finite and are compared by their bits "
-                     "alone.\n",
-                     count_nonfinite(study), plural(count_nonfinite(study)));
+        ulp_text_add(
+            out, "%zu element%s of outputs are not finite and are compared by their bits alone.\n",
+            count_nonfinite(study), plural(count_nonfinite(study)));
     if (study->node_count && study->class_count == 1)
         ulp_text_add(out,
                      "On equal inputs %zu of %zu products do; what differs is rounded away before "

@@ -130,8 +130,7 @@ static enum ulp_status check_shape(const struct ulp_window_shape *shape, size_t 
         if (!is_usable(shape, d))
             return ulp_fail(error, ULP_ERROR_INPUT,
                             "pooling dimension %d: input %lld, output %lld, kernel %lld, stride "
-                            "%lld, dilation %lld, "
-                            "padding %lld do not make windows",
+                            "%lld, dilation %lld, padding %lld do not make windows",
                             d, (long long)shape->in[d], (long long)shape->out[d],
                             (long long)shape->kernel[d], (long long)shape->strides[d],
                             (long long)shape->dilations[d], (long long)shape->pads[d]);

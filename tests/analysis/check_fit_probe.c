@@ -21,20 +21,16 @@ static const struct {
     {"bf16", "bf16", "blocks of 16 products are added at once, in one chain over k"},
     {"tf32", "tf32,split-k=16",
      "blocks of 8 products are added at once, in chains of 32 products (4 blocks); 16 of their "
-     "sums "
-     "are added in order"},
+     "sums are added in order"},
     {"f32", "fp32,split-k=16",
      "one product is added after the other, in chains of 32 products; 16 of their sums are added "
-     "in "
-     "order"},
+     "in order"},
     {"f16.acc16", "fp16,acc=fp16,split-k=8",
      "blocks of 16 products are added at once, in chains of 64 products (4 blocks); 8 of their "
-     "sums "
-     "are added in order"},
+     "sums are added in order"},
     {"e4m3.slow", "tf32,factor=fp8-e4m3,promote=128",
      "blocks of 32 products are added at once, in chains of 128 products (4 blocks); 4 of their "
-     "sums "
-     "are added in order"},
+     "sums are added in order"},
     {"e4m3.fast", "tf32,factor=fp8-e4m3",
      "blocks of 32 products are added at once, in one chain over k"},
 };
@@ -167,8 +163,7 @@ START_TEST(probe_tells)
     ck_assert_ptr_nonnull(second.order);
     ck_assert_ptr_nonnull(strstr(second.order,
                                  "blocks of 8 products are added at once, in chains of "
-                                 "64 products (8 blocks); 3 of their sums are added in "
-                                 "order"));
+                                 "64 products (8 blocks); 3 of their sums are added in order"));
     ck_assert_ptr_null(fit.order);
     free(products);
     ulp_fit_free(&second);

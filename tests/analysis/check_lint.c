@@ -98,8 +98,7 @@ START_TEST(bodies)
     static const char model[] = "(float[2] x, bool c) => (float[2] y) { [down] h = Cast<to=10>(x) "
                                 "[if] y = If<then_branch = () => "
                                 "(float[2] t) { [up] t = Cast<to=1>(h) }, else_branch = () => "
-                                "(float[2] e) { [/own] e = Cast<to=1>(h) "
-                                "}>(c) }";
+                                "(float[2] e) { [/own] e = Cast<to=1>(h) }>(c) }";
     const struct lint_case c = {.opset = 17, .found = model};
     struct ulp_lint_result result = run_lint(&c, 0);
     size_t seen = 0;

@@ -315,8 +315,7 @@ static const struct left_case {
      "{ y = Conv(x, w, b) }",
      "torch:fp16", -1, 1},
     {"(int64[3] i) => (float[1,4] z) <int64 d = {4}, float[2] v = {0, 1}, int64[1] from = {0},"
-     " int64[1] to = {1}>"
-     "{ y = OneHot(i, d, v)  z = Slice(y, from, to) }",
+     " int64[1] to = {1}>{ y = OneHot(i, d, v)  z = Slice(y, from, to) }",
      "fp16", 2, 3},
     {"(int64[4] i, float[1] f) => (float[4] y) { y = CastLike(i, f) }", "e5m7", 0, 100000},
     {"(float[4] x) => (float[4] y) { y = Clip(x) }", "fp32,overflow=nan", -1, 1},
@@ -329,8 +328,7 @@ static const struct left_case {
      "pads=[1,1,1,1]>(x) }",
      "bf16", -1, 1},
     {"(float[2,4] x) => (float[2,4] y) <float[2,4] c = {1, 2, inf, 3, 1, 2, 4, 3}, float[4] w = "
-     "{1...}>"
-     "{ s = Mul(c, w) t = LayerNormalization(s, w)  y = Mul(t, x) }",
+     "{1...}>{ s = Mul(c, w) t = LayerNormalization(s, w)  y = Mul(t, x) }",
      "fp32", 0, 1},
     {"(float16[4] x) => (float16[4] y) { y = Gelu(x) }", "bf16", -98000, 98000},
     /* numbers of more bits than a bound has; products below double's least; integers that their

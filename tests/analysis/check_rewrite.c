@@ -47,29 +47,23 @@ static const struct rewrite_case cases[] = {
      NULL},
     {"scale-after-product", 17, NULL,
      "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] k = {0.5, "
-     "0.25}> { p = MatMul(x, w) y = "
-     "Mul(p, k) }",
+     "0.25}> { p = MatMul(x, w) y = Mul(p, k) }",
      /* one for each row */
      "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[4,1] k = {1, 2, "
-     "3, 4}> { p = MatMul(x, w) "
-     "y = Mul(p, k) }",
+     "3, 4}> { p = MatMul(x, w) y = Mul(p, k) }",
      NULL},
     {"scale-after-product", 17, NULL,
      "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[2] k = {0.5, "
-     "0.25}> { p = MatMul(x, w) y = "
-     "Div(p, k) }",
+     "0.25}> { p = MatMul(x, w) y = Div(p, k) }",
      /* one for each row */
      "(float[4,3] x) => (float[4,2] y) <float[3,2] w = {1, 2, 3, 4, 5, 6}, float[4,1] k = {1, 2, "
-     "3, 4}> { p = MatMul(x, w) "
-     "y = Div(p, k) }",
+     "3, 4}> { p = MatMul(x, w) y = Div(p, k) }",
      NULL},
     {"scale-after-product", 13, NULL,
      "(float[3,4] x, float[4,3] z) => (float[3,3] y) <int64[1] a = {1}> { e = Exp(x) s = "
-     "ReduceSum(e, a) "
-     "p = MatMul(e, z) y = Div(p, s) }",
+     "ReduceSum(e, a) p = MatMul(e, z) y = Div(p, s) }",
      "(float[3,4] x, float[4,3] z) => (float[3,3] y) <int64[1] a = {0}> { e = Exp(z) s = "
-     "ReduceSum(e, a) "
-     "p = MatMul(x, z) y = Div(p, s) }",
+     "ReduceSum(e, a) p = MatMul(x, z) y = Div(p, s) }",
      NULL},
     {"scale-after-product", 17, NULL,
      "(float[2,3,4] x, float[2,4,3] z) => (float[2,3,3] y) { e = Exp(x) d = ReduceMax <axes = "
@@ -141,19 +135,15 @@ static const struct rewrite_case cases[] = {
      NULL},
     {"variance-cancels", 13, NULL,
      "(float[2,5] x) => (float[2,1] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
-     "ReduceMean <axes = [1]> (x) "
-     "m = Mul(n, n) y = Sub(r, m) }",
+     "ReduceMean <axes = [1]> (x) m = Mul(n, n) y = Sub(r, m) }",
      "(float[2,5] x) => (float[2,5] y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = "
-     "ReduceMean <axes = [0]> (x) "
-     "m = Mul(n, n) y = Sub(r, m) }",
+     "ReduceMean <axes = [0]> (x) m = Mul(n, n) y = Sub(r, m) }",
      NULL},
     {"variance-cancels", 18, NULL,
      "(float[2,5] x) => (float[2,1] y) <float two = {2}, int64[1] a = {1}> { q = Pow(x, two) r = "
-     "ReduceMean(q, a) "
-     "n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
+     "ReduceMean(q, a) n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
      "(float[2,5] x) => (float[2,1] y) <float two = {3}, int64[1] a = {1}> { q = Pow(x, two) r = "
-     "ReduceMean(q, a) "
-     "n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
+     "ReduceMean(q, a) n = ReduceMean(x, a) m = Pow(n, two) y = Sub(r, m) }",
      "Mul"},
     {"square-in-half", 13, NULL,
      XY("2,5") "<float e = {1e-5}> { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) s = Add(e, r) d "
@@ -163,11 +153,9 @@ static const struct rewrite_case cases[] = {
      "ReduceMax"},
     {"square-in-half", 18, NULL,
      XY("2,5") "<float e = {1e-5}, float two = {2}, int64[1] a = {0}> { q = Pow(x, two) r = "
-               "ReduceMean(q, a) s = Add(r, e) "
-               "d = Sqrt(s) y = Div(x, d) }",
+               "ReduceMean(q, a) s = Add(r, e) d = Sqrt(s) y = Div(x, d) }",
      XY("2,5") "<float e = {1e-5}, float two = {3}, int64[1] a = {0}> { q = Pow(x, two) r = "
-               "ReduceMean(q, a) s = Add(r, e) "
-               "d = Sqrt(s) y = Div(x, d) }",
+               "ReduceMean(q, a) s = Add(r, e) d = Sqrt(s) y = Div(x, d) }",
      "ReduceMax"},
     {"exp-in-half", 13, NULL,
      "(float[2,5] x) => (float[2] y) <int64[1] a = {1}> { e = Exp(x) s = ReduceSum <keepdims = 0> "
@@ -194,8 +182,7 @@ static const struct rewrite_case cases[] = {
      XY("2,5") "<float e = {1e-5}, float two = {2}, float[5] g = {1, 2, 3, 4, 5}, int64[2] f = {2, "
                "5}> { r = Reshape(x, f) "
                "m = ReduceMean <axes = [1]> (r) d = Sub(r, m) q = Pow(d, two) v = ReduceMean <axes "
-               "= [1]> (q) s = Add(v, e) t = Sqrt(s) "
-               "n = Div(d, t) y = Mul(n, g) }",
+               "= [1]> (q) s = Add(v, e) t = Sqrt(s) n = Div(d, t) y = Mul(n, g) }",
      XY("2,5") "<float e = {1e-5}, float two = {2}, float[5] g = {1, 2, 3, 4, 5}, float[1,1,2,5] "
                "a = {1...}, float[1,4] b = {0, 0, 1, 1}, int64[1] c = {0}> { "
                "m = ReduceMean <axes = [1]> (x) d = Sub(x, m) q = Pow(d, two) v = ReduceMean <axes "
@@ -204,19 +191,15 @@ static const struct rewrite_case cases[] = {
      "LayerNormalization"},
     {"length-in-float", 13, NULL,
      "(int64[9] n) => (int64[9] y) <float one = {1}, float two = {2}> { f = Cast <to = 1> (n) a = "
-     "Sub(f, one) b = Div(a, two) "
-     "c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
+     "Sub(f, one) b = Div(a, two) c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
      "(int64[9] n) => (int64[9] y) <float one = {0.5}, float two = {2}> { f = Cast <to = 1> (n) a "
-     "= Sub(f, one) b = Div(a, two) "
-     "c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
+     "= Sub(f, one) b = Div(a, two) c = Floor(b) d = Add(c, one) y = Cast <to = 7> (d) }",
      "Mod"},
     {"length-in-float", 17, NULL,
      "(int64[9] n) => (int32[9] y) <float third = {0.25}, float[1] two = {2}> { f = Cast <to = 1> "
-     "(n) a = Mul(two, f) b = Mul(a, third) "
-     "c = Ceil(b) y = Cast <to = 6> (c) }",
+     "(n) a = Mul(two, f) b = Mul(a, third) c = Ceil(b) y = Cast <to = 6> (c) }",
      "(int64[9] n) => (int32[9] y) <float third = {0.25}, float[1] two = {2}> { f = Cast <to = 1> "
-     "(n) a = Mul(two, f) b = Mul(a, third) "
-     "c = Round(b) y = Cast <to = 6> (c) }",
+     "(n) a = Mul(two, f) b = Mul(a, third) c = Round(b) y = Cast <to = 6> (c) }",
      "Neg"},
     {"constant-beyond-fp16", 13, NULL,
      "(int64[9] n) => (float[9] y) <float k = {65535}> { w = Cast <to = 5> (n) c = Cast <to = 1> "
@@ -225,11 +208,9 @@ static const struct rewrite_case cases[] = {
      NULL},
     {"constant-beyond-fp16", 13, NULL,
      "(float[2,5] x) => (float[2,5] y) <float s = {0.125}, float k = {65535}> { q = "
-     "QuantizeLinear(x, s) "
-     "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
+     "QuantizeLinear(x, s) w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
      "(float[2,5] x) => (float[2,5] y) <float s = {0.125}, float k = {65535.5}> { q = "
-     "QuantizeLinear(x, s) "
-     "w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
+     "QuantizeLinear(x, s) w = Cast <to = 6> (q) c = Cast <to = 1> (w) y = Sub(c, k) }",
      NULL},
     {"square-in-half", 13, NULL,
      "(float[2,5] x, float[2,5] z) => (float[2] y) <int64[1] a = {1}> { c = Mul(x, x) d = Mul(z, "
@@ -342,8 +323,7 @@ static void place_text(const char *text, int place, char out[4000])
     else
         snprintf(out, 4000,
                  "%.*s, bool[1] chosen) => %.*s given) %.*s { given = If <then_branch = () => %.*s "
-                 "y) %s, "
-                 "else_branch = () => %.*s y) %s> (chosen) }",
+                 "y) %s, else_branch = () => %.*s y) %s> (chosen) }",
                  inputs, text, type, result, place == CAPTURING ? constants : 0, rest, type, result,
                  inner, type, result, inner);
 }

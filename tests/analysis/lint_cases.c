@@ -471,8 +471,7 @@ const struct lint_case lint_cases[] = {
          "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {127}> { [n] n = Mul(x, x) [q] q "
          "= QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }",
      .clean = "(float[2] x) => (float[2] y) <float s = {0.5}, int8 z = {127}> { [n] n = "
-              "LogSoftmax(x) [q] "
-              "q = QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }"},
+              "LogSoftmax(x) [q] q = QuantizeLinear(n, s, z) y = DequantizeLinear(q, s, z) }"},
     {.rule = "qdq-axis",
      .opset = 17,
      .count = 1,

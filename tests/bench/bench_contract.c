@@ -288,8 +288,7 @@ int main(int argc, char **argv)
             peer = speed;
         if (json)
             printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
-                   "\"gmac_per_s\": %.4f, "
-                   "\"of_sgemm\": %.4f}",
+                   "\"gmac_per_s\": %.4f, \"of_sgemm\": %.4f}",
                    printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, speed,
                    peer > 0 ? speed / peer : 0);
         else

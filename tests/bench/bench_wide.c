@@ -250,8 +250,7 @@ int main(int argc, char **argv)
         destroy(&bench);
         if (json) {
             printf("%s\n  {\"case\": \"%s\", \"batch\": %zu, \"m\": %zu, \"n\": %zu, \"k\": %zu, "
-                   "\"gmac_per_s\": %.4f, "
-                   "\"of_mpfr_fma\": %.2f",
+                   "\"gmac_per_s\": %.4f, \"of_mpfr_fma\": %.2f",
                    printed++ ? "," : "", row->name, row->batch, row->m, row->n, row->k, 1 / own,
                    fma);
             if (!isnan(dot))

@@ -306,8 +306,7 @@ int main(void)
     total = rows_share(sizeof *total);
     const int code = rows_run("derivatives", row_has_the_derivative_of_its_values, 120);
     printf("%zu rows; cases: %zu with derivatives (%zu elementwise), at most %.2g from the "
-           "difference, %zu whose "
-           "results "
+           "difference, %zu whose results "
            "follow no input, %zu without a float input; %zu rows at which derivatives stop\n",
            total->rows, total->derived, total->elementwise, total->largest, total->constant,
            total->integers, total->stops);

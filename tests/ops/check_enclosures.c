@@ -281,8 +281,7 @@ int main(void)
     total = rows_share(sizeof *total);
     const int code = rows_run("enclosures", no_value_is_outside_its_bounds, 120);
     printf("%zu cases, %zu of them followed; %zu elements bounded but for %zu, by %zu values in "
-           "samples; %zu values in joints, "
-           "%zu by affine forms; %zu runs in too little memory\n",
+           "samples; %zu values in joints, %zu by affine forms; %zu runs in too little memory\n",
            total->cases, total->followed, total->elements, total->unknown, total->samples,
            total->joints, total->forms, total->starved);
     return code;

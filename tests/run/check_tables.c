@@ -136,8 +136,7 @@ END_TEST
 static const char *const blocks =
     "(float[2,65536] x, uint8[70,1024,32] q, float[70,1024] s, uint8[70,512] o) => (float[2,70] y, "
     "float[2,70] z)\n"
-    "{ c = Constant<value_ints=[71680]>()\n d = "
-    "Constant<value_ints=[35840]>()\n"
+    "{ c = Constant<value_ints=[71680]>()\n d = Constant<value_ints=[35840]>()\n"
     "  e = Constant<value_ints=[17920]>()\n f = Constant<value_ints=[35840]>()\n"
     "  sf = Reshape(s, c)\n of = Reshape(o, f)\n"
     "  y = com.microsoft.MatMulNBits<K=65536, N=70, bits=4, block_size=64>(x, q, sf, of)\n"

@@ -135,10 +135,9 @@ static enum ulp_status blame_nodes(const struct ulp_comparing *comparing, size_t
             ulp_text_show(&text, "nothing before it was recorded (or one of %zu nodes is wrong). ",
                           suspects->count);
         else
-            ulp_text_show(&text,
-                          "it comes from the input at once (or its node, %s, is wrong: look "
-                          "at %s). ",
-                          target->node, find_hint(target->op));
+            ulp_text_show(
+                &text, "it comes from the input at once (or its node, %s, is wrong: look at %s). ",
+                target->node, find_hint(target->op));
         ulp_text_show(&text, "Record the input '%s', too, to learn how it was prepared.",
                       suspects->inputs[0]);
     } else if (suspects->count == 1) {

@@ -102,8 +102,7 @@ static enum ulp_status judge_wishes(struct session *session, struct ulp_error *e
                                       options->layer_precisions, &session->wishes, error));
     if (options->fail_on_disobeyed && !session->wishes.count)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        given ? "--fail-on disobeyed: nothing to obey: what was given keeps no "
-                                "node"
+                        given ? "--fail-on disobeyed: nothing to obey: what was given keeps no node"
                               : "--fail-on disobeyed: nothing to obey: give --plan or "
                                 "--layer-precisions, or a log of trtexec that says \"Set layer "
                                 "NAME to precision TYPE\"");

@@ -168,10 +168,9 @@ static enum ulp_status check_path(const struct ulp_model *model, const char *pat
 {
     struct stat old, new;
     if (ulp_model_is_read_from(model, path))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: is the model itself or has its weights, expected another name for the "
-                        "copy",
-                        path);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "%s: is the model itself or has its weights, expected another name for the copy", path);
     if (!model->mapping_count || (find_folder(model->path, &old) && find_folder(path, &new) &&
                                   old.st_dev == new.st_dev &&old.st_ino == new.st_ino))
         return ULP_OK;

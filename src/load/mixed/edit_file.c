@@ -388,10 +388,9 @@ enum ulp_status ulp_edit_file(const struct ulp_model *model, const struct ulp_ed
                               size_t count, const char *path, struct ulp_error *error)
 {
     if (ulp_model_is_read_from(model, path))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: is the model itself or has its weights, expected another name for the "
-                        "copy",
-                        path);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "%s: is the model itself or has its weights, expected another name for the copy", path);
     return edit(model, edits, count, path, NULL, error);
 }
 

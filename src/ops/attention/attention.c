@@ -92,8 +92,7 @@ static enum ulp_status run_attention(struct ulp_call *call, struct ulp_error *er
 #define INPUTS "q k v:f attn_mask:*? past_key? past_value:f?"
 #define OPTIONS                                                                         \
     "is_causal:int=0; kv_num_heads:int; q_num_heads:int; qk_matmul_output_mode:int=0; " \
-    "scale:float; "                                                                     \
-    "softcap:float=0; softmax_precision:int"
+    "scale:float; softcap:float=0; softmax_precision:int"
 
 /* clang-format off */
 const struct ulp_operator ulp_ops_attention[] = {

@@ -206,10 +206,9 @@ static enum ulp_status read_blocks(const struct ulp_call *call, struct blocks *b
                                    b->dilations[d], b->pads[d],  b->pads[b->rank + d]};
         for (int i = 0; i < 6; i++)
             if (numbers[i] < (i < 4) || numbers[i] > NUMBER_MAX)
-                return ulp_fail(error, ULP_ERROR_INPUT,
-                                "image, block, stride, dilation or pads of axis %d are out of "
-                                "range",
-                                d);
+                return ulp_fail(
+                    error, ULP_ERROR_INPUT,
+                    "image, block, stride, dilation or pads of axis %d are out of range", d);
         int64_t room = b->image[d] + b->pads[d] + b->pads[b->rank + d] -
                        b->dilations[d] * (b->block[d] - 1) - 1;
         if (room < 0)

@@ -128,8 +128,7 @@ static const struct ulp_formula interpolated = {CORNERS, "v",
                                                 "lx * v10 + hy * hx * v11 : 0"},
                                 largest_corner = {CORNERS, "v",
                                                   "iny && inx ? max(max(ly * lx * v00, ly * hx * "
-                                                  "v01), max(hy * lx * v10, hy * hx "
-                                                  "* v11)) : 0"},
+                                                  "v01), max(hy * lx * v10, hy * hx * v11)) : 0"},
                                 mean_of_points = {"v", "y", "row_mean(v)"},
                                 largest_point = {"v", "y", "row_max(v)"};
 

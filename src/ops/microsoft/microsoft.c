@@ -201,8 +201,7 @@ const struct ulp_operator ulp_ops_microsoft[] = {
      .formula = "x = a + b; " ERF_GELU("x")},
     {.name = "EmbedLayerNormalization", MS,
      .inputs = "input_ids:i segment_ids:i? word_embedding position_embedding "
-               "segment_embedding?=-0 gamma beta mask:i? "
-               "position_ids:i?",
+               "segment_embedding?=-0 gamma beta mask:i? position_ids:i?",
      .outputs = "y mask_index? embedding_sum?", .attributes = "epsilon:float=1e-12; "
                                         "mask_index_type:int",
      .infer = infer_embed, .rows = rows_embed,

@@ -224,8 +224,7 @@ const struct ulp_operator ulp_ops_microsoft_projected[] = {
      .weights = "weights", .epilogue = "acc + bias"},
     {.name = "QAttention", MS, .kernel = "attention",
      .inputs = "input:i weight:i bias:fm input_scale:pm weight_scale:pm mask_index:i? "
-               "input_zero_point:i? "
-               "weight_zero_point:i? past:m?",
+               "input_zero_point:i? weight_zero_point:i? past:m?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
      .weights = "weight", .integer_sums = true,
      .epilogue = "acc * (input_scale * weight_scale) + bias"},

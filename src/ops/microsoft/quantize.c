@@ -206,8 +206,7 @@ static enum ulp_status infer_concat(struct ulp_call *call, struct ulp_error *err
 
 static const struct ulp_formula requantized = {
     "x x_scale x_zero_point y_scale y_zero_point low high", "y",
-    "q = round((x - x_zero_point) * x_scale / y_scale) + "
-    "y_zero_point; min(max(q, low), high)"};
+    "q = round((x - x_zero_point) * x_scale / y_scale) + y_zero_point; min(max(q, low), high)"};
 
 static enum ulp_status run_concat(struct ulp_call *call, struct ulp_error *error)
 {
@@ -353,8 +352,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .attributes = "channels_last:int=0",
      .derived = "low high", .infer = infer_global, .rows = rows_global,
      .formula = "q = round(row_sum(x - x_zero_point) * (x_scale / (y_scale * row_size()))) + "
-                "y_zero_point; "
-                "min(max(q, low), high)"},
+                "y_zero_point; min(max(q, low), high)"},
     {.name = "QLinearLeakyRelu", Q, .inputs = UNARY, .outputs = "y",
      .attributes = "alpha:float=0.01",
      .derived = "low high",
@@ -364,8 +362,7 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
      .infer = infer_two,
      .rows = rows_each,
      .formula = "q = round((a - a_zero_point) * (b - b_zero_point) * (a_scale * b_scale / "
-                "y_scale)) + y_zero_point; "
-                "min(max(q, low), high)"},
+                "y_scale)) + y_zero_point; min(max(q, low), high)"},
     {.name = "QLinearSigmoid", Q, .inputs = UNARY, .outputs = "y", .derived = "low high",
      .infer = ulp_infer_first,
      .rows = rows_each,

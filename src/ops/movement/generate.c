@@ -327,8 +327,7 @@ const struct ulp_operator ulp_ops_generate[] = {
     {.name = "Constant", .since = 11, CONSTANT, .attributes = "sparse_value:tensor; value:tensor"},
     {.name = "Constant", .since = 12, CONSTANT,
      .attributes = "sparse_value:tensor; value:tensor; value_float:float; value_floats:floats; "
-                   "value_int:int; "
-                   "value_ints:ints"},
+                   "value_int:int; value_ints:ints"},
     {.name = "ConstantOfShape", .since = 9, .inputs = "input:i", .outputs = "output",
      .attributes = "value:tensor",
      .infer = infer_constant_of_shape, .run = run_constant_of_shape, .work = ULP_WORK_MOVE},

@@ -128,15 +128,13 @@ static enum ulp_status rows_blocks(struct ulp_call *call, const struct ulp_layou
 #define MXFP8                                                                                     \
     "m = row_max(abs(x)); guess = min(max(ceil(log(m / 448) / log(2)), -127), 127); "             \
     "right = 448 * pow(2, guess) < m ? guess + 1 : (448 * pow(2, guess - 1) < m ? guess : guess " \
-    "- 1); "                                                                                      \
-    "p = min(max(right, -127), 127); y_scale = m - m == 0 ? p + 127 : 255; "                      \
+    "- 1); p = min(max(right, -127), 127); y_scale = m - m == 0 ? p + 127 : 255; "                \
     "min(max(x / (m - m == 0 ? pow(2, p) : inf - inf), -448), 448)"
 /* s: m / 6 / scale in E4M3, of 4 bits and at least 2^-9; e: its exponent, that of 2^-6 below. */
 #define FP4                                                                                     \
     "m = row_max(abs(x)); exact = m / 6 / scale; guess = floor(log(exact) / log(2)); "          \
     "right = pow(2, guess) > exact ? guess - 1 : (pow(2, guess + 1) > exact ? guess : guess + " \
-    "1); "                                                                                      \
-    "unit = pow(2, min(max(right, -6), 8) - 3); s = min(round(exact / unit) * unit, 448); "     \
+    "1); unit = pow(2, min(max(right, -6), 8) - 3); s = min(round(exact / unit) * unit, 448); " \
     "y_scale = m - m == 0 ? s : inf - inf; s == 0 ? 0 : min(max(x / (s * scale), -6), 6)"
 
 /* clang-format off */

@@ -71,11 +71,10 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
         if (name && !(plan->names[l] = ulp_arena_copy(plan->arena, name)))
             return ulp_out_of_memory(error);
         if (lanes[l].scales_static && !lanes[l].ranges)
-            return ulp_fail(
-                error, ULP_ERROR_USAGE,
-                "%s: static scales need ranges, of a file: scales=ranges.json; ulpscope "
-                "scales --calibrate writes one",
-                lanes[l].name);
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "%s: static scales need ranges, of a file: scales=ranges.json; "
+                            "ulpscope scales --calibrate writes one",
+                            lanes[l].name);
         if (lanes[l].fuse == ULP_FUSE_GROUPS)
             ULP_TRY(ulp_plan_group(plan, l, options->groups ? &options->groups[l] : NULL, error));
         ULP_TRY(ulp_plan_keep(plan, l, options->keeps ? &options->keeps[l] : &none, error));

@@ -12,8 +12,7 @@
     "<float[8,8] w = {0.31, -1.7, 0.013, 2.9, -0.77, 70000, 1e-6, 0.5, -0.2...}, "       \
     "float[64] flat = {1.1, -0.4, 0.33...}, int64[2] shape = {8, 8}> { "                 \
     "[same] v = Identity(w) [square] u = Reshape(flat, shape) [first] a = MatMul(x, v) " \
-    "[second] b = MatMul(a, u) [third] c = MatMul(b, v) [sum] d = Add(c, x) "            \
-    "[end] y = Tanh(d) }"
+    "[second] b = MatMul(a, u) [third] c = MatMul(b, v) [sum] d = Add(c, x) [end] y = Tanh(d) }"
 
 START_TEST(figures_are_those_of_copies)
 {
