@@ -1,7 +1,7 @@
-/* Search of fit_cuda_functions.py: the COUNT float coefficients of a polynomial, evaluated by Horner's
- * rule with fused multiply-adds, for which its value lies in a given range at as many points as
- * possible. Simulated annealing over the coefficients' last bits: a coefficient moves, the lower
- * ones follow so that the polynomial hardly changes. */
+/* Search of fit_cuda_functions.py: the COUNT float coefficients of a polynomial, evaluated by
+ * Horner's rule with fused multiply-adds, for which its value lies in a given range at as many
+ * points as possible. Simulated annealing over the coefficients' last bits: a coefficient moves,
+ * the lower ones follow so that the polynomial hardly changes. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

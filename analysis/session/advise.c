@@ -352,8 +352,9 @@ static enum ulp_status take_best(const struct advising *advising, const struct c
                                  const struct choice *best, struct ulp_audit_remedy *out,
                                  struct ulp_error *error)
 {
-    const struct ulp_audit_remedy remedy = {
-        .node_count = best->count, .before_db = before->sqnr_db, .sqnr_db = best->sqnr_db};
+    const struct ulp_audit_remedy remedy = {.node_count = best->count,
+                                            .before_db = before->sqnr_db,
+                                            .sqnr_db = best->sqnr_db};
     ULP_TRY(keep_remedy(advising, remedy, best->nodes,
                         advising->lane->outputs.outputs[best->output].name, out, error));
     for (size_t i = 1; i < best->count; i++) /* in the graph's order */

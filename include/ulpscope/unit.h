@@ -28,11 +28,12 @@ ULP_API bool ulp_arithmetic_unit(const struct ulp_arithmetic *arithmetic,
                                  struct ulp_unit_info *out);
 
 /* Compute d[t](m, n) = c[t](m, n) + sum over k of a[t](m, k) * b[t](n, k) on the unit of that name
- * (also with another GPU that has it: "rtx3090.mma.f16.f32"), for T products, block after block in increasing k. `arrays` holds raw patterns as unsigned
- * integers as wide as the formats: a [T,M,K], b [T,N,K], c [T,M,N] (may be missing: zero), and for
- * block-scaled units scale_a [T,M,K/block] and scale_b [T,N,K/block]. d becomes [T,M,N], patterns
- * of the accumulator's format, charged to the budget (NULL: none); free it with ulp_tensor_free.
- * thread_count 0: all processors. An unknown unit: ULP_ERROR_USAGE. */
+ * (also with another GPU that has it: "rtx3090.mma.f16.f32"), for T products, block after block in
+ * increasing k. `arrays` holds raw patterns as unsigned integers as wide as the formats: a [T,M,K],
+ * b [T,N,K], c [T,M,N] (may be missing: zero), and for block-scaled units scale_a [T,M,K/block] and
+ * scale_b [T,N,K/block]. d becomes [T,M,N], patterns of the accumulator's format, charged to the
+ * budget (NULL: none); free it with ulp_tensor_free. thread_count 0: all processors. An unknown
+ * unit: ULP_ERROR_USAGE. */
 ULP_API enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set *arrays,
                                           int thread_count, struct ulp_budget *budget,
                                           struct ulp_tensor *d, struct ulp_error *error);

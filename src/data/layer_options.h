@@ -56,7 +56,7 @@ const struct ulp_layer_option *ulp_layer_options_find(const struct ulp_layer_opt
 
 /* "fp16", as trtexec spells it; NULL: it has no such type. */
 const char *ulp_layer_type_name(enum ulp_type type);
-/* Append ",NAME:TYPE" (without the comma at the start of the text). Of a name with a comma, a single
- * quote, a '*' or anything but visible UTF-8 all from the first such character to the last becomes
- * one '*', which may match more. */
+/* Append ",NAME:TYPE" (without the comma at the start of the text). Of a name with a comma, a
+ * single quote, a '*' or anything but visible UTF-8 all from the first such character to the last
+ * becomes one '*', which may match more. */
 void ulp_layer_option_add(struct ulp_text *out, const char *name, enum ulp_type type);

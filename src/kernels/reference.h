@@ -11,8 +11,8 @@ enum ulp_wide_method {
     ULP_WIDE_AUTO,    /* by size */
     ULP_WIDE_SUM,     /* mpfr_mul and mpfr_sum: any exponents */
     ULP_WIDE_KULISCH, /* exact fixed point, one output at a time */
-    /* and + i: the digit method on tile i (digit/digit_tile.h) where it has a plan, else ULP_WIDE_KULISCH
-     */
+    /* and + i: the digit method on tile i (digit/digit_tile.h) where it has a plan, else exact
+     * fixed point */
     ULP_WIDE_DIGITS,
 };
 

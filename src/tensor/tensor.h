@@ -60,8 +60,8 @@ static inline struct ulp_tensor ulp_tensor_view(const struct ulp_tensor *tensor)
  * look over a whole factor rely on. */
 struct ulp_tensor ulp_tensor_view_from(const struct ulp_tensor *tensor, size_t first);
 
-/* ulp_tensor_get where the environment is the library's: entering it would take longer than reading.
- */
+/* ulp_tensor_get where the environment is the library's: entering it would take longer than
+ * reading. */
 double ulp_tensor_read_any(const struct ulp_tensor *tensor, size_t i);
 static inline double ulp_tensor_read(const struct ulp_tensor *tensor, size_t i)
 {

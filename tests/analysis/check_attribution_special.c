@@ -154,18 +154,16 @@ START_TEST(integers_that_leave_have_no_shares)
 }
 END_TEST
 
-static const struct text_graph beyond = {"x",
-                                         "y",
-                                         {NODE("Mul", "second", "x x", "a"),
-                                          NODE("Mul", "fourth", "a a", "b"),
-                                          NODE("Mul", "eighth", "b b", "c"),
-                                          NODE("Sqrt", "back", "c", "d"),
-                                          NODE("Sqrt", "further", "d", "e"),
-                                          NODE("Sqrt", "y", "e", "y")}};
+static const struct text_graph beyond = {
+    "x",
+    "y",
+    {NODE("Mul", "second", "x x", "a"), NODE("Mul", "fourth", "a a", "b"),
+     NODE("Mul", "eighth", "b b", "c"), NODE("Sqrt", "back", "c", "d"),
+     NODE("Sqrt", "further", "d", "e"), NODE("Sqrt", "y", "e", "y")}};
 
 /* The eighth power of 10^5 is beyond FP32, saturated FP16 has 65504 there, and their difference is
- * kept as FP32's largest number: |y|, which is all of the error, changes by an eighth of what c does
- * relatively, within the 16 by which the middle of the way may be off there. */
+ * kept as FP32's largest number: |y|, which is all of the error, changes by an eighth of what c
+ * does relatively, within the 16 by which the middle of the way may be off there. */
 START_TEST(errors_beyond_fp32_have_a_condition)
 {
     struct ulp_audit audit;
@@ -347,12 +345,13 @@ START_TEST(moved_results_have_the_same_shares)
 END_TEST
 
 /* What the Relu gives is made again of what it reads, for each node that reads it. */
-static const struct text_graph rectifies = {
-    "x",
-    "y",
-    {NODE("MatMul", "first", "x w", "a"), NODE("Relu", "cut", "a", "b"),
-     NODE("MatMul", "second", "b w", "c"), NODE("Relu", "again", "c", "d"),
-     NODE("Mul", "y", "d b", "y")}};
+static const struct text_graph rectifies = {"x",
+                                            "y",
+                                            {NODE("MatMul", "first", "x w", "a"),
+                                             NODE("Relu", "cut", "a", "b"),
+                                             NODE("MatMul", "second", "b w", "c"),
+                                             NODE("Relu", "again", "c", "d"),
+                                             NODE("Mul", "y", "d b", "y")}};
 
 /* Lanes that are swept in threads of their own, beside one after the other. */
 START_TEST(threads_change_nothing)

@@ -124,7 +124,7 @@ START_TEST(products_of_subnormal_factors)
         double least[2];
         int span[2];
     } cases[] = {{{0x1p-149, 0x1p-20}, {149, 30}},  {{0x1p-149, 0x1p-62}, {140, 60}},
-                 {{0x1p-149, 0x1p-63}, {140, 1}},  {{0x1p-149, 0x1p-90}, {140, 60}},
+                 {{0x1p-149, 0x1p-63}, {140, 1}},   {{0x1p-149, 0x1p-90}, {140, 60}},
                  {{0x1p-149, 0x1p-40}, {212, 20}},  {{0x1p-149, 0x1p-20}, {214, 1}},
                  {{0x1p-149, 0x1p-149}, {40, 40}},  {{0x1p-149, 0x1p0}, {20, 120}},
                  {{0x1.8p-140, 0x1p-30}, {60, 60}}, {{0x1p-126, 0x1p-30}, {60, 60}}};
@@ -155,10 +155,16 @@ START_TEST(products_of_subnormal_factors)
     for (int i = 0; i < N; i++)
         columns[i] = i;
     const struct ulp_contraction problem = {
-        .batch_count = 1, .m = M, .n = N, .k = K,
+        .batch_count = 1,
+        .m = M,
+        .n = N,
+        .k = K,
         .a = {.tensor = &factors[0], .line_offset = lines[0], .k_offset = k_offset},
         .b = {.tensor = &factors[1], .line_offset = lines[0], .k_offset = k_offset},
-        .out = &out, .out_row_offset = lines[1], .out_column_offset = columns, .store = true};
+        .out = &out,
+        .out_row_offset = lines[1],
+        .out_column_offset = columns,
+        .store = true};
     ck_ulp_ok(ulp_contract(&fp32, &problem, NULL, &error), error);
     for (int i = 0; i < M * N; i++) {
         const float *a = (float *)factors[0].data + i / N * K,

@@ -32,5 +32,6 @@ void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t 
 void unit_tile_free(struct unit_tile *it);
 void unit_tile_draw(struct unit_tile *it, enum regime regime, uint64_t *state);
 /* The tile by every instance, with its columns in a panel and (when nothing is special) in planes,
- * with an even and an odd count of rows, and as lists, onto c and afresh. `what` says where it failed. */
+ * with an even and an odd count of rows, and as lists, onto c and afresh. `what` says where it
+ * failed. */
 void unit_tile_compare(struct unit_tile *it, const char *what);

@@ -134,8 +134,8 @@ START_TEST(runs_are_moved_whole)
 {
     static const struct {
         size_t count, run, gap;
-    } shapes[] = {{1, 100003, 0}, {5, 70000, 3}, {3, 32768, 1}, {4000, 7, 2}, {1, 1, 0}, {0, 5, 0},
-                  {3, 0, 1}};
+    } shapes[] = {{1, 100003, 0}, {5, 70000, 3}, {3, 32768, 1}, {4000, 7, 2},
+                  {1, 1, 0},      {0, 5, 0},     {3, 0, 1}};
     const size_t count = shapes[_i].count, run = shapes[_i].run, gap = shapes[_i].gap;
     const int64_t size = (int64_t)(2 + count * (run + gap));
     struct ulp_pool *pool = test_pool(3);

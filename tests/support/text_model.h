@@ -42,7 +42,7 @@ extern const struct text_graph text_chain, text_then_body, text_else_body, text_
 void text_add_values(struct proto *graph, int field, const char *names, bool shaped);
 void text_add_attribute(struct proto *node, const char *name, struct proto *graph, int64_t number);
 
-/* The text's model, with the constants w [8,8], row [8], two, big (300), b_yes, and i_0, i_1, i_2. */
+/* The text's model, with the constants w [8,8], row [8], two, big (300), b_yes, i_0, i_1, i_2. */
 struct ulp_model *text_load(const struct text_graph *text);
 /* Its file, for proto_free. */
 struct proto text_message(const struct text_graph *text);

@@ -16,7 +16,7 @@
 
 struct ulp_environment {
     bool outermost; /* false: entered already, nothing is kept here and leaving changes nothing */
-    fenv_t floats; /* not where it is plain */
+    fenv_t floats;  /* not where it is plain */
     /* the same as registers, where these are read in some cycles; plain: they are a new process's
      * but for the exception flags of SSE */
     struct ulp_float_registers {

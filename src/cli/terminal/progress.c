@@ -48,8 +48,10 @@ static enum ulp_status show(void *context, const struct ulp_event *event, struct
 
 struct ulp_observer progress_observer(struct progress *progress)
 {
-    return (struct ulp_observer){
-        .context = progress, .node_done = show, .values_unused = true, .modes_unused = true};
+    return (struct ulp_observer){.context = progress,
+                                 .node_done = show,
+                                 .values_unused = true,
+                                 .modes_unused = true};
 }
 
 void progress_part(void *context, size_t part, size_t part_count)

@@ -64,9 +64,10 @@ double ulp_chains_estimate(const struct ulp_chains_job *job, size_t row_count, s
            ((double)row_count + (double)column_count) * k_count * pack_nanoseconds;
 }
 
-/* The length of blocks of so many panels beside all `lines` of the shared side, of which blocks that
- * share nothing have `line_limit` at most: none longer than `limit`, nor with more sums than those
- * would have; of several threads so many that one that is held up can leave some to the others. */
+/* The length of blocks of so many panels beside all `lines` of the shared side, of which blocks
+ * that share nothing have `line_limit` at most: none longer than `limit`, nor with more sums than
+ * those would have; of several threads so many that one that is held up can leave some to the
+ * others. */
 static size_t find_length(size_t panels, size_t limit, size_t lines, size_t line_limit,
                           size_t thread_count)
 {
@@ -87,8 +88,7 @@ static void choose_shared(struct ulp_chains_job *job, bool several, size_t batch
     size_t lines = ulp_size_min(rows, columns);
     job->share_rows = rows <= columns;
     job->shared_lines = 0;
-    if (several && batch_count < 2 * thread_count && !job->chains->pairwise &&
-        job->k_count &&
+    if (several && batch_count < 2 * thread_count && !job->chains->pairwise && job->k_count &&
         lines <= ULP_TUNE_SHARED_SLICE_BYTES / job->element_bytes / (job->k_block + 1) &&
         lines <= ULP_TUNE_SHARED_SIDE_BYTES / job->element_bytes / job->k_count &&
         ulp_chains_estimate(job, rows, columns) > 8 * ULP_TUNE_GRAIN_NANOSECONDS)
@@ -123,12 +123,12 @@ void ulp_chains_choose_blocks(struct ulp_chains_job *job, size_t batch_count, si
                   thread_count);
     if (job->shared_lines && job->share_rows) {
         row_blocks = 1;
-        column_blocks = ulp_size_divide_up(
-            columns, find_length(columns, column_limit, rows, row_limit, thread_count));
+        column_blocks = ulp_size_divide_up(columns, find_length(columns, column_limit, rows,
+                                                                row_limit, thread_count));
     } else if (job->shared_lines) {
         column_blocks = 1;
-        row_blocks = ulp_size_divide_up(
-            rows, find_length(rows, row_limit, columns, column_limit, thread_count));
+        row_blocks = ulp_size_divide_up(rows, find_length(rows, row_limit, columns, column_limit,
+                                                          thread_count));
     }
     job->thread_count = thread_count;
     job->row_block = ulp_size_divide_up(rows, row_blocks) * job->tile_rows;

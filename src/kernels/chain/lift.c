@@ -54,9 +54,9 @@ static bool may_sink(const struct ulp_tensor *tensor)
 static bool stays(const struct ulp_contraction *problem, const struct ulp_factor *factor,
                   size_t lines)
 {
-    return ulp_packed_is_kept(
-        problem->packed,
-        &(struct ulp_packed_view){factor, problem->batch_count, lines, problem->k});
+    return ulp_packed_is_kept(problem->packed,
+                              &(struct ulp_packed_view){factor, problem->batch_count, lines,
+                                                        problem->k});
 }
 
 /* Is every step a product and a sum of the factors' floats, rounded once? */

@@ -25,8 +25,9 @@ INLINE __m512i shift_pair(__m512i high, __m512i low, __m512i shift)
     return _mm512_or_si512(_mm512_sllv_epi64(high, shift), _mm512_srlv_epi64(low, back));
 }
 
-/* The lanes whose 64 bits after the kept ones decide the rounding: `is_decided` of exact/exact_round.c.
- * scale: how many bits the last of these lies above the sum's last. A tie is none of these. */
+/* The lanes whose 64 bits after the kept ones decide the rounding: `is_decided` of
+ * exact/exact_round.c. scale: how many bits the last of these lies above the sum's last. A tie is
+ * none of these. */
 INLINE __mmask8 find_decided(__m512i after, __m512i scale, uint64_t error)
 {
     const __m512i half = _mm512_set1_epi64(INT64_MIN), zero = _mm512_setzero_si512();

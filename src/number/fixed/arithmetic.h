@@ -1,5 +1,5 @@
-/* The rows of fixed/fixed_function.h that are + - * / sqrt, min and max; their operands and results need
- * no tables. */
+/* The rows of fixed/fixed_function.h that are + - * / sqrt, min and max; their operands and results
+ * need no tables. */
 #pragma once
 
 #include "number/fixed/fixed_function.h"

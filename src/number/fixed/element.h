@@ -1,5 +1,5 @@
-/* The rows of fixed/fixed_function.h that are functions, one element after the other on every processor.
- */
+/* The rows of fixed/fixed_function.h that are functions, one element after the other on every
+ * processor. */
 #pragma once
 
 #include "number/fixed/fixed_function.h"

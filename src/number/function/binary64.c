@@ -51,8 +51,8 @@ static bool take_binary64(double *out, const struct ulp_record *x)
     return true;
 }
 
-/* In place; the elements that the reference's fast path does not decide (fixed/fixed_function.h) are
- * MPFR's. */
+/* In place; the elements that the reference's fast path does not decide (fixed/fixed_function.h)
+ * are MPFR's. */
 static void compute_by_records(enum ulp_primitive primitive, ulp_wide_fn *quick, double *x,
                                size_t n)
 {

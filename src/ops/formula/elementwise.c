@@ -6,8 +6,9 @@
 #define BINARY .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast
 #define COMPARISON .inputs = "a b", .outputs = "c", .infer = ulp_infer_broadcast_bool
 #define LOGIC .inputs = "a:b b:b", .outputs = "c", .infer = ulp_infer_broadcast_bool
-/* Of the Neural Engine it is known that softplus(x) falls to 0 above 10.408, the first of 2,000 points of
- * [-15, 15] beyond log(2^15) (apple/coremltools#2687): something twice exp(x) is out of range there. */
+/* Of the Neural Engine it is known that softplus(x) falls to 0 above 10.408, the first of 2,000
+ * points of [-15, 15] beyond log(2^15) (apple/coremltools#2687): something twice exp(x) is out of
+ * range there. */
 #define PLAIN_SOFTPLUS "t = 2 * exp(x); "
 #define VARIADIC .inputs = "x*", .outputs = "y", .infer = ulp_infer_broadcast
 

@@ -5,10 +5,10 @@
  * `when` asks for is given. A hint says what an operator needs beyond that.
  *
  * - inputs: words in the order of the row: TYPE[dims], f or g FLOAT, i INT64, j INT32, u UINT8,
- *   s INT8, n INT4, e FLOAT8E4M3FN, b BOOL; then optionally (low,high), the range of random values, or {values}. '_' is an
- *   omitted input. f are multiples of 1/16 in [-2, 2], so that short sums are exact; g has 8
- *   significant bits and exponents from -6 to 0, so that they round. Both are exact in every
- *   arithmetic that is run: all lanes compute from the same numbers.
+ *   s INT8, n INT4, e FLOAT8E4M3FN, b BOOL; then optionally (low,high), the range of random
+ *   values, or {values}. '_' is an omitted input. f are multiples of 1/16 in [-2, 2], so that short
+ *   sums are exact; g has 8 significant bits and exponents from -6 to 0, so that they round. Both
+ *   are exact in every arithmetic that is run: all lanes compute from the same numbers.
  * - attributes: "name=value; ...", of the kind that the row says; "#outputs=N": how many outputs
  *   are asked for.
  * - steps, magnitude: the bound of an operator that is no formula alone. Each of its results is a
