@@ -466,13 +466,11 @@ static enum ulp_status sweep_lane(struct ulp_attributor *attributor, struct ulp_
     return ULP_OK;
 }
 
-static enum ulp_status sweep_lanes(void *context, size_t begin, size_t end, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(sweep_lanes)
 {
     struct ulp_attributor *attributor = context;
     enum ulp_status status = ULP_OK;
-    (void)worker;
-    for (size_t l = begin; l < end && status == ULP_OK; l++) {
+    for (size_t l = first; l < last && status == ULP_OK; l++) {
         struct ulp_attributed *lane = &attributor->lanes[l];
         if (lane->reason)
             continue;

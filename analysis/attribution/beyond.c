@@ -18,24 +18,21 @@ struct beyond {
     float *out;
 };
 
-static enum ulp_status find_beyond_range(void *context, size_t begin, size_t end, int worker,
-                                         struct ulp_error *error)
+ULP_WORK(find_beyond_range)
 {
     const struct beyond *job = context;
     double r[ULP_METRICS_STRIP];
-    (void)worker;
-    (void)error;
-    for (size_t first = begin, count; first < end; first += count) {
-        const float *value = job->value + first, *introduced = job->introduced + first;
-        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
+    for (size_t at = first, count; at < last; at += count) {
+        const float *value = job->value + at, *introduced = job->introduced + at;
+        count = ulp_size_min(last - at, ULP_METRICS_STRIP);
         for (size_t i = 0; i < count; i++)
             r[i] = (double)value[i] - (double)introduced[i];
-        ulp_round_doubles(job->storage, job->rounding, r, count, 0, 0, first);
+        ulp_round_doubles(job->storage, job->rounding, r, count, 0, 0, at);
         for (size_t i = 0; i < count; i++) {
             const double error_beyond = (double)value[i] - r[i];
-            job->out[first + i] = introduced[i] != 0 && fabs(error_beyond) <= DBL_MAX
-                                      ? ulp_kept_error(error_beyond)
-                                      : 0;
+            job->out[at + i] = introduced[i] != 0 && fabs(error_beyond) <= DBL_MAX
+                                   ? ulp_kept_error(error_beyond)
+                                   : 0;
         }
     }
     return ULP_OK;

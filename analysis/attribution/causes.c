@@ -154,16 +154,13 @@ struct exact {
     double *out;
 };
 
-static enum ulp_status find_exact_range(void *context, size_t begin, size_t end, int worker,
-                                        struct ulp_error *error)
+ULP_WORK(find_exact_range)
 {
     const struct exact *job = context;
-    (void)worker;
-    (void)error;
-    for (size_t first = begin, count; first < end; first += count) {
-        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_side_read(job->out + first, job->result, first, count);
-        for (size_t i = first; i < first + count; i++)
+    for (size_t at = first, count; at < last; at += count) {
+        count = ulp_size_min(last - at, ULP_METRICS_STRIP);
+        ulp_side_read(job->out + at, job->result, at, count);
+        for (size_t i = at; i < at + count; i++)
             job->out[i] -= (double)job->introduced[i];
     }
     return ULP_OK;

@@ -35,20 +35,17 @@ static void subtract_strip(struct difference *job, double *difference, double *a
     }
 }
 
-static enum ulp_status subtract_range(void *context, size_t begin, size_t end, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(subtract_range)
 {
     struct difference *job = context;
     struct ulp_metrics_side sides[3];
     const int base = job->moved ? 2 : 1;
     double difference[ULP_METRICS_STRIP], *a = sides[0].nearest, *b = sides[base].nearest;
-    (void)worker;
-    (void)error;
-    for (size_t first = begin, count; first < end; first += count) {
+    for (size_t at = first, count; at < last; at += count) {
         size_t others = 0;
-        count = ulp_size_min(end - first, ULP_METRICS_STRIP);
-        ulp_side_open(&sides[0], job->a, first, count);
-        ulp_side_open(&sides[1], job->b, first, count);
+        count = ulp_size_min(last - at, ULP_METRICS_STRIP);
+        ulp_side_open(&sides[0], job->a, at, count);
+        ulp_side_open(&sides[1], job->b, at, count);
         if (job->moved)
             ulp_side_move(&sides[2], &sides[1], job->moved);
         ulp_sides_subtract(difference, &sides[0], &sides[base]);
@@ -57,11 +54,11 @@ static enum ulp_status subtract_range(void *context, size_t begin, size_t end, i
         if (others)
             subtract_strip(job, difference, a, b, count);
         for (size_t i = 0; job->out && i < count; i++)
-            job->out[first + i] = ulp_kept_error(difference[i]);
+            job->out[at + i] = ulp_kept_error(difference[i]);
         if (job->exact)
-            memcpy(job->exact + first, difference, count * sizeof *difference);
+            memcpy(job->exact + at, difference, count * sizeof *difference);
         for (size_t i = 0; job->value && i < count; i++)
-            job->value[first + i] = (float)a[i];
+            job->value[at + i] = (float)a[i];
     }
     return ULP_OK;
 }

@@ -197,13 +197,10 @@ struct rectified {
 
 /* An error between two numbers above 0 is handed on. Of an element that is above 0 in the reference
  * alone it is -R, off by 2^-25 of P - R. */
-static enum ulp_status rectify_range(void *context, size_t begin, size_t end, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(rectify_range)
 {
     struct rectified *job = context;
-    (void)worker;
-    (void)error;
-    for (size_t i = begin; i < end && job->out; i++) {
+    for (size_t i = first; i < last && job->out; i++) {
         const float p = job->in[i], e = job->errors[i];
         const double r = (double)p - (double)e;
         const float above = r > 0 ? e : p, below = r > 0 ? (float)-r : 0;
@@ -211,7 +208,7 @@ static enum ulp_status rectify_range(void *context, size_t begin, size_t end, in
         job->out_errors[i] = p > 0 ? above : below;
     }
     uint32_t differing = 0;
-    for (size_t i = begin; i < end && job->own; i++)
+    for (size_t i = first; i < last && job->own; i++)
         differing |= ulp_float_bits(job->own[i]) ^ ulp_float_bits(job->in[i] > 0 ? job->in[i] : 0);
     if (differing)
         job->differs = true;

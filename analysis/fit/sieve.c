@@ -101,11 +101,9 @@ static enum ulp_status score_one(const struct scoring *scoring, struct ulp_fit_s
     return ULP_OK;
 }
 
-static enum ulp_status score_some(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(score_some)
 {
     const struct scoring *scoring = context;
-    (void)worker;
     for (size_t i = first; i < last; i++)
         ULP_TRY(score_one(scoring, &scoring->scores[i], error));
     return ULP_OK;

@@ -52,10 +52,8 @@ static void range_strip(const struct ulp_metrics_code *code, struct range_piece 
     piece->count += kept;
 }
 
-static enum ulp_status range_pieces(void *context, size_t first, size_t last, int worker,
-                                    struct ulp_error *error)
+ULP_WORK(range_pieces)
 {
-    (void)worker, (void)error;
     struct ranging *r = context;
     struct ulp_exponents exponents;
     if (r->exponents)

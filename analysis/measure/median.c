@@ -215,10 +215,8 @@ struct gathering {
     struct median_part *parts;
 };
 
-static enum ulp_status gather_chunks(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(gather_chunks)
 {
-    (void)worker, (void)error;
     const struct gathering *g = context;
     const struct ulp_median *median = g->median;
     const struct ulp_metrics_code *code = ulp_metrics_code_find();

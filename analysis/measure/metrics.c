@@ -121,10 +121,8 @@ static void measure_chunk(struct measuring *m, size_t chunk, int worker)
     }
 }
 
-static enum ulp_status measure_chunks(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(measure_chunks)
 {
-    (void)error;
     struct measuring *m = context;
     for (size_t chunk = first; chunk < last; chunk++)
         if (m->sampling)

@@ -10,10 +10,8 @@
 ULP_FREES(ulp_wide_kulisch_free, struct ulp_wide_kulisch)
 
 /* Rows (batch, i), each with all its columns. */
-static enum ulp_status sum_rows(void *context, size_t first, size_t last, int worker,
-                                struct ulp_error *error)
+ULP_WORK(sum_rows)
 {
-    (void)worker;
     const struct ulp_wide_call *call = context;
     struct ulp_wide_sum *sum;
     ULP_TRY(ulp_wide_sum_create(&sum, call, error));
@@ -26,10 +24,8 @@ static enum ulp_status sum_rows(void *context, size_t first, size_t last, int wo
     return ULP_OK;
 }
 
-static enum ulp_status sum_rows_exactly(void *context, size_t first, size_t last, int worker,
-                                        struct ulp_error *error)
+ULP_WORK(sum_rows_exactly)
 {
-    (void)worker;
     const struct ulp_wide_call *call = context;
     ULP_SCOPED(ulp_wide_kulisch_free_of) struct ulp_wide_kulisch *kulisch = NULL;
     ULP_TRY(ulp_wide_kulisch_create(&kulisch, ulp_pool_scratch(call->pool), error));
@@ -76,10 +72,8 @@ struct rounding {
     struct ulp_tensor *out;
 };
 
-static enum ulp_status round_elements(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(round_elements)
 {
-    (void)worker, (void)error;
     const struct rounding *rounding = context;
     const struct ulp_pack *pack = rounding->pack;
     int precision = rounding->out->precision;

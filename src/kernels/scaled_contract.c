@@ -28,10 +28,8 @@ static float scale_at(const struct ulp_scaled *s, size_t batch, size_t line, siz
 }
 
 /* sums += chain * scales, as an H200's kernels were recorded (doc/scales.md). */
-static enum ulp_status add_block(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(add_block)
 {
-    (void)worker, (void)error;
     const struct epilogue *e = context;
     const struct ulp_contraction *p = e->problem;
     for (size_t row = first; row < last; row++) {
@@ -45,10 +43,8 @@ static enum ulp_status add_block(void *context, size_t first, size_t last, int w
     return ULP_OK;
 }
 
-static enum ulp_status store_rows(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(store_rows)
 {
-    (void)worker, (void)error;
     const struct epilogue *e = context;
     const struct ulp_contraction *p = e->problem;
     const struct ulp_scaling *scaling = e->sides[0].scaling;
@@ -155,11 +151,9 @@ struct joining {
 /* Elements become their products with scales, powers of two, and get exponents: those of element
  * and scale. The products are exact, as the values that elements were rounded from had FP32's
  * range. */
-static enum ulp_status join_rows(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(join_rows)
 {
     enum { PIECE = 512 };
-    (void)worker, (void)error;
     const struct joining *joining = context;
     const struct ulp_scaled *s = joining->scaled;
     const size_t length = ulp_scaled_row_length(s);

@@ -139,8 +139,7 @@ static inline void move_block(const struct axes_job *job, char *to, int64_t from
              (job->last - job->first) * bytes);
 }
 
-static enum ulp_status move_rows(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(move_rows)
 {
     const struct axes_job *job = context;
     const struct ulp_tensor *out = job->out;
@@ -148,8 +147,6 @@ static enum ulp_status move_rows(void *context, size_t first, size_t last, int w
     const int64_t *const last_table = out->rank ? job->tables[out->rank - 1] : NULL,
                          *const row_table = rows < 0 ? NULL : job->tables[rows];
     const int64_t block = job->contiguous && last_table ? last_table[job->first] : 0;
-    (void)worker;
-    (void)error;
     int64_t index[ULP_RANK_MAX] = {0};
     size_t rest = first;
     for (int d = rows; d >= 0; d--) {
@@ -275,13 +272,10 @@ struct blocks_job {
     const void *fill;
 };
 
-static enum ulp_status move_blocks(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(move_blocks)
 {
     const struct blocks_job *job = context;
     size_t bytes = job->out->element_bytes;
-    (void)worker;
-    (void)error;
     if (job->run == 1) {
         move_row(ulp_element_at(job->out, first), job->in->data, 0, job->from + first, last - first,
                  bytes, job->fill);
@@ -315,12 +309,9 @@ struct runs_job {
     size_t to_step, from_step, run, piece, pieces;
 };
 
-static enum ulp_status move_runs(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(move_runs)
 {
     const struct runs_job *job = context;
-    (void)worker;
-    (void)error;
     for (size_t i = first; i < last; i++) {
         const size_t run = job->pieces > 1 ? i / job->pieces : i,
                      at = (i - run * job->pieces) * job->piece;

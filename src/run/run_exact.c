@@ -37,10 +37,8 @@ static ULP_VECTORISE void look(const float *x, size_t count, int *least_out, int
     *most_out = most;
 }
 
-static enum ulp_status look_at_part(void *context, size_t first, size_t last, int worker,
-                                    struct ulp_error *error)
+ULP_WORK(look_at_part)
 {
-    (void)worker, (void)error;
     struct span *span = context;
     int least = EXPONENT_END, most = 0;
     look(span->x + first, last - first, &least, &most);

@@ -181,10 +181,8 @@ static void join(struct seen *all, const struct seen *more)
     all->failed |= more->failed;
 }
 
-static enum ulp_status find_largest(void *context, size_t first, size_t last, int worker,
-                                    struct ulp_error *error)
+ULP_WORK(find_largest)
 {
-    (void)error;
     const struct work *work = context;
     struct seen *seen = seen_by(work, worker);
     const float *x = work->p->data;

@@ -74,15 +74,13 @@ static void set_pattern(const struct ulp_tensor *patterns, size_t i, uint32_t bi
     }
 }
 
-static enum ulp_status code_range(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(code_range)
 {
     const struct coding *coding = context;
     const struct ulp_format *format = coding->format;
     const bool is_float = coding->values->element == ULP_ELEMENT_F32;
     float *floats = coding->values->data;
     double *doubles = coding->values->data;
-    (void)worker;
     for (size_t i = first; i < last; i++) {
         if (coding->encodes) {
             double x = is_float ? (double)floats[i] : doubles[i];

@@ -297,12 +297,9 @@ struct convert_job {
     convert_fn *convert;
 };
 
-static enum ulp_status convert_range(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(convert_range)
 {
     const struct convert_job *job = context;
-    (void)worker;
-    (void)error;
     job->convert(&job->conversion, first, last);
     return ULP_OK;
 }

@@ -44,10 +44,9 @@ END_TEST
 static struct state worker_states[4];
 static atomic_int workers_seen;
 
-static enum ulp_status see_worker(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(see_worker)
 {
-    (void)context, (void)first, (void)last, (void)error;
+    (void)context, (void)first, (void)last;
     if (worker && !worker_states[worker].precision) {
         worker_states[worker] = read_state();
         workers_seen++;

@@ -338,10 +338,8 @@ START_TEST(arena_blocks_are_zero_and_aligned)
 }
 END_TEST
 
-static enum ulp_status mark(void *context, size_t first, size_t last, int worker,
-                            struct ulp_error *error)
+ULP_WORK(mark)
 {
-    (void)worker;
     for (size_t i = first; i < last; i++)
         ((unsigned char *)context)[i]++;
     if (first <= 777 && 777 < last)
@@ -379,10 +377,8 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
 }
 END_TEST
 
-static enum ulp_status wait_and_note(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(wait_and_note)
 {
-    (void)error;
     for (size_t i = first; i < last; i++) {
         usleep(2000);
         atomic_fetch_add(&((atomic_int *)context)[worker], 1);
@@ -448,8 +444,7 @@ START_TEST(a_pool_serves_its_process_alone)
 }
 END_TEST
 
-static enum ulp_status note_signals(void *context, size_t first, size_t last, int worker,
-                                    struct ulp_error *error)
+ULP_WORK(note_signals)
 {
     atomic_int items = 0;
     sigset_t blocked;

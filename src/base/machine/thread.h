@@ -35,6 +35,11 @@ void ulp_pool_set_root(struct ulp_pool *pool, struct ulp_budget *root);
  * per-worker scratch. Returns a status; the error of the lowest item that failed is kept. */
 typedef enum ulp_status ulp_work_fn(void *context, size_t first, size_t last, int worker,
                                     struct ulp_error *error);
+/* The head of such a function, static, which uses of it what it needs. */
+#define ULP_WORK(name)                                                    \
+    static enum ulp_status name(void *context, size_t first, size_t last, \
+                                __attribute__((unused)) int worker,       \
+                                __attribute__((unused)) struct ulp_error *error)
 
 /* The grain for items that take so many nanoseconds: about ULP_TUNE_GRAIN_NANOSECONDS of work,
  * since to hand over less takes longer than to do it. At least 1. */

@@ -69,23 +69,22 @@ static void run_classes(struct ulp_tape_worker *worker, size_t first, size_t cou
 }
 
 /* Rows [first, last). */
-static enum ulp_status run_tiles(void *context, size_t first, size_t last, int number,
-                                 struct ulp_error *error)
+ULP_WORK(run_tiles)
 {
     const struct ulp_tape_run *run = context;
     const struct ulp_tape_plan *plan = run->plan;
-    struct ulp_tape_worker *worker;
-    ULP_TRY(ulp_evaluate_worker(&worker, run, number, error));
+    struct ulp_tape_worker *own;
+    ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
     for (size_t row = first; row < last; row += plan->tile_rows) {
         const size_t count = last - row < plan->tile_rows ? last - row : plan->tile_rows;
         if (run->rows->window && plan->tiles && !plan->reduce_windows) {
-            run_classes(worker, row, count);
+            run_classes(own, row, count);
         } else if (run->rows->window && !plan->tiles) {
-            run_window(worker, row, 1, NULL);
+            run_window(own, row, 1, NULL);
         } else {
-            worker->first_row = row;
-            worker->row_count = count;
-            ulp_evaluate_tile(worker);
+            own->first_row = row;
+            own->row_count = count;
+            ulp_evaluate_tile(own);
         }
     }
     return ULP_OK;
@@ -111,29 +110,28 @@ static size_t count_strips(const struct ulp_tape_run *run)
 }
 
 /* Strips [first, last) of all rows. */
-static enum ulp_status run_strips(void *context, size_t first, size_t last, int number,
-                                  struct ulp_error *error)
+ULP_WORK(run_strips)
 {
     const struct ulp_tape_run *run = context;
     const size_t length = run->rows->row_length, width = run->plan->width,
                  strips = count_strips(run);
-    struct ulp_tape_worker *worker;
-    ULP_TRY(ulp_evaluate_worker(&worker, run, number, error));
+    struct ulp_tape_worker *own;
+    ULP_TRY(ulp_evaluate_worker(&own, run, worker, error));
     if (run->plan->batch) {
-        run_batches(worker, first, last);
+        run_batches(own, first, last);
         return ULP_OK;
     }
     size_t row = first / strips, strip = first % strips, prepared = SIZE_MAX;
     const size_t row_last = (last - 1) / strips + 1;
     for (size_t item = first; item < last; item++) {
         const size_t rest = length - strip * width;
-        worker->first_row = row;
+        own->first_row = row;
         if (prepared != row)
-            ulp_evaluate_prepare(worker, row_last);
+            ulp_evaluate_prepare(own, row_last);
         prepared = row;
-        ulp_evaluate_strip(worker, strip * width, rest < width ? rest : width);
+        ulp_evaluate_strip(own, strip * width, rest < width ? rest : width);
         if (strip == 0)
-            ulp_evaluate_store_rows(worker);
+            ulp_evaluate_store_rows(own);
         if (++strip == strips) {
             strip = 0;
             row++;

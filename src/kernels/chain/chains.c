@@ -108,10 +108,8 @@ static void run_block(const struct ulp_chains_job *job, struct ulp_chains_scratc
     }
 }
 
-static enum ulp_status work_on_blocks(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(work_on_blocks)
 {
-    (void)worker;
     const struct ulp_chains_job *job = context;
     struct ulp_chains_scratch scratch;
     ULP_TRY(create_scratch(&scratch, job, error));

@@ -227,13 +227,11 @@ static void run_piece(struct direct *direct, float *sums, size_t batch, const st
 }
 
 /* Items: the pieces with a block of panels, which stays in the cache, one after the other. */
-static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(work_on_pieces)
 {
     struct direct *direct = context;
     const struct ulp_chains_job *job = direct->job;
     _Alignas(64) float sums[ULP_TILE_ROWS_MAX * ULP_TILE_COLUMNS_MAX] = {0};
-    (void)worker, (void)error;
     for (size_t item = first; item < last; item++) {
         const struct piece *piece = &direct->pieces[item % direct->piece_count];
         const size_t number = item / direct->piece_count,

@@ -46,14 +46,12 @@ struct making {
     size_t width, pieces; /* lines of a piece of work; pieces of a block of k */
 };
 
-static enum ulp_status pack_pieces(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(pack_pieces)
 {
     const struct making *making = context;
     const struct ulp_chains_job *job = making->job;
     const size_t line_count = making->form->base.line_count,
                  k_blocks = ulp_size_divide_up(job->k_count, job->k_block);
-    (void)worker, (void)error;
     for (size_t item = first; item < last; item++) {
         const size_t line = item % making->pieces * making->width,
                      k = item / making->pieces % k_blocks * job->k_block,

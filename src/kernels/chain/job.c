@@ -156,14 +156,12 @@ void ulp_chains_pack_lines(const struct ulp_chains_job *job, char *out, bool row
                         range, ulp_tile_rows(job->tile, rest));
 }
 
-static enum ulp_status pack_shared(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(pack_shared)
 {
     const struct ulp_chains_job *job = context;
     size_t width = ULP_TUNE_SHARED_PANELS * ulp_chains_shared_tile(job);
     size_t line_count = job->share_rows ? job->row_count : job->column_count,
            pieces = ulp_size_divide_up(line_count, width);
-    (void)worker, (void)error;
     for (size_t item = first; item < last; item++) {
         size_t line = item % pieces * width, k = item / pieces * job->k_block,
                end = ulp_size_min(k + job->k_block, job->k_count);

@@ -101,10 +101,8 @@ static void run_columns(const struct unpacked *unpacked, const struct scratch *s
     ulp_output_run(problem->output, base + problem->out_column[part->column], sums, part->count);
 }
 
-static enum ulp_status work_on_pieces(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(work_on_pieces)
 {
-    (void)worker;
     const struct unpacked *unpacked = context;
     const struct ulp_unpacked_problem *problem = unpacked->problem;
     size_t width = VECTORS * unpacked->tile->lanes, bytes = unpacked->element_bytes,

@@ -250,41 +250,35 @@ static size_t row_panel_count(const struct run *run)
     return (run->call->problem.m + width - 1) / width;
 }
 
-static enum ulp_status work_on_batches(void *context, size_t first, size_t last, int number,
-                                       struct ulp_error *error)
+ULP_WORK(work_on_batches)
 {
     struct run *run = context;
-    struct worker *worker = find_worker(run, number);
-    struct columns *columns = &worker->columns;
+    struct worker *own = find_worker(run, worker);
+    struct columns *columns = &own->columns;
     for (size_t batch = first; batch < last; batch++)
         for (size_t column = 0; column < run->call->problem.n; column += columns->count) {
             if (set_columns(columns, run->call, batch, column))
                 pack_columns(run, columns, batch, 0, panel_count(columns));
-            ULP_TRY(run_rows(run, worker, columns, batch, 0, row_panel_count(run), error));
+            ULP_TRY(run_rows(run, own, columns, batch, 0, row_panel_count(run), error));
         }
     return ULP_OK;
 }
 
-static enum ulp_status work_on_columns(void *context, size_t first, size_t last, int number,
-                                       struct ulp_error *error)
+ULP_WORK(work_on_columns)
 {
-    (void)number, (void)error;
     struct run *run = context;
     pack_columns(run, &run->columns, run->batch, first, last);
     return ULP_OK;
 }
 
-static enum ulp_status work_on_rows(void *context, size_t first, size_t last, int number,
-                                    struct ulp_error *error)
+ULP_WORK(work_on_rows)
 {
     struct run *run = context;
-    return run_rows(run, find_worker(run, number), &run->columns, run->batch, first, last, error);
+    return run_rows(run, find_worker(run, worker), &run->columns, run->batch, first, last, error);
 }
 
-static enum ulp_status work_on_shared_rows(void *context, size_t first, size_t last, int number,
-                                           struct ulp_error *error)
+ULP_WORK(work_on_shared_rows)
 {
-    (void)number, (void)error;
     struct run *run = context;
     for (size_t i = first; i < last; i++)
         pack_rows(run, &run->rows.items[i], run->rows.width, run->batch, i);
@@ -292,19 +286,18 @@ static enum ulp_status work_on_shared_rows(void *context, size_t first, size_t l
 }
 
 /* Items are blocks of the columns that a worker packs for itself. */
-static enum ulp_status work_on_own_columns(void *context, size_t first, size_t last, int number,
-                                           struct ulp_error *error)
+ULP_WORK(work_on_own_columns)
 {
     struct run *run = context;
-    struct worker *worker = find_worker(run, number);
-    struct columns *columns = &worker->columns;
+    struct worker *own = find_worker(run, worker);
+    struct columns *columns = &own->columns;
     const struct ulp_wide_panel *rows =
         run->call->forms[0] ? form_rows(run, run->batch) : run->rows.items;
     for (size_t item = first; item < last; item++) {
         if (set_columns(columns, run->call, run->batch,
                         item * columns->panels.count * columns->panels.width))
             pack_columns(run, columns, run->batch, 0, panel_count(columns));
-        ULP_TRY(meet_packed(run, worker, columns, run->batch, rows, row_panel_count(run), error));
+        ULP_TRY(meet_packed(run, own, columns, run->batch, rows, row_panel_count(run), error));
     }
     return ULP_OK;
 }

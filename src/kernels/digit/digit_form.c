@@ -123,10 +123,8 @@ struct making {
     const size_t *batches; /* one of each group */
 };
 
-static enum ulp_status measure_panels(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(measure_panels)
 {
-    (void)worker, (void)error;
     const struct making *making = context;
     for (size_t i = first; i < last; i++)
         ulp_wide_measure(&making->form->panels[i], making->plan, making->factor,
@@ -134,10 +132,8 @@ static enum ulp_status measure_panels(void *context, size_t first, size_t last, 
     return ULP_OK;
 }
 
-static enum ulp_status cut_panels(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(cut_panels)
 {
-    (void)worker, (void)error;
     const struct making *making = context;
     for (size_t i = first; i < last; i++)
         ulp_wide_cut(&making->form->panels[i], making->plan, making->factor,

@@ -81,13 +81,11 @@ struct samples {
     struct sample items[SAMPLES_MAX];
 };
 
-static enum ulp_status look_at_samples(void *context, size_t first, size_t last, int worker,
-                                       struct ulp_error *error)
+ULP_WORK(look_at_samples)
 {
     struct samples *samples = context;
     const struct ulp_contraction *problem = &samples->call->problem;
     const size_t outputs = problem->batch_count * problem->m * problem->n;
-    (void)worker, (void)error;
     for (size_t i = first; i < last; i++) {
         /* Places spread over the outputs by the golden ratio, so that no stride repeats rows or
          * columns. */

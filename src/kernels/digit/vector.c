@@ -186,10 +186,8 @@ static enum ulp_status run_columns(const struct run *run, struct scratch *scratc
     return status;
 }
 
-static enum ulp_status work_on_columns(void *context, size_t first, size_t last, int worker,
-                                       struct ulp_error *error)
+ULP_WORK(work_on_columns)
 {
-    (void)worker;
     const struct run *run = context;
     struct scratch scratch = {0};
     void *sums = NULL, *half_sums = NULL;

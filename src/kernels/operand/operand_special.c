@@ -59,13 +59,11 @@ static float float_below(double limit)
 }
 
 /* Items are stretches of ULP_TUNE_SPECIAL_GRAIN elements. */
-static enum ulp_status look_at(void *context, size_t first, size_t last, int worker,
-                               struct ulp_error *error)
+ULP_WORK(look_at)
 {
     struct look *look = context;
     const struct ulp_tensor *tensor = look->tensor;
     const size_t each = tensor->element_bytes;
-    (void)worker, (void)error;
     for (size_t i = first; i < last && !atomic_load_explicit(&look->found, memory_order_relaxed);
          i++) {
         const size_t from = i * ULP_TUNE_SPECIAL_GRAIN, left = tensor->count - from,

@@ -82,10 +82,8 @@ static void round_shared(const struct making *making, float *tile, size_t group,
             elements[i * s->cell_count + c] = tile[c * s->run + i];
 }
 
-static enum ulp_status round_tiles(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(round_tiles)
 {
-    (void)error;
     const struct making *making = context;
     struct ulp_scaled *s = making->out;
     float *const scratch = making->scratch + (size_t)worker * making->scratch_floats;
@@ -369,11 +367,9 @@ struct back {
     double *wide; /* NULL: in place */
 };
 
-static enum ulp_status scale_back(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(scale_back)
 {
     enum { PIECE = 512 };
-    (void)worker, (void)error;
     const struct back *back = context;
     const struct ulp_scaled *s = back->scaled;
     const size_t length = ulp_scaled_row_length(s);

@@ -176,10 +176,8 @@ static void lay_groups(const struct work *work)
     }
 }
 
-static enum ulp_status double_elements(void *context, size_t first, size_t last, int worker,
-                                       struct ulp_error *error)
+ULP_WORK(double_elements)
 {
-    (void)worker, (void)error;
     const struct work *work = context;
     const struct ulp_tensor *sides[2] = {&work->rows->elements, &work->columns->elements};
     const size_t rows = ulp_size_divide_up(sides[0]->count, PIECE);
@@ -191,10 +189,8 @@ static enum ulp_status double_elements(void *context, size_t first, size_t last,
     return ULP_OK;
 }
 
-static enum ulp_status read_rows(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(read_rows)
 {
-    (void)worker, (void)error;
     const struct work *work = context;
     const struct ulp_scaled *rows = work->rows;
     for (size_t at = first; at < last; at++) {
@@ -369,10 +365,8 @@ static struct panel lay_panel(const struct work *work, int worker, float **numbe
     return panel;
 }
 
-static enum ulp_status run_panels(void *context, size_t first, size_t last, int worker,
-                                  struct ulp_error *error)
+ULP_WORK(run_panels)
 {
-    (void)error;
     const struct work *work = context;
     const size_t panels = ulp_size_divide_up(work->columns->line_count, COLUMNS);
     float *numbers;
@@ -404,10 +398,8 @@ static bool run_strip(const struct work *work, struct direct direct, const float
     return true;
 }
 
-static enum ulp_status run_batches(void *context, size_t first, size_t last, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(run_batches)
 {
-    (void)error;
     const struct work *work = context;
     const struct ulp_scaled *columns = work->columns;
     const size_t cells = columns->cell_count;

@@ -142,10 +142,8 @@ static bool reads_tensor(const struct inplace *inplace)
     return map->step == 1 && map->inside && !pack->round;
 }
 
-static enum ulp_status decode_parts(void *context, size_t first, size_t last, int worker,
-                                    struct ulp_error *error)
+ULP_WORK(decode_parts)
 {
-    (void)worker, (void)error;
     const struct inplace *inplace = context;
     const struct ulp_unit_work *work = inplace->work;
     const struct ulp_unit_column_map *map = inplace->map;
@@ -287,10 +285,8 @@ static void store_places(const struct inplace *inplace, const struct scratch *sc
     }
 }
 
-static enum ulp_status contract_items(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(contract_items)
 {
-    (void)error;
     const struct inplace *inplace = context;
     const struct ulp_unit_work *work = inplace->work;
     const struct ulp_unit_column_map *map = inplace->map;

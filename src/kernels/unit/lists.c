@@ -62,10 +62,8 @@ static size_t lay_scratch(struct scratch *scratch, const struct work *work, char
     return rows + lines + sums + 3 * plane + ulp_unit_align(work->chunk_rows * work->segment);
 }
 
-static enum ulp_status decode_panels(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(decode_panels)
 {
-    (void)worker, (void)error;
     const struct work *work = context;
     const struct ulp_unit_work *unit = work->unit;
     for (size_t i = first; i < last; i++) {
@@ -224,10 +222,8 @@ static void store_rows(const struct work *work, float *sums, struct ulp_pack_ran
     }
 }
 
-static enum ulp_status contract_items(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(contract_items)
 {
-    (void)error;
     const struct work *work = context;
     const struct ulp_unit_work *unit = work->unit;
     struct scratch scratch;

@@ -41,10 +41,8 @@ static size_t lay_scratch(struct scratch *scratch, const struct panels *panels, 
     return rows + sums + ulp_unit_align(panels->work->problem->k * COLUMNS * sizeof(float));
 }
 
-static enum ulp_status decode_panels(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(decode_panels)
 {
-    (void)error;
     const struct panels *panels = context;
     const struct ulp_unit_work *work = panels->work;
     struct scratch scratch;
@@ -64,10 +62,8 @@ static enum ulp_status decode_panels(void *context, size_t first, size_t last, i
     return ULP_OK;
 }
 
-static enum ulp_status contract_chunks(void *context, size_t first, size_t last, int worker,
-                                       struct ulp_error *error)
+ULP_WORK(contract_chunks)
 {
-    (void)error;
     const struct panels *panels = context;
     const struct ulp_unit_work *work = panels->work;
     struct scratch scratch;

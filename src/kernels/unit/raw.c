@@ -113,10 +113,8 @@ struct run {
     double *a, *b, *scale_a, *scale_b, *c; /* c becomes d */
 };
 
-static enum ulp_status run_rows(void *context, size_t first, size_t last, int worker,
-                                struct ulp_error *error)
+ULP_WORK(run_rows)
 {
-    (void)worker, (void)error;
     const struct run *run = context;
     const struct ulp_unit_problem *p = run->problem;
     for (size_t row = first; row < last; row++)

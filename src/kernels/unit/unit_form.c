@@ -79,14 +79,12 @@ static struct ulp_unit_rows rows_from(const struct ulp_unit_form *form,
                                   form->rows.special + line * layout->block_count};
 }
 
-static enum ulp_status decode_pieces(void *context, size_t first, size_t last, int worker,
-                                     struct ulp_error *error)
+ULP_WORK(decode_pieces)
 {
     const struct making *making = context;
     const struct ulp_unit_work *work = making->work;
     const struct ulp_unit_side *side = side_of(work, making->columns);
     float *const lines = making->lines + (size_t)worker * work->problem->k * COLUMNS;
-    (void)error;
     for (size_t i = first; i < last; i++) {
         const size_t group = i / making->pieces, line = i % making->pieces * COLUMNS;
         const struct ulp_pack_range range = {.batch = making->batches[group],

@@ -103,11 +103,8 @@ static void take_row(const struct tiles *t, size_t row)
     ulp_round_floats(t->storage, ULP_ROUND_NEAREST_EVEN, factor, count, 0, 0, 0);
 }
 
-static enum ulp_status take_rows(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(take_rows)
 {
-    (void)worker;
-    (void)error;
     for (size_t row = first; row < last; row++)
         take_row(context, row);
     return ULP_OK;

@@ -28,12 +28,10 @@ struct blocks {
     bool converts;
 };
 
-static enum ulp_status read_runs(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(read_runs)
 {
     struct blocks *b = context;
     float *out = b->block.data;
-    (void)worker, (void)error;
     if (!b->lines_adjacent)
         ulp_floats_read(b->weight, b->first * b->k_count + first, last - first, out + first);
     for (size_t k = first; b->lines_adjacent && k < last; k++)

@@ -217,10 +217,8 @@ struct difference {
     int32_t zero;
 };
 
-static enum ulp_status subtract_bytes(void *context, size_t first, size_t last, int worker,
-                                      struct ulp_error *error)
+ULP_WORK(subtract_bytes)
 {
-    (void)worker, (void)error;
     const struct difference *d = context;
     const int32_t zero = d->zero;
     if (d->in->element == ULP_ELEMENT_I8)

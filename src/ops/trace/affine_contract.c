@@ -71,12 +71,10 @@ static bool span_results(struct ulp_trace *trace, struct contraction *c, size_t 
     return *terms > 0;
 }
 
-static enum ulp_status sum_lines(void *context, size_t first, size_t last, int worker,
-                                 struct ulp_error *error)
+ULP_WORK(sum_lines)
 {
     const struct contraction *c = context;
     const struct ulp_contraction *p = c->p;
-    (void)worker, (void)error;
     for (size_t line = first; line < last; line++)
         for (size_t j = 0; j < p->n; j++) {
             struct ulp_affine_sum *sum = &c->sums[line * p->n + j];

@@ -15,13 +15,10 @@ struct weighing {
     double sums[PARTS];
 };
 
-static enum ulp_status weigh_parts(void *context, size_t begin, size_t end, int worker,
-                                   struct ulp_error *error)
+ULP_WORK(weigh_parts)
 {
     struct weighing *job = context;
-    (void)worker;
-    (void)error;
-    for (size_t p = begin; p < end; p++)
+    for (size_t p = first; p < last; p++)
         job->sums[p] = job->part(job->context, p * job->length,
                                  ulp_size_min((p + 1) * job->length, job->count));
     return ULP_OK;
