@@ -169,21 +169,13 @@ __attribute__((target("avx2"))) static double find_largest_avx2(const int32_t *x
 }
 #endif
 
-static double find_largest_int32(const int32_t *x, size_t count)
-{
-#if ULP_X86_VECTORS
-    if (ulp_cpu_features() & ULP_CPU_AVX2)
-        return find_largest_avx2(x, count);
-#endif
-    return find_largest_of(x, count);
-}
-
 /* The largest magnitude; 2^64 for any above 2^53. */
 static double find_largest(const struct ulp_tensor *tensor)
 {
     uint64_t largest = 0;
     if (tensor->element == ULP_ELEMENT_I32)
-        return find_largest_int32(tensor->data, tensor->count);
+        return ULP_BY_CPU(find_largest_avx2, find_largest_avx2, find_largest_of)(tensor->data,
+                                                                                 tensor->count);
     for (size_t i = 0; i < tensor->count; i++) {
         const uint64_t x = magnitude(integer_at(tensor, i));
         largest = x > largest ? x : largest;

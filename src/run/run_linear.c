@@ -23,7 +23,7 @@
  * A BatchNormalization of constants is taken as one product, with w = scale / sqrt(var + epsilon):
  * K is 1. In FP64 sum, root, quotient and product err by less than 4 u, which B's 9 u hold with d's
  * 3. At 128 bits r - mean is rounded, too, so R is the largest |r| and the largest |mean|: each of
- * five roundings is less than 2^-128 W R, or of the result. */
+ * six roundings is less than 2^-128 W R, or of the result. */
 #include <math.h>
 #include <string.h>
 
@@ -308,12 +308,10 @@ LOOP enum ulp_status add(void *context, size_t first, size_t last, int worker)
     return ULP_OK;
 }
 
-#define INSTANCE(loop, suffix, target)                                                      \
-    static target enum ulp_status loop##_##suffix(void *context, size_t first, size_t last, \
-                                                  int worker, struct ulp_error *error)      \
-    {                                                                                       \
-        (void)error;                                                                        \
-        return loop(context, first, last, worker);                                          \
+#define INSTANCE(loop, suffix, target)             \
+    target ULP_WORK(loop##_##suffix)               \
+    {                                              \
+        return loop(context, first, last, worker); \
     }
 INSTANCE(subtract, portable, )
 INSTANCE(add, portable, )

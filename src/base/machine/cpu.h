@@ -36,16 +36,16 @@ static inline unsigned ulp_cpu_features(void)
 #define ULP_X86_VECTORS 0
 #endif
 
-/* The one of three that this processor can run: functions that were compiled for several
- * instruction sets, or tables of them. */
+/* The one of three that a processor of these features, or this one, can run: functions that were
+ * compiled for several instruction sets, or tables of them. */
 #if ULP_X86_VECTORS
-#define ULP_BY_CPU(avx512, avx2, portable)          \
-    (ulp_cpu_features() & ULP_CPU_AVX512 ? (avx512) \
-     : ulp_cpu_features() & ULP_CPU_AVX2 ? (avx2)   \
-                                         : (portable))
+#define ULP_BY_FEATURES(cpu, avx512, avx2, portable) \
+    (ULP_CPU_AVX512 & (cpu) ? (avx512) : ULP_CPU_AVX2 & (cpu) ? (avx2) : (portable))
 #else
-#define ULP_BY_CPU(avx512, avx2, portable) (portable)
+#define ULP_BY_FEATURES(cpu, avx512, avx2, portable) ((void)(cpu), (portable))
 #endif
+#define ULP_BY_CPU(avx512, avx2, portable) \
+    ULP_BY_FEATURES(ulp_cpu_features(), avx512, avx2, portable)
 
 /* The features of `present` that remain with the names in `disabled` (NULL: none) switched off. */
 unsigned ulp_cpu_without(unsigned present, const char *disabled);

@@ -10,8 +10,8 @@
 
 /* Cache lines to ask for while a tile is computed, one with each of the first `count` k: they come
  * from memory that no processor guesses in time, and all at once would wait for each other. They
- * are those of pieces `pitch` bytes apart, each of `last` + 1 bytes from its `at` on, in at most 1
- * << shift lines. */
+ * are those of pieces `pitch` bytes apart, each of `last` + 1 bytes from its `at` on: 1 << shift k
+ * ask for a piece's lines, or where it has more than 4 for the first of them. */
 struct ulp_tile_ahead {
     const char *at;
     int64_t pitch;

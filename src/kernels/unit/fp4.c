@@ -124,18 +124,6 @@ struct loops {
 #undef SUFFIX
 #endif
 
-static const struct loops *choose(unsigned cpu)
-{
-#if ULP_X86_VECTORS
-    if (cpu & ULP_CPU_AVX512)
-        return &loops_avx512;
-    if (cpu & ULP_CPU_AVX2)
-        return &loops_avx2;
-#endif
-    (void)cpu;
-    return &loops_c;
-}
-
 /* What the workers share. */
 struct work {
     const struct ulp_contraction *problem;
@@ -540,7 +528,7 @@ enum ulp_status ulp_unit_run_fp4(unsigned cpu, const struct ulp_arithmetic *arit
                         .row_out = swapped ? problem->out_column_offset : problem->out_row_offset,
                         .column_out =
                             swapped ? problem->out_row_offset : problem->out_column_offset,
-                        .loops = choose(cpu),
+                        .loops = ULP_BY_FEATURES(cpu, &loops_avx512, &loops_avx2, &loops_c),
                         .emin = power ? -127 : -6,
                         .fraction = power ? 2 : 2 + 2 * 3,
                         .group_count = groups,

@@ -83,25 +83,15 @@
 
 #endif
 
-#if ULP_X86_VECTORS
-#define CHOOSE_X86(WHAT)                                                        \
-    if (cpu & ULP_CPU_AVX512)                                                   \
-        return floats ? fused_floats_avx512##WHAT : fused_doubles_avx512##WHAT; \
-    if (cpu & ULP_CPU_AVX2)                                                     \
-        return floats ? fused_floats_avx2##WHAT : fused_doubles_avx2##WHAT;
-#else
-#define CHOOSE_X86(WHAT)
-#endif
-
-#define CHOOSE(TYPE, NAME, WHAT)                                  \
-    TYPE *NAME(enum ulp_strip_carrier carrier, unsigned cpu)      \
-    {                                                             \
-        const bool floats = carrier == ULP_STRIP_FLOAT;           \
-        if (!floats && carrier != ULP_STRIP_DOUBLE)               \
-            return NULL;                                          \
-        (void)cpu;                                                \
-        CHOOSE_X86(WHAT)                                          \
-        return floats ? fused_floats##WHAT : fused_doubles##WHAT; \
+#define OF_CPU(REALS, WHAT)                                                        \
+    ULP_BY_FEATURES(cpu, fused_##REALS##_avx512##WHAT, fused_##REALS##_avx2##WHAT, \
+                    fused_##REALS##WHAT)
+#define CHOOSE(TYPE, NAME, WHAT)                                     \
+    TYPE *NAME(enum ulp_strip_carrier carrier, unsigned cpu)         \
+    {                                                                \
+        return carrier == ULP_STRIP_FLOAT    ? OF_CPU(floats, WHAT)  \
+               : carrier == ULP_STRIP_DOUBLE ? OF_CPU(doubles, WHAT) \
+                                             : NULL;                 \
     }
 CHOOSE(ulp_fused_fn, ulp_fused_of, )
 CHOOSE(ulp_windows_fn, ulp_windows_of, _windows)
