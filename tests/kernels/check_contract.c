@@ -332,7 +332,8 @@ START_TEST(fp32_equals_fmaf_across_blocks)
 }
 END_TEST
 
-/* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads. */
+/* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads; two
+ * rows of unpacked columns, which are cut for the threads. */
 START_TEST(fp32_equals_fmaf_on_threads)
 {
     static const struct setup setups[] = {
@@ -343,6 +344,8 @@ START_TEST(fp32_equals_fmaf_on_threads)
         {.batch_count = 3, .m = 200, .n = 100, .k = 300, .layout = STRIDED_WINDOW},
         {.batch_count = 2, .m = 48, .n = 1500, .k = 90, .layout = IMAGE},
         {.batch_count = 2, .m = 100, .n = 304, .k = 90, .layout = COLUMNS},
+        {.batch_count = 1, .m = 2, .n = 313, .k = 40, .layout = COLUMNS},
+        {.batch_count = 2, .m = 201, .n = 2, .k = 30, .layout = WINDOW, .transposed_out = true},
     };
     static const int thread_counts[] = {2, 3, 7};
     unsigned sets[FEATURE_SETS_MAX];
