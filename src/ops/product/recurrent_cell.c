@@ -78,13 +78,15 @@ static void write_gate(struct ulp_text *text, const struct ulp_call *call,
                      (double)clip->f, name);
     else
         ulp_text_add(text, "z_%s = %s; %s = ", name, sum, name);
-    for (const char *p = chosen->activation->formula; *p; p++) {
-        if (*p == '$')
+    for (const char *p = chosen->activation->formula, *next;; p = next + 1) {
+        next = p + strcspn(p, "$AB");
+        ulp_text_put(text, p, (size_t)(next - p));
+        if (*next == '$')
             ulp_text_add(text, "z_%s", name);
-        else if (*p == 'A' || *p == 'B')
-            ulp_text_add(text, "%s", *p == 'A' ? chosen->alpha : chosen->beta);
+        else if (*next)
+            ulp_text_add(text, "%s", *next == 'A' ? chosen->alpha : chosen->beta);
         else
-            ulp_text_add(text, "%c", *p);
+            break;
     }
     ulp_text_add(text, "; ");
 }
