@@ -8,8 +8,8 @@
 #include <ulpscope.h>
 
 #include "base/random.h"
-#include "kernels/unit/unit.h"
 #include "tests/support/test.h"
+#include "tests/support/unit_schedule.h"
 
 /* ---- products ---- */
 
@@ -110,8 +110,8 @@ static void multiply(struct product *p, const struct ulp_unit *unit, struct plan
     for (size_t i = 0; i < p->m; i++)
         for (size_t j = 0; j < p->n; j++)
             put(&p->c, i * p->n + j,
-                (double)ulp_unit_schedule(unit, &schedule, p->left + i * p->k, p->right + j * p->k,
-                                          p->k));
+                (double)unit_schedule(unit, &schedule, p->left + i * p->k, p->right + j * p->k,
+                                      p->k));
 }
 
 /* The arithmetic with that schedule is among those found: its name, or another name's `also`. */

@@ -5,8 +5,8 @@
 
 #include <ulpscope.h>
 
-#include "kernels/unit/unit.h"
 #include "tests/support/test.h"
+#include "tests/support/unit_schedule.h"
 
 /* ---- recorded products of probes ---- */
 
@@ -105,7 +105,7 @@ static void multiply(const struct ulp_fit_candidate *candidate, const struct ulp
                 a[k] = ulp_tensor_get(&probe->a, i * K + k);
                 b[k] = ulp_tensor_get(&probe->b, k * COLUMNS + j);
             }
-            out[i * COLUMNS + j] = ulp_unit_schedule(unit, &arithmetic.schedule, a, b, K);
+            out[i * COLUMNS + j] = unit_schedule(unit, &arithmetic.schedule, a, b, K);
         }
 }
 

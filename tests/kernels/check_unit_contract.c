@@ -12,6 +12,7 @@
 #include "kernels/unit/fast.h"
 #include "number/round/round.h"
 #include "tests/support/test.h"
+#include "tests/support/unit_schedule.h"
 
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
@@ -143,7 +144,7 @@ static float expect(const struct ulp_arithmetic *arithmetic, const struct ulp_un
     }
     ulp_round_doubles(&arithmetic->factor, arithmetic->schedule.operand_rounding, x, 2 * p->k, 0, 0,
                       0);
-    float value = ulp_unit_schedule(unit, &arithmetic->schedule, x, y, p->k);
+    float value = unit_schedule(unit, &arithmetic->schedule, x, y, p->k);
     if (p->store)
         ulp_round_floats(&arithmetic->storage, arithmetic->rounding, &value, 1, arithmetic->seed,
                          p->node_key + p->k * ULP_DRAWS + ULP_DRAW_STORE,

@@ -71,35 +71,6 @@ static void add_sums(float *restrict target, float *restrict source, size_t coun
         ulp_round_floats(round, ULP_ROUND_NEAREST_EVEN, target, count, 0, 0, 0);
 }
 
-/* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm and
- * h161616gemm). */
-static bool adds_slices_in_half(const struct ulp_unit *unit, const struct ulp_schedule *schedule)
-{
-    return unit->output == ULP_UNIT_RNE_FP16 && schedule->promote <= 0;
-}
-
-float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule,
-                        const double *a, const double *b, size_t k)
-{
-    struct ulp_format fp16;
-    ulp_format_find("fp16", &fp16, NULL);
-    size_t length = ulp_unit_slice_length(unit, k, schedule);
-    float total = 0;
-    for (size_t first = 0; first < k; first += length) {
-        size_t last = k - first < length ? k : first + length;
-        size_t interval = schedule->promote > 0 ? (size_t)schedule->promote : length;
-        float sum = 0;
-        for (size_t start = first; start < last; start += interval) {
-            size_t count = last - start < interval ? last - start : interval;
-            sum += (float)ulp_unit_chain(unit, a + start, b + start, NULL, NULL, count, 0);
-        }
-        total += sum;
-        if (adds_slices_in_half(unit, schedule))
-            total = (float)ulp_format_round(&fp16, ULP_ROUND_NEAREST_EVEN, total, 0, 0);
-    }
-    return total;
-}
-
 /* One chain is the whole sum: 0 + (0 + c), or what tile->c holds. */
 static void sum_chain(const struct ulp_unit_work *work, struct ulp_unit_tile *tile, size_t count)
 {
@@ -124,7 +95,9 @@ void ulp_unit_sum(const struct ulp_unit_work *work, const struct ulp_unit_sums *
     const size_t count = tile->row_count * tile->place_count * COLUMNS;
     const struct ulp_format *accumulator =
         layout->unit.output == ULP_UNIT_RNE_FP16 ? &work->arithmetic->accumulator : NULL;
-    const bool half = adds_slices_in_half(&layout->unit, &work->arithmetic->schedule);
+    /* Is the sum of slices rounded to FP16 as it grows? Measured on the H200 (cutlass h16816gemm
+     * and h161616gemm). */
+    const bool half = accumulator && work->arithmetic->schedule.promote <= 0;
     if (layout->one_chain) {
         tile->c = sums->total;
         sum_chain(work, tile, count);

@@ -135,9 +135,6 @@ enum ulp_status ulp_unit_run(const struct ulp_unit *unit, const struct ulp_unit_
  * block that is no less (the last slices are then shorter or empty). */
 size_t ulp_unit_slice_length(const struct ulp_unit *unit, size_t k,
                              const struct ulp_schedule *schedule);
-/* The oracle of a whole sum over k with its schedule. */
-float ulp_unit_schedule(const struct ulp_unit *unit, const struct ulp_schedule *schedule,
-                        const double *a, const double *b, size_t k);
 
 /* A contraction on the unit of arithmetic->schedule (ulp_contract calls this when unit_class is not
  * empty). Slices of k, each a chain from 0 whose result is added (FP32, nearest even) to an FP32
