@@ -132,7 +132,6 @@ enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes 
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
-    *out = NULL;
     if (changes->count == 0) {
         ulp_text_add(&text, "%sBoth engines compute every node by the same kernels.%s\n", page.bold,
                      page.off);
@@ -140,10 +139,5 @@ enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes 
         add_verdict(&page, changes);
         status = add_changes(&page, changes, shown, error);
     }
-    if (status == ULP_OK && !text.failed) {
-        *out = text.data;
-        return ULP_OK;
-    }
-    ulp_text_free(&text);
-    return status != ULP_OK ? status : ulp_out_of_memory(error);
+    return ulp_page_take(&text, status, out, error);
 }

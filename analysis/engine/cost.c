@@ -116,8 +116,6 @@ enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
-    ulp_text_add(&text, "%s", "");
     if (costs->count)
         ulp_text_show(&text,
                       "\n%sAs built, a product introduces %.3g times the error that it does in %s "
@@ -129,10 +127,5 @@ enum ulp_status ulp_engine_map_costs_text(const struct ulp_engine_map *built,
         add_cost(&page, built, &costs->items[c]);
     if (shown && costs->count > shown)
         ulp_text_add(&text, "  ... and %zu more\n", costs->count - shown);
-    if (!text.failed) {
-        *out = text.data;
-        return ULP_OK;
-    }
-    ulp_text_free(&text);
-    return ulp_out_of_memory(error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

@@ -299,7 +299,6 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
-    *out = NULL;
     if (wishes && wishes->count)
         add_wish_verdict(&page, wishes);
     ulp_text_add(&text, "%s", ulp_engine_false_claim(built) ? page.red : page.bold);
@@ -314,12 +313,7 @@ enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
     add_nodes(&page, built, shown);
     add_assumed(&page, built);
     add_next(&page, built, wishes);
-    if (!text.failed) {
-        *out = text.data;
-        return ULP_OK;
-    }
-    ulp_text_free(&text);
-    return ulp_out_of_memory(error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }
 
 enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char **out,
@@ -329,10 +323,5 @@ enum ulp_status ulp_engine_map_verdict(const struct ulp_engine_map *built, char 
     struct ulp_text text = {0};
     ulp_engine_verdict(built, &text);
     ulp_text_add(&text, "\n");
-    *out = text.data;
-    if (!text.failed)
-        return ULP_OK;
-    ulp_text_free(&text);
-    *out = NULL;
-    return ulp_out_of_memory(error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

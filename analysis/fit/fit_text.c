@@ -128,7 +128,7 @@ enum ulp_status ulp_fit_text(const struct ulp_fit *fit, const struct ulp_fit_pro
     struct ulp_text text = {0};
     add_verdict(&text, fit, probe, probe_path);
     add_table(&text, fit, probe, limit);
-    return ulp_page_take(&text, out, error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }
 
 /* ---- JSON ---- */

@@ -127,5 +127,5 @@ enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown
                 add_rule(&page, result, f, end, shown);
         }
     add_shapes(&page, result);
-    return ulp_page_take(&text, out, error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

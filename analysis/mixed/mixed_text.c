@@ -1,9 +1,9 @@
 /* A model with types as text. */
+#include <ulpscope/mixed.h>
 
-#include "base/memory/alloc.h"
+#include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/text/text.h"
-#include <ulpscope/mixed.h>
 
 #define NAMES_SHOWN 3
 
@@ -43,7 +43,6 @@ enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
-    *out = NULL;
     if (mixed->reason) {
         ulp_text_show(&text, "No mixed.onnx: %s.\n", mixed->reason);
     } else {
@@ -67,10 +66,5 @@ enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct
             ulp_text_show(&text, "Its weights are in %s.data: keep the two together.\n",
                           mixed->path);
     }
-    if (text.failed) {
-        ulp_text_free(&text);
-        return ulp_out_of_memory(error);
-    }
-    *out = text.data;
-    return ULP_OK;
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

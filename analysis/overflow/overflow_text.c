@@ -463,14 +463,10 @@ enum ulp_status ulp_overflow_text(const struct ulp_overflow_forecast *forecast, 
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
-    *out = NULL;
     for (size_t l = 0; l < forecast->lane_count; l++)
         add_verdict(&page, forecast, &forecast->lanes[l]);
     add_unjudged(&page, forecast);
     for (size_t l = 0; l < forecast->lane_count && status == ULP_OK; l++)
         status = add_lane(&page, forecast, &forecast->lanes[l], error);
-    if (status == ULP_OK)
-        return ulp_page_take(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_page_take(&text, status, out, error);
 }

@@ -246,5 +246,5 @@ enum ulp_status ulp_report_choice(const struct ulp_audit *audit, const struct ul
         add_nodes(page, audit, choice);
         add_overflows(page, audit, choice);
     }
-    return ulp_page_take(&text, out, error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

@@ -59,10 +59,6 @@ enum ulp_status ulp_report_text(const struct ulp_audit *audit, int width, bool c
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_text text = {0};
-    *out = NULL;
     enum ulp_status status = ulp_report_add_text(audit, width, colour, &text, error);
-    if (status == ULP_OK)
-        return ulp_page_take(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_page_take(&text, status, out, error);
 }

@@ -121,7 +121,7 @@ enum ulp_status ulp_saved_compare(struct ulp_saved *before, struct ulp_saved *af
             add_text(&changed, how->width, how->colour, &text);
         else
             ulp_changed_markdown(&changed, &text);
-        status = ulp_saved_give(&text, out, error);
+        status = ulp_page_take(&text, status, out, error);
     }
     ulp_arena_free(changed.memory);
     return status;

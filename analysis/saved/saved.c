@@ -71,17 +71,6 @@ const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *na
     return NULL;
 }
 
-enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error)
-{
-    ulp_text_put(text, "", 0); /* nothing at all is a text, too */
-    *out = text->data;
-    if (!text->failed)
-        return ULP_OK;
-    ulp_text_free(text);
-    *out = NULL;
-    return ulp_out_of_memory(error);
-}
-
 static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
 {
     const enum ulp_status status = ulp_json_check_schema(saved->root, error);

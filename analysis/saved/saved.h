@@ -41,5 +41,3 @@ void ulp_saved_add_shape(struct ulp_text *out, const json_t *output);
 const char *ulp_saved_remark(const json_t *node);
 /* The arithmetic of that name; NULL: there is none. */
 const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name);
-/* Hand a finished text over, or say that there was no memory for it. */
-enum ulp_status ulp_saved_give(struct ulp_text *text, char **out, struct ulp_error *error);

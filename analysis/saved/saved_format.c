@@ -3,6 +3,7 @@
 
 #include "analysis/report/report.h"
 #include "analysis/saved/export.h"
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
@@ -110,17 +111,13 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
     struct ulp_text text = {0};
     const struct row *row;
     size_t lane;
-    *out = NULL;
     enum ulp_status status = find(saved, request, &row, &lane, error);
     if (status == ULP_OK && row->write)
         status = ulp_fail(error, ULP_ERROR_USAGE, "%s is no text: give the file to write it to",
                           request->format);
     if (status == ULP_OK)
         status = add(saved, request, row, lane, &text, error);
-    if (status == ULP_OK)
-        return ulp_saved_give(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_page_take(&text, status, out, error);
 }
 
 enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_request *request,

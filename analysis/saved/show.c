@@ -202,15 +202,11 @@ enum ulp_status ulp_saved_show(const struct ulp_saved *saved, const char *patter
     struct ulp_text text = {0};
     const struct ulp_page page = ulp_page_make(&text, width, colour);
     enum ulp_status status = ULP_OK;
-    *out = NULL;
     if (pattern)
         status = add_nodes(&page, saved, pattern, error);
     else
         add_whole(&page, saved);
-    if (status == ULP_OK)
-        return ulp_saved_give(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_page_take(&text, status, out, error);
 }
 
 /* The arithmetic with only the nodes that are chosen (pattern NULL: none), a new reference; NULL:

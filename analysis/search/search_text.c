@@ -398,7 +398,6 @@ enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, stru
     struct ulp_text text = {0}, notes = {0};
     struct ulp_headline head = {0};
     const struct ulp_page page = ulp_page_make(&text, 0, false);
-    *out = NULL;
     conclude(&head, &notes, found);
     ulp_page_headline(&page, "", &head);
     ulp_text_add(&text, "\n");
@@ -412,8 +411,5 @@ enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, stru
     if (!found->by_node || found->kept_count)
         ulp_text_add(&text, "\n");
     add_basis(&text, found);
-    if (status == ULP_OK)
-        return ulp_page_take(&text, out, error);
-    ulp_text_free(&text);
-    return status;
+    return ulp_page_take(&text, status, out, error);
 }

@@ -168,5 +168,5 @@ enum ulp_status ulp_timings_text(const struct ulp_timings *timings, size_t runs,
     if (timings->operator_count)
         add_tables(&sheet);
     add_sentence(&sheet);
-    return ulp_page_take(&text, out, error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

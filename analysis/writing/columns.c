@@ -19,13 +19,16 @@ struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour)
     return page;
 }
 
-enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_error *error)
+enum ulp_status ulp_page_take(struct ulp_text *text, enum ulp_status status, char **out,
+                              struct ulp_error *error)
 {
-    *out = text->failed ? NULL : text->data;
-    if (*out)
-        return ULP_OK;
-    ulp_text_free(text);
-    return ulp_out_of_memory(error);
+    ulp_text_put(text, "", 0); /* nothing at all is a text, too */
+    if (status == ULP_OK && text->failed)
+        status = ulp_out_of_memory(error);
+    if (status != ULP_OK)
+        ulp_text_free(text);
+    *out = text->data;
+    return status;
 }
 
 void ulp_page_name(const struct ulp_page *page, const char *name, int used)

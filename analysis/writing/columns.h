@@ -21,8 +21,10 @@ struct ulp_page {
     const char *bold, *red, *yellow, *dim, *off;
 };
 struct ulp_page ulp_page_make(struct ulp_text *out, int width, bool colour);
-/* The end of a summary: its text, which the caller frees. Out of memory: *out is NULL. */
-enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_error *error);
+/* The end of a summary: the status that it was made with, and its text, which the caller frees.
+ * With another status than ULP_OK, or out of memory, *out is NULL. */
+enum ulp_status ulp_page_take(struct ulp_text *text, enum ulp_status status, char **out,
+                              struct ulp_error *error);
 /* The public function of that name, a result's text: what `add`, of a page and the result, makes.
  */
 #define ULP_PAGE_TEXT(name, type, add)                                                  \
@@ -33,7 +35,7 @@ enum ulp_status ulp_page_take(struct ulp_text *text, char **out, struct ulp_erro
         struct ulp_text text = {0};                                                     \
         const struct ulp_page page = ulp_page_make(&text, width, colour);               \
         add(&page, result);                                                             \
-        return ulp_page_take(&text, out, error);                                        \
+        return ulp_page_take(&text, ULP_OK, out, error);                                \
     }
 
 /* Add a name that stands after `used` columns: what a terminal has no room for is cut at its
