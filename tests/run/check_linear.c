@@ -284,13 +284,20 @@ enum { ROWS = 64, DEPTH = 200 };
 static const struct exact_case {
     const char *name, *arithmetic;
     int rows, columns; /* exact results are in rows from there on, or in columns before */
-    int taps;          /* the inputs of column j are j and those after it */
+    float taps[3];     /* by which column j takes the inputs j and after it */
     float other, small;
+    float large; /* one weight of the last column, times this */
 } exact_cases[] = {
-    {"most columns", "fp16", ROWS, 90, 1, 1, 1}, /* nothing is introduced: a median of 0 */
-    {"all that are finite", "fp16", ROWS, 90, 1, 1e4F, 1},      /* and a rms of 0 */
-    {"rows that underflow", "fp16", ROWS - 1, 0, 0, 1, 1e-12F}, /* 0 has no relative error */
-    {"ties", "fp32", ROWS, 5, 2, 1, 1},                         /* which shares round */
+    {"most columns", "fp16", ROWS, 90, {1}, 1, 1, 1}, /* nothing is introduced: a median of 0 */
+    {"all that are finite", "fp16", ROWS, 90, {1}, 1e4F, 1, 1},      /* and a rms of 0 */
+    {"rows that underflow", "fp16", ROWS - 1, 0, {0}, 1, 1e-12F, 1}, /* 0 has no relative error */
+    {"ties", "fp32", ROWS, 5, {1, 1}, 1, 1, 1},                      /* which shares round */
+    /* B is 2^-28 or so for the large weight, and what others introduce 2^-9 */
+    {"few that are clear", "bf16", ROWS, 30, {1, 0x1p-20F}, 0x1p-7F, 1, 0x1p19F},
+    /* 2^-41 is introduced, and 2^12 B is 2^-34 */
+    {"most that are small", "bf16", ROWS, 80, {1, 0x1p-40F}, 1, 1, 1},
+    /* where two numbers of p are equal, R(p) is 2^-39, and 2^12 B is 2^-37 */
+    {"some that are nearly 0", "fp16", ROWS, 10, {1, -1, 0x1p-38F}, 1, 1, 1},
 };
 
 static enum ulp_status look_at_exact(void *context, const struct ulp_event *event,
@@ -305,8 +312,9 @@ static enum ulp_status look_at_exact(void *context, const struct ulp_event *even
         mpfr_t here;
         if ((int)row < exact->rows && (int)column >= exact->columns)
             continue;
-        for (size_t tap = 0; tap < (size_t)exact->taps; tap++)
-            sum += ulp_tensor_get(event->inputs[1].entire, row * DEPTH + column + tap);
+        for (size_t tap = 0; tap < 3; tap++)
+            sum += (double)exact->taps[tap] *
+                   ulp_tensor_get(event->inputs[1].entire, row * DEPTH + column + tap);
         ulp_record_open_const(here, ulp_record_at_const(value->here->data, i, 128), 128);
         ck_expect(mpfr_cmp_d(here, sum) == 0, "%s: element %zu is not %g", exact->name, i, sum);
     }
@@ -320,12 +328,15 @@ static void audit_exact(const struct exact_case *exact)
     uint64_t seed = 5;
     size_t n = (size_t)snprintf(text, room,
                                 "(float[64,200] x) => (float[64,128] y) <float[200,128] w = {");
-    for (int i = 0; i < DEPTH * WIDTH; i++)
+    for (int i = 0; i < DEPTH * WIDTH; i++) {
+        const int tap = i / WIDTH - i % WIDTH;
         n += (size_t)snprintf(text + n, room - n, "%s%.9g", i ? ", " : "",
                               i % WIDTH >= exact->columns
-                                  ? (double)exact->other * (1 + fabs(next_value(&seed)))
-                              : i / WIDTH >= i % WIDTH && i / WIDTH < i % WIDTH + exact->taps ? 1.0
-                                                                                              : 0);
+                                  ? (double)exact->other * (1 + fabs(next_value(&seed))) *
+                                        (i == WIDTH - 1 ? (double)exact->large : 1)
+                              : tap >= 0 && tap < 3 ? (double)exact->taps[tap]
+                                                    : 0);
+    }
     snprintf(text + n, room - n, "}> { a = Tanh(x)\n y = MatMul(a, w) }");
     struct ulp_model *model = onnx_text_load(13, text);
     free(text);
@@ -434,6 +445,81 @@ START_TEST(sums_and_products_in_doubles_are_exact)
 }
 END_TEST
 
+/* Normalised by constants of which those of the mean and the bias are far larger than what is left
+ * of both; and by the statistics of what is read. At 128 bits all that the first node reads of FP64
+ * is left, bit for bit; of the other, R(p) in doubles errs by 2^-40 of the largest. */
+static const struct norm_case {
+    const char *attributes, *arithmetic;
+    float far;
+    bool trains;
+} norm_cases[] = {
+    {"epsilon=0.0", "fp64", 0x1p60F, false},
+    {"training_mode=1", "fp16", 0, true},
+    {"training_mode=1", "tf32", 0, true},
+};
+enum { CHANNELS = 4, AREA = 9000 };
+
+static enum ulp_status look_at_norm(void *context, const struct ulp_event *event,
+                                    struct ulp_error *error)
+{
+    const struct norm_case *row = context;
+    const struct ulp_tensor *here = event->values[1].here, *p = event->inputs[1].entire;
+    (void)error;
+    for (size_t c = 0; strcmp(event->op, "Tanh") != 0 && c < CHANNELS; c++) {
+        double mean = 0, squares = 0;
+        for (size_t i = 0; i < AREA; i++)
+            mean += ulp_tensor_get(p, c * AREA + i) / AREA;
+        for (size_t i = 0; i < AREA; i++)
+            squares += pow(ulp_tensor_get(p, c * AREA + i) - mean, 2) / AREA;
+        for (size_t i = c * AREA; i < (c + 1) * AREA; i++) {
+            const double x = ulp_tensor_get(p, i),
+                         exact = row->trains ? (x - mean) / sqrt(squares + (double)1e-5F) : x;
+            mpfr_t found;
+            ck_assert_int_eq(here->element, ULP_ELEMENT_WIDE);
+            ulp_record_open_const(found, ulp_record_at_const(here->data, i, 128), 128);
+            ck_expect(row->trains ? fabs(mpfr_get_d(found, MPFR_RNDN) - exact) <= 0x1p-36
+                                  : mpfr_cmp_d(found, exact) == 0,
+                      "element %zu is %a, not %a", i, mpfr_get_d(found, MPFR_RNDN), exact);
+        }
+    }
+    return ULP_OK;
+}
+
+START_TEST(norms_are_linear_where_their_constants_are_all)
+{
+    const struct norm_case *row = &norm_cases[_i];
+    char text[600];
+    snprintf(text, sizeof text,
+             "(float[1,4,90,100] x) => (float[1,4,90,100] y) <float[4] one = {1, 1, 1, 1}, "
+             "float[4] far = {%.9g, %.9g, %.9g, %.9g}> { a = Tanh(x)\n"
+             "y = BatchNormalization<%s>(a, one, far, far, one) }",
+             (double)row->far, (double)row->far, (double)row->far, (double)row->far,
+             row->attributes);
+    struct ulp_model *model = onnx_text_load(15, text);
+    struct ulp_tensor x;
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    uint64_t seed = 29;
+    const int64_t dims[] = {1, CHANNELS, 90, 100};
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(row->arithmetic)};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
+    const struct ulp_observer observer = {.context = (void *)(uintptr_t)row,
+                                          .node_done = look_at_norm};
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
 START_TEST(sums_are_as_exact_as_they_must_be)
@@ -485,6 +571,8 @@ TEST_MAIN("linear nodes", 20)
     tcase_add_loop_test(tests, instruction_sets_agree, 0, 2);
     tcase_add_test(tests, differences_are_shown_where_measuring_keeps_them);
     tcase_add_test(tests, what_is_exact_stays_exact);
+    tcase_add_loop_test(tests, norms_are_linear_where_their_constants_are_all, 0,
+                        sizeof norm_cases / sizeof *norm_cases);
     tcase_add_loop_test(tests, sums_and_products_in_doubles_are_exact, 0,
                         sizeof pair_cases / sizeof *pair_cases);
     tcase_add_loop_test(tests, exact_results_stay_exact_beside_others, 0,
