@@ -15,7 +15,7 @@ struct ulp_attributed_bytes {
     size_t bytes, packed_bytes;
     bool in_file;
     uint64_t at;
-    struct ulp_attributed_bytes *of;        /* a view of those, which others share; NULL: its own */
+    struct ulp_attributed_bytes *of;        /* a view of those, with bytes 0; NULL: its own */
     struct ulp_attributed_bytes *rectifies; /* made again of what a Relu reads; NULL: kept */
 };
 
@@ -179,6 +179,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
 
 /* store.c. The limit of what is kept in memory. */
 void ulp_attribution_limit(struct ulp_attributor *attributor);
+extern const char ulp_attribution_too_large[]; /* a reason */
 /* Memory for what is to be kept. NULL with status OK: there is no room, and the lane has a reason.
  */
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
@@ -196,7 +197,7 @@ enum ulp_status ulp_attribution_fetch(const struct ulp_attributor *attributor,
 void ulp_attribution_release(struct ulp_attributed_bytes *kept);
 void ulp_attribution_forget(struct ulp_attributed_bytes *kept);
 /* *kept becomes what a Relu makes of a value and its error, which are `from`; false: `own` is not
- * that of the value, bit for bit, or `from` is not settled alone. */
+ * that of the value, bit for bit, or `from` is not settled, or a view. */
 enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributor,
                                           struct ulp_attributed_bytes *kept,
                                           struct ulp_attributed_bytes *from,

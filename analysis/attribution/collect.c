@@ -6,6 +6,7 @@
 #include "analysis/attribution/attribution.h"
 #include "analysis/measure/difference.h"
 #include "base/machine/environment.h"
+#include "base/memory/budget.h"
 #include "base/error.h"
 #include "run/lane.h"
 
@@ -435,6 +436,18 @@ static const struct ulp_arithmetic *find_reader(const struct ulp_plan *plan,
     return reader;
 }
 
+/* A lane whose values the memory limit refuses has a reason; the run goes on. */
+static enum ulp_status go_on(struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                             size_t refusals, enum ulp_status status)
+{
+    const bool refused = ulp_budget_refused(attributor->budget, refusals, status);
+    if (refused)
+        lane->reason = ulp_attribution_too_large;
+    if (lane->reason)
+        ulp_attribution_drop(attributor, lane);
+    return refused ? ULP_OK : status;
+}
+
 /* One input of the model, rounded as the lane holds it: execute.c. */
 static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l, int slot,
                                      const struct ulp_tensor *given, struct ulp_error *error)
@@ -466,9 +479,13 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
             continue; /* the run says so */
         status = ulp_fit_input(&fitted, given, block->slots[slot].shape.type, attributor->budget,
                                attributor->pool, error);
-        for (size_t l = 1; l < attributor->plan->lane_count && status == ULP_OK; l++)
-            if (!attributor->lanes[l - 1].reason)
-                status = collect_input(attributor, l, slot, &fitted, error);
+        for (size_t l = 1; l < attributor->plan->lane_count && status == ULP_OK; l++) {
+            struct ulp_attributed *lane = &attributor->lanes[l - 1];
+            const size_t refusals = ulp_budget_refusals(attributor->budget);
+            if (!lane->reason)
+                status = go_on(attributor, lane, refusals,
+                               collect_input(attributor, l, slot, &fitted, error));
+        }
         ulp_tensor_free(&fitted);
     }
     return status;
@@ -484,10 +501,10 @@ enum ulp_status ulp_attribution_collect(void *context, const struct ulp_event *e
         struct ulp_attributed *lane = &attributor->lanes[l - 1];
         if (event->output_count && !event->values[l * event->output_count].entire)
             continue; /* inside a branch or iteration the lane does not take */
+        const size_t refusals = ulp_budget_refusals(attributor->budget);
         for (size_t o = 0; o < event->output_count && status == ULP_OK && !lane->reason; o++)
             status = collect_output(attributor, l, event, o, error);
-        if (lane->reason)
-            ulp_attribution_drop(attributor, lane);
+        status = go_on(attributor, lane, refusals, status);
     }
     return status;
 }

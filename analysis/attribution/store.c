@@ -13,9 +13,9 @@
 /* Without a memory limit. */
 #define KEPT_MAX ((size_t)1 << 30)
 
-static const char too_large[] =
-    "they need more memory; --attribute keeps values in a file (TMPDIR)",
-                  not_written[] = "the file in TMPDIR that they need cannot be written";
+const char ulp_attribution_too_large[] =
+    "they need more memory; --attribute keeps values in a file (TMPDIR)";
+static const char not_written[] = "the file in TMPDIR that they need cannot be written";
 
 /* A run's need is known from below only: where little is left, nothing is kept in memory. */
 void ulp_attribution_limit(struct ulp_attributor *attributor)
@@ -31,18 +31,13 @@ void ulp_attribution_limit(struct ulp_attributor *attributor)
 enum ulp_status ulp_attribution_room(struct ulp_attributor *attributor, struct ulp_attributed *lane,
                                      size_t count, size_t bytes, void *out, struct ulp_error *error)
 {
-    const size_t refusals = ulp_budget_refusals(attributor->budget);
     void *memory = NULL;
     enum ulp_status status = ULP_OK;
     if (!attributor->folder && count * bytes > attributor->room)
-        lane->reason = too_large;
+        lane->reason = ulp_attribution_too_large;
     else
         status = ulp_allocate(&memory, count, bytes, attributor->budget, "values of an attribution",
                               error);
-    if (ulp_budget_refused(attributor->budget, refusals, status)) {
-        lane->reason = too_large;
-        status = ULP_OK;
-    }
     memcpy(out, &memory, sizeof memory);
     return status;
 }
@@ -263,7 +258,7 @@ enum ulp_status ulp_attribution_rectified(const struct ulp_attributor *attributo
                                           struct ulp_error *error)
 {
     struct rectified job = {.own = own->data};
-    if (!own->count || from->of || from->bytes != own->count * 2 * sizeof(float))
+    if (!own->count || from->bytes != own->count * 2 * sizeof(float))
         return ULP_OK;
     ULP_TRY(rectify(attributor, from, &job, own->count, error));
     *done = !job.differs;

@@ -35,6 +35,8 @@ static const struct text_graph looped = {
 static size_t kept_max = SIZE_MAX;
 static bool spills;
 static int thread_count = 1;
+/* What models are charged to; NULL: nothing. */
+static struct ulp_budget *charged;
 /* By lane; NULL: nothing is kept. And whether lanes that overflow are attributed without that. */
 static const struct ulp_keeps *keeps;
 static bool fixes;
@@ -45,7 +47,7 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
                                         double x0, size_t samples, size_t verify,
                                         struct ulp_audit *out, struct ulp_error *error)
 {
-    struct ulp_model *model = text_load(text);
+    struct ulp_model *model = text_load_within(text, charged);
     struct ulp_tensor_set inputs[2] = {text_inputs(model, 5, x0, true),
                                        text_inputs(model, 6, x0, true)};
     const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};

@@ -1,0 +1,194 @@
+/* analysis: what an attribution keeps of each node's results, a Relu's too, which it may make again
+ * of what that reads: P and P - R of the event. And runs go on where memory is refused for it. */
+#include <float.h>
+#include <stdio.h>
+
+#include "base/memory/budget.h"
+#include "tests/analysis/attribution_test.h"
+
+/* A Relu inside, whose results are made again; and one that is explained. */
+static const struct text_graph rectifies = {"x",
+                                            "y",
+                                            {NODE("MatMul", "first", "x w", "a"),
+                                             NODE("Relu", "cut", "a", "b"),
+                                             NODE("MatMul", "second", "b w", "c"),
+                                             NODE("Relu", "y", "c", "y")}};
+/* Of 10^30 the reference makes -inf, which FP16 that saturates has 65504 for: only behind a Relu
+ * is R finite again. */
+static const struct text_graph turns = {
+    "x",
+    "y",
+    {NODE("Mul", "second", "x x", "a"), NODE("Mul", "fourth", "a a", "b"),
+     NODE("Mul", "eighth", "b b", "c"), NODE("Mul", "far", "c c", "d"),
+     NODE("Div", "down", "d x", "e"), NODE("Sub", "minus", "x e", "f"),
+     NODE("Relu", "cut", "f", "g"), NODE("MatMul", "y", "g w", "y")}};
+static const struct kept_case {
+    const struct text_graph *graph;
+    const char *reference, *lane;
+    double x0;
+    bool beside; /* the truth of the first Relu is another than what it makes of a's */
+    int made_again;
+} kept_cases[] = {
+    {&rectifies, "mpfr:128", "fp16", 0, false, 1},
+    {&rectifies, "mpfr:128", "fp16", 0, true, 0},
+    {&turns, "fp64", "fp16,overflow=saturate", 1e30, false, 0},
+};
+
+static int made_again;
+
+/* R where only that is finite. Errors are kept with 24 bits, those that a Relu reads too. */
+static void expect_kept(const struct ulp_attributor *attributor, struct ulp_attributed *lane,
+                        int slot, const struct ulp_tensor *own, const struct ulp_tensor *reference)
+{
+    struct ulp_error error;
+    double largest = 0;
+    ck_ulp_ok(ulp_attribution_fetch(attributor, &lane->kept[slot], &error), error);
+    const float *p = lane->kept[slot].data, *off = p + own->count;
+    made_again += lane->kept[slot].rectifies != NULL;
+    ck_assert_ptr_nonnull(p);
+    ck_assert(!attributor->wanted[slot] == !lane->errors[slot]);
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < own->count; i++) {
+            const double x = ulp_tensor_get(own, i), r = ulp_tensor_read(reference, i),
+                         expected = isfinite(x) && isfinite(r) ? x - r : 0;
+            largest = fmax(largest, fabs(expected));
+            if (pass == 0)
+                continue;
+            ck_assert(p[i] == (float)(isfinite(x) ? x : r));
+            ck_assert_msg(fabs((double)off[i] - fmin(fmax(expected, -FLT_MAX), FLT_MAX)) <=
+                              0x1p-20 * largest,
+                          "slot %d element %zu: %g, not %g", slot, i, (double)off[i], expected);
+            if (lane->errors[slot])
+                ck_assert_double_eq_tol(lane->errors[slot][i], expected, 0x1p-20 * largest);
+        }
+    ulp_attribution_release(&lane->kept[slot]);
+}
+
+static enum ulp_status collect_and_look(void *context, const struct ulp_event *event,
+                                        struct ulp_error *error)
+{
+    struct ulp_attributor *attributor = context;
+    const struct ulp_step *step = attributor->plan->nodes[event->index].step;
+    ck_ulp_ok(ulp_attribution_collect(attributor, event, error), *error);
+    const struct ulp_tensor *truth =
+        attributor->beside ? ulp_tensor_set_find(attributor->beside, event->output_names[0]) : NULL;
+    ck_assert_ptr_null(attributor->lanes[0].reason);
+    expect_kept(attributor, &attributor->lanes[0], step->outputs[0], event->values[1].held,
+                truth ? truth : event->values[0].entire);
+    return ULP_OK;
+}
+
+START_TEST(values_and_errors_are_kept)
+{
+    const struct kept_case *row = &kept_cases[_i];
+    const struct ulp_arithmetic arithmetics[] = {test_arithmetic(row->reference),
+                                                 test_arithmetic(row->lane)};
+    struct ulp_model *model = text_load(row->graph);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, row->x0, true), truth = {0};
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_run_options run = {.thread_count = 1, .audit = true};
+    struct ulp_attributor *attributor;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    struct ulp_tensor b;
+    ck_ulp_ok(ulp_tensor_create(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){3, 8},
+                                &error),
+              error);
+    for (size_t i = 0; i < b.count; i++)
+        ((float *)b.data)[i] = (float)i;
+    ck_ulp_ok(ulp_tensor_set_add(&truth, "b", &b, &error), error);
+    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_attributor_create(plan, NULL, 1, &attributor, &error), error);
+    ulp_attributor_beside(attributor, row->beside ? &truth : NULL);
+    ck_ulp_ok(ulp_attributor_sample(attributor, &inputs, &error), error);
+    const struct ulp_observer observer = {.context = attributor, .node_done = collect_and_look};
+    made_again = 0;
+    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_assert_int_eq(made_again, row->made_again);
+    ulp_attributor_free(attributor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&truth);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* R(p) - R(r) is enough in lanes of floats that round to nearest. */
+static const struct moved_case {
+    const char *lane, *kept;
+    bool reads;
+} moved_cases[] = {
+    {"fp16", NULL, true},           {"tf32", NULL, true},     {"fp16,round=ru", NULL, false},
+    {"bf16,round=rz", NULL, false}, {"fp64", NULL, false},    {"model", NULL, false},
+    {"fp16", "fp32", true},         {"fp16", "model", false},
+};
+
+START_TEST(records_are_asked_for_where_they_are_needed)
+{
+    const struct moved_case *row = &moved_cases[_i];
+    const struct ulp_arithmetic arithmetics[] = {test_arithmetic("mpfr:128"),
+                                                 test_arithmetic(row->lane)};
+    struct ulp_model *model = text_load(&rectifies);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
+    struct ulp_keep keep = {.pattern = "second"};
+    const struct ulp_keeps by_lane[] = {{0}, {.count = row->kept != NULL, .items = &keep}};
+    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = by_lane};
+    struct ulp_attributor *attributor;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    keep.arithmetic = test_arithmetic(row->kept ? row->kept : "fp32");
+    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_attributor_create(plan, NULL, 1, &attributor, &error), error);
+    ck_assert_int_eq(ulp_attributor_reads_moved(attributor), row->reads);
+    ulp_attributor_free(attributor);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+static size_t refused_node;
+
+/* One byte is less than what is there already. */
+static enum ulp_status collect_without_memory(void *context, const struct ulp_event *event,
+                                              struct ulp_error *error)
+{
+    const struct ulp_attributor *attributor = context;
+    struct ulp_budget *root =
+        attributor->budget->root ? attributor->budget->root : attributor->budget;
+    root->limit_bytes = event->index == refused_node;
+    const enum ulp_status status = ulp_attribution_collect(context, event, error);
+    root->limit_bytes = 0;
+    return status;
+}
+
+/* Of what a node keeps, of what a Relu reads and has gone to a file, or of R(p) rounded. */
+START_TEST(a_run_goes_on_without_memory_for_shares)
+{
+    struct ulp_audit audit;
+    struct ulp_error error;
+    struct ulp_budget budget = {0};
+    charged = &budget;
+    refused_node = (size_t)_i;
+    kept_max = 0;
+    spills = true;
+    lanes[2] = "bf16,round=rz";
+    collects = collect_without_memory;
+    ck_ulp_ok(attribute(&rectifies, NULL, 0, 1, 0, &audit, &error), error);
+    for (size_t l = 0; l < audit.lane_count; l++) {
+        const struct ulp_attribution *a = &audit.lanes[l].attribution;
+        ck_assert_msg(!a->given && a->reason && strstr(a->reason, "more memory"), "%s: %s",
+                      audit.lanes[l].name, a->reason);
+    }
+    ulp_audit_free(&audit);
+}
+END_TEST
+
+TEST_MAIN("what an attribution keeps", 60)
+{
+    tcase_add_loop_test(tests, values_and_errors_are_kept, 0,
+                        sizeof kept_cases / sizeof *kept_cases);
+    tcase_add_loop_test(tests, records_are_asked_for_where_they_are_needed, 0,
+                        sizeof moved_cases / sizeof *moved_cases);
+    tcase_add_loop_test(tests, a_run_goes_on_without_memory_for_shares, 0, 4);
+}
