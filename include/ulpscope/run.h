@@ -21,7 +21,9 @@
  *
  * A plan is const and may be shared between threads. A run is one call on one thread, which takes
  * the pool of threads that an earlier run has left or starts its own. The last pool left stays with
- * the plan, asleep and with signals blocked, until that is freed. */
+ * the plan, asleep and with signals blocked, until that is freed, while no more than 256 threads of
+ * the process rest so, or one pool's; else it ends with the run. A process that has forked has none
+ * of them, and its runs start their own: fork while no run is under way. */
 #ifndef ULPSCOPE_RUN_H
 #define ULPSCOPE_RUN_H
 

@@ -23,6 +23,8 @@
 #define ULP_TUNE_START_SECONDS 150e-6
 /* With fewer chunks, timing the first one would cost more than a call. */
 #define ULP_TUNE_WATCHED_CHUNKS_MIN 8
+/* Threads of several pools rest in a process up to this: what 16 plans of 16 threads leave. */
+#define ULP_TUNE_RESTING_THREADS 256
 
 /* ---- memory (base/memory, base/machine/file.c) ---- */
 

@@ -128,10 +128,9 @@ enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, stru
 
 void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool)
 {
-    if (!pool)
-        return;
-    ulp_pool_rest(pool);
-    ulp_pool_free(atomic_exchange(&kept->pool, pool));
+    if (pool && ulp_pool_rest(pool))
+        pool = atomic_exchange(&kept->pool, pool);
+    ulp_pool_free(pool);
 }
 
 void ulp_kept_forget(struct ulp_kept *kept)

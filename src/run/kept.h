@@ -21,7 +21,8 @@ void ulp_kept_lend(struct ulp_kept *kept);
 bool ulp_kept_lends(const struct ulp_kept *kept);
 
 /* A pool of the threads that an earlier run, the first or a later one, has left, or a new one;
- * left it is with nothing charged to its scratch budget, and freed where there is one already. */
+ * left it is with nothing charged to its scratch budget, in place of one left before; or freed
+ * where too many threads rest already. */
 enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, struct ulp_pool **out,
                                    struct ulp_error *error);
 void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool);

@@ -8,7 +8,6 @@
 #include <ulpscope.h>
 
 #include "base/machine/cpu.h"
-#include "base/machine/thread.h"
 #include "base/random.h"
 #include "base/text/text.h"
 #include "load/load.h"
@@ -360,29 +359,6 @@ START_TEST(counts_are_found_again)
 }
 END_TEST
 
-START_TEST(a_pool_is_found_again)
-{
-    struct ulp_pool *pools[3];
-    struct ulp_kept *kept;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_kept_create(&kept, NULL, &error), error);
-    for (int i = 0; i < 2; i++) /* two runs at once */
-        ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[i], &error), error);
-    ck_assert_ptr_ne(pools[0], pools[1]);
-    for (int i = 0; i < 2; i++)
-        ulp_kept_leave_pool(kept, pools[i]);
-    ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[2], &error), error);
-    ck_assert_ptr_eq(pools[2], pools[1]);
-    ulp_kept_leave_pool(kept, pools[2]);
-    ck_ulp_ok(ulp_kept_take_pool(kept, 3, &pools[0], &error), error);
-    ck_assert_int_eq(ulp_pool_thread_count(pools[0]), 3);
-    ulp_kept_leave_pool(kept, pools[0]);
-    ck_assert_int_eq(ulp_kept_take_pool(kept, -1, &pools[0], &error), ULP_ERROR_USAGE);
-    ck_assert_ptr_null(pools[0]);
-    ulp_kept_free(kept);
-}
-END_TEST
-
 /* The blocks that runs leave can be had again: what the next is said to need is what the first was.
  */
 START_TEST(blocks_left_do_not_change_what_runs_need)
@@ -470,7 +446,6 @@ END_TEST
 TEST_MAIN("packed", 120)
 {
     tcase_add_test(tests, counts_are_found_again);
-    tcase_add_test(tests, a_pool_is_found_again);
     tcase_add_test(tests, tensors_come_first);
     tcase_add_loop_test(tests, recurrent_cells_pack_once, 0, 2);
     tcase_add_test(tests, runs_leave_weights);

@@ -20,6 +20,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+#include "base/machine/resting.h"
 #include "base/error.h"
 #include "base/tuning.h"
 
@@ -67,6 +68,7 @@ struct ulp_pool {
     atomic_bool stop;    /* from before the gate's last change on */
     bool spins;
     bool eager;
+    int resting;       /* of its threads, counted as the process's */
     double seen_saved; /* seconds that calls which were worth it would have saved */
     struct ulp_budget scratch;
 };
@@ -309,27 +311,42 @@ static void end_workers(struct ulp_pool *pool)
     pthread_cond_destroy(&pool->done);
 }
 
+/* In a process that has forked none is there. */
+static void end_rest(struct ulp_pool *pool)
+{
+    if (pool->resting && pool->process == getpid())
+        ulp_count_resting(-pool->resting);
+    pool->resting = 0;
+}
+
 void ulp_pool_free(struct ulp_pool *pool)
 {
     if (!pool)
         return;
+    end_rest(pool);
     if (pool->process == getpid()) /* else one that is gone may hold the lock */
         end_workers(pool);
     ulp_budget_close(&pool->scratch);
     free_pool(pool);
 }
 
-bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count)
+bool ulp_pool_serves(struct ulp_pool *pool, int thread_count)
 {
     const struct processors now = find_processors();
+    end_rest(pool);
     return pool->process == getpid() && are_same(&pool->processors, &now) &&
            pool->thread_count == (thread_count ? thread_count : now.count);
 }
 
-void ulp_pool_rest(struct ulp_pool *pool)
+bool ulp_pool_rest(struct ulp_pool *pool)
 {
+    const int threads = pool->started_count - 1;
     ulp_budget_close(&pool->scratch);
     pool->scratch = (struct ulp_budget){.keeps_blocks = true};
+    if (!ulp_count_resting(threads))
+        return false;
+    pool->resting = threads;
+    return true;
 }
 
 struct ulp_budget *ulp_pool_scratch(struct ulp_pool *pool)

@@ -20,9 +20,10 @@ int ulp_pool_thread_count(const struct ulp_pool *pool);
 /* Between the calls of one owner and those of the next, who asks whether a new pool of so many
  * threads would be the same: not in a process that has forked, on other processors, or where not
  * all threads could be started. What is charged to the scratch budget is freed, and that has no
- * root. */
-void ulp_pool_rest(struct ulp_pool *pool);
-bool ulp_pool_serves(const struct ulp_pool *pool, int thread_count);
+ * root. false: too many threads rest in the process (ULP_TUNE_RESTING_THREADS), and the pool is to
+ * be freed. */
+bool ulp_pool_rest(struct ulp_pool *pool);
+bool ulp_pool_serves(struct ulp_pool *pool, int thread_count);
 /* For tests: hand over any work, in grains of one item. */
 void ulp_pool_set_eager(struct ulp_pool *pool);
 /* The budget to charge scratch memory to, which keeps freed blocks for the next call. NULL for no

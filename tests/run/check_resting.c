@@ -1,0 +1,179 @@
+/* run: threads that stay with plans: they serve the next run, are bounded over all plans of a
+ * process, and a process that has forked has its own. */
+#include "tests/support/onnx_text.h"
+#include "tests/support/test.h"
+
+#include <dirent.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/machine/thread.h"
+#include "base/text/text.h"
+#include "run/kept.h"
+
+START_TEST(a_pool_is_found_again)
+{
+    struct ulp_pool *pools[3];
+    struct ulp_kept *kept;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_kept_create(&kept, NULL, &error), error);
+    for (int i = 0; i < 2; i++) /* two runs at once */
+        ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[i], &error), error);
+    ck_assert_ptr_ne(pools[0], pools[1]);
+    for (int i = 0; i < 2; i++)
+        ulp_kept_leave_pool(kept, pools[i]);
+    ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[2], &error), error);
+    ck_assert_ptr_eq(pools[2], pools[1]);
+    ulp_kept_leave_pool(kept, pools[2]);
+    ck_ulp_ok(ulp_kept_take_pool(kept, 3, &pools[0], &error), error);
+    ck_assert_int_eq(ulp_pool_thread_count(pools[0]), 3);
+    ulp_kept_leave_pool(kept, pools[0]);
+    ck_assert_int_eq(ulp_kept_take_pool(kept, -1, &pools[0], &error), ULP_ERROR_USAGE);
+    ck_assert_ptr_null(pools[0]);
+    ulp_kept_free(kept);
+}
+END_TEST
+
+static enum ulp_status work_none(void *context, size_t first, size_t last, int worker,
+                                 struct ulp_error *error)
+{
+    (void)context, (void)first, (void)last, (void)worker, (void)error;
+    return ULP_OK;
+}
+
+/* A run that starts all of its threads; *kept is made where it is NULL. */
+static void run_threads(struct ulp_kept **kept, int count)
+{
+    struct ulp_pool *pool;
+    struct ulp_error error;
+    if (!*kept)
+        ck_ulp_ok(ulp_kept_create(kept, NULL, &error), error);
+    ck_ulp_ok(ulp_kept_take_pool(*kept, count, &pool, &error), error);
+    ulp_pool_set_eager(pool);
+    ck_ulp_ok(ulp_parallel_for(pool, (size_t)count, 1, work_none, NULL, &error), error);
+    ulp_kept_leave_pool(*kept, pool);
+}
+
+/* A sanitizer's own threads. */
+static size_t others;
+
+/* Of this process; threads that were joined are gone a moment later. */
+static size_t count_threads(size_t expected)
+{
+    size_t count = 0;
+    for (int turn = 0; turn < 1000 && count != expected; turn++) {
+        DIR *tasks = opendir("/proc/self/task");
+        ck_assert_ptr_nonnull(tasks);
+        count = 0;
+        for (const struct dirent *entry; (entry = readdir(tasks));)
+            count += *entry->d_name != '.';
+        closedir(tasks);
+        count -= others;
+        usleep(count == expected ? 0 : 2000);
+    }
+    return count;
+}
+
+enum { PLANS = 30, THREADS = 16, RESTING = ULP_TUNE_RESTING_THREADS / (THREADS - 1) };
+
+static void find_others(void)
+{
+    others = 0;
+    others = count_threads(1) - 1;
+}
+
+/* 17 pools of 15 threads beside their callers are within 256. */
+START_TEST(resting_threads_have_a_bound)
+{
+    struct ulp_kept *kept[PLANS] = {NULL}, *more = NULL;
+    const size_t most = RESTING * (THREADS - 1) + 1;
+    int status = -1;
+    if (access("/proc/self/task", R_OK) != 0)
+        return;
+    find_others();
+    for (int turn = 0; turn < 2; turn++) /* what is taken is counted no more */
+        for (int i = 0; i < PLANS; i++)
+            run_threads(&kept[i], THREADS);
+    ck_assert_uint_eq(count_threads(most), most);
+    run_threads(&kept[0], 2); /* in place of 16 */
+    ck_assert_uint_eq(count_threads(most - 14), most - 14);
+    run_threads(&kept[PLANS - 1], 15);
+    ck_assert_uint_eq(count_threads(most), most);
+    const pid_t child = fork();
+    if (child == 0) { /* which has none of them */
+        find_others();
+        for (int i = 0; i < PLANS; i++)
+            run_threads(&kept[i], i ? THREADS : 1);
+        const size_t own = count_threads(most);
+        for (int i = 0; i < PLANS; i++)
+            ulp_kept_free(kept[i]);
+        _exit(own == most && count_threads(1) == 1 ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    for (int i = 0; i < PLANS; i++)
+        ulp_kept_free(kept[i]);
+    ck_assert_uint_eq(count_threads(1), 1);
+    run_threads(&more, ULP_TUNE_RESTING_THREADS + 2); /* alone it rests */
+    ck_assert_uint_eq(count_threads(ULP_TUNE_RESTING_THREADS + 2), ULP_TUNE_RESTING_THREADS + 2);
+    ulp_kept_free(more);
+}
+END_TEST
+
+static unsigned long long hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs)
+{
+    const struct ulp_run_options options = {.thread_count = 3};
+    struct ulp_tensor_set outputs;
+    struct ulp_error error;
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, &error), error);
+    const struct ulp_tensor *y = &outputs.items[0].tensor;
+    const unsigned long long hash = ulp_hash(y->data, y->count * y->element_bytes);
+    ulp_tensor_set_free(&outputs);
+    return hash;
+}
+
+/* As Python's multiprocessing does; the plan is freed there, too. */
+START_TEST(a_child_runs_what_its_parent_ran)
+{
+    struct ulp_model *model = onnx_text_load(
+        13, "(float[300,300] x) => (float[300,300] y) { a = MatMul(x, x)\n y = MatMul(a, a) }");
+    const struct ulp_arithmetic lane = test_arithmetic("mpfr:128");
+    const int64_t dims[] = {300, 300};
+    struct ulp_tensor_set inputs = {0};
+    struct ulp_tensor x;
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    int status = -1;
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    for (size_t i = 0; i < x.count; i++)
+        ((float *)x.data)[i] = (float)(i % 997) / 1000;
+    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    const struct ulp_plan_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    const bool counts = access("/proc/self/task", R_OK) == 0;
+    if (counts)
+        find_others();
+    const unsigned long long hash = hash_run(plan, &inputs);
+    if (counts)
+        ck_assert_uint_eq(count_threads(3), 3);
+    const pid_t child = fork();
+    if (child == 0) {
+        const bool same = hash_run(plan, &inputs) == hash && hash_run(plan, &inputs) == hash;
+        ulp_plan_free(plan);
+        _exit(same ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert(hash_run(plan, &inputs) == hash);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+TEST_MAIN("resting threads", 60)
+{
+    tcase_add_test(tests, a_pool_is_found_again);
+    tcase_add_test(tests, resting_threads_have_a_bound);
+    tcase_add_test(tests, a_child_runs_what_its_parent_ran);
+}
