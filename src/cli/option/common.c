@@ -375,7 +375,7 @@ int fail(const struct ulp_error *error)
     fputs(error->message, stderr);
     fputs(limit, stderr);
     if (error->status == ULP_ERROR_INPUT && *random_open_dims())
-        say(stderr, "%s; set open dimensions with --dim, --shape or --inputs", random_open_dims());
+        say(stderr, "; open sizes, set with --dim, --shape or --inputs:%s", random_open_dims() + 1);
     fputs("\n", stderr);
     return (int)error->status;
 }
