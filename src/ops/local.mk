@@ -7,7 +7,7 @@ libcore_la_SOURCES += \
 	%D%/control/control.c %D%/control/control.h %D%/control/control_parts.c %D%/control/control_parts.h \
 	%D%/probe.h %D%/probe/probe_contract.c %D%/probe/probe_tape.c \
 	%D%/spatial/interpolate.c %D%/spatial/interpolate.h %D%/spatial/window.c %D%/spatial/window.h \
-	%D%/trace/trace_adjoint.c %D%/trace/trace_elementwise.c %D%/trace/reverse_contraction.c %D%/trace/trace_add.c %D%/trace/affine.c %D%/trace/affine.h %D%/trace/affine_contract.c \
+	%D%/trace/trace_adjoint.c %D%/trace/trace_elementwise.c %D%/trace/reverse_contraction.c %D%/trace/affine.c %D%/trace/affine.h %D%/trace/affine_contract.c \
 	%D%/trace/affine_tape.c %D%/trace/trace_enclose.c %D%/trace/trace_enclose.h %D%/trace/enclose_contract.c %D%/trace/enclose_store.c %D%/trace/enclose_tape.c %D%/trace/enclose_tape.h \
 	%D%/trace/enclosing.c %D%/trace/enclosing.h %D%/trace/gate.h %D%/trace/trace_names.c %D%/trace/trace_numbers.c %D%/trace/trace_settle.c %D%/trace/record.c %D%/trace/reverse.c %D%/trace/trace.h
 include src/ops/movement/local.mk

@@ -29,10 +29,8 @@ void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
     if (named->element != ULP_ELEMENT_F64)
         return;
     const size_t first = ulp_names_in_order(trace, names, named->count);
-    if (first != ULP_NO_NUMBER && cotangents)
-        ulp_add_weighted(trace->pool, trace->cotangents + first, true, 1, cotangents, named->count);
-    for (size_t i = 0; first != ULP_NO_NUMBER && !cotangents && i < named->count; i++)
-        trace->cotangents[first + i] += 1;
+    for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
+        trace->cotangents[first + i] += cotangents ? cotangents[i] : 1;
     for (size_t i = 0; first == ULP_NO_NUMBER && i < named->count; i++)
         if (ulp_number_of(names[i]) != ULP_NO_NUMBER)
             trace->cotangents[ulp_number_of(names[i])] += cotangents ? cotangents[i] : 1;
@@ -45,10 +43,15 @@ void ulp_trace_cotangents(const struct ulp_trace *trace, const struct ulp_tensor
     const size_t first = named->element == ULP_ELEMENT_F64
                              ? ulp_names_in_order(trace, names, named->count)
                              : ULP_NO_NUMBER;
-    if (first != ULP_NO_NUMBER) {
-        ulp_add_weighted(trace->pool, out, add, weight, trace->cotangents + first, named->count);
+    if (first != ULP_NO_NUMBER && add) {
+        for (size_t i = 0; i < named->count; i++)
+            out[i] += weight * trace->cotangents[first + i];
         return;
     }
+    for (size_t i = 0; first != ULP_NO_NUMBER && i < named->count; i++)
+        out[i] = weight * trace->cotangents[first + i];
+    if (first != ULP_NO_NUMBER)
+        return;
     if (!add && named->count)
         memset(out, 0, named->count * sizeof *out);
     for (size_t i = 0; named->element == ULP_ELEMENT_F64 && i < named->count; i++)
@@ -349,14 +352,17 @@ struct weighted {
     const double *sum; /* of the points before; NULL: it is the first */
 };
 
-ULP_WORK(weigh_range)
+static enum ulp_status weigh_range(void *context, size_t begin, size_t end, int worker,
+                                   struct ulp_error *error)
 {
     const struct weighted *job = context;
     const double weight = job->weight, *sum = job->sum;
     double *slopes = job->slopes;
-    for (size_t e = first; e < last && !sum; e++)
+    (void)worker;
+    (void)error;
+    for (size_t e = begin; e < end && !sum; e++)
         slopes[e] = weight * (0 + slopes[e]); /* as a cotangent of 0 that is owed it */
-    for (size_t e = first; e < last && sum; e++)
+    for (size_t e = begin; e < end && sum; e++)
         slopes[e] = sum[e] + weight * (0 + slopes[e]);
     return ULP_OK;
 }

@@ -58,11 +58,6 @@ enum ulp_status ulp_trace_order(struct ulp_trace *trace, const struct ulp_tensor
  * ulp_trace_cotangents gives those of a tensor's names, times a weight, or adds them to out[]. */
 enum ulp_status ulp_trace_begin_reverse(struct ulp_trace *trace, bool sloped, bool shared,
                                         struct ulp_error *error);
-/* trace_add.c: to[i] (0 unless `add`) + weight * from[i], or by[i] * from[i]. */
-void ulp_add_weighted(struct ulp_pool *pool, double *to, bool add, double weight,
-                      const double *from, size_t count);
-void ulp_add_products(struct ulp_pool *pool, double *to, bool add, const double *by,
-                      const double *from, size_t count);
 /* cotangents NULL: each 1. */
 void ulp_trace_seed(struct ulp_trace *trace, const struct ulp_tensor *named,
                     const double *cotangents);

@@ -150,23 +150,6 @@ enum ulp_status ulp_trace_name(struct ulp_trace *trace, struct ulp_tensor *out,
     return ULP_OK;
 }
 
-struct moved {
-    const struct ulp_trace_source *source;
-    double *values;
-};
-
-/* Floats and their part of `of`. */
-ULP_WORK(read_range)
-{
-    const struct moved *job = context;
-    const float *floats = job->source->tensor.data, *of = job->source->of;
-    const double part = job->source->part;
-    double *values = job->values;
-    for (size_t i = first; i < last; i++)
-        values[i] = (double)floats[i] + part * (double)of[i];
-    return ULP_OK;
-}
-
 enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error *error)
 {
     for (; trace->sources; trace->sources = trace->sources->next) {
@@ -176,12 +159,11 @@ enum ulp_status ulp_trace_read_sources(struct ulp_trace *trace, struct ulp_error
         numbers.type = source->tensor.type;
         numbers.rank = source->tensor.rank;
         memcpy(numbers.dims, source->tensor.dims, sizeof numbers.dims);
-        const float *of = source->of;
+        const float *floats = source->tensor.data, *of = source->of;
         const double part = source->part;
         if (source->tensor.element == ULP_ELEMENT_F32 && part != 0) {
-            struct moved job = {source, values};
-            ULP_TRY(ulp_parallel_for(trace->pool, numbers.count, ulp_grain(1), read_range, &job,
-                                     error));
+            for (size_t i = 0; i < numbers.count; i++)
+                values[i] = (double)floats[i] + part * (double)of[i];
             continue;
         }
         ULP_TRY(ulp_tensor_convert(&numbers, &source->tensor, NULL, ULP_ROUND_NEAREST_EVEN, 0,

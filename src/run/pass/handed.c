@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory/alloc.h"
 #include "ops/product/quantize_rows.h"
-#include "ops/trace/trace.h"
 #include "run/pass/cross_steps.h"
 #include "run/pass/weigh.h"
 
@@ -31,8 +30,10 @@ enum ulp_status ulp_handed_apply_slopes(const struct ulp_step *step, double **sl
                     (read ? ulp_allocate : ulp_allocate_zero)(&memory, elements, sizeof(double),
                                                               sweep->budget, "cotangents", error);
             double *owed = handed[h].owed[i] = memory;
-            if (read && status == ULP_OK)
-                ulp_add_products(sweep->pool, owed, add, slope, cotangents, elements);
+            for (size_t e = 0; e < elements && read && add && status == ULP_OK; e++)
+                owed[e] += slope[e] * cotangents[e];
+            for (size_t e = 0; e < elements && read && !add && status == ULP_OK; e++)
+                owed[e] = slope[e] * cotangents[e];
         }
         ulp_free(slopes[i]);
         slopes[i] = NULL;
@@ -125,7 +126,8 @@ static void hand_on(const struct ulp_step *step, struct ulp_handed *handed)
             handed->owed[i] = NULL;
             continue;
         }
-        ulp_add_weighted(sweep->pool, sweep->cotangents[slot], true, 1, from, count);
+        for (size_t e = 0; e < count; e++)
+            sweep->cotangents[slot][e] += from[e];
     }
 }
 
