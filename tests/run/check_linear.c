@@ -249,31 +249,41 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     return ULP_OK;
 }
 
+/* `see` is called for each node of the model; it and the inputs are freed. */
+static void run_beside_reference(
+    struct ulp_model *model, struct ulp_tensor_set *inputs, const char *arithmetic, bool moved,
+    enum ulp_status (*see)(void *context, const struct ulp_event *event, struct ulp_error *error),
+    const void *context)
+{
+    struct ulp_plan *plan;
+    struct ulp_error error;
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
+                                           test_arithmetic(arithmetic)};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = moved};
+    const struct ulp_observer observer = {.context = (void *)(uintptr_t)context, .node_done = see};
+    const struct ulp_plan_options options = {.inputs = inputs};
+    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_plan_free(plan);
+    ulp_tensor_set_free(inputs);
+    ulp_model_free(model);
+}
+
 static void audit(struct subject *subject, const char *arithmetic)
 {
     struct ulp_model *model = make_model(subject);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan;
     struct ulp_error error;
     uint64_t seed = 11;
     const int64_t dims[] = {1, IN, SIDE, SIDE};
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(arithmetic)};
-    const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = subject->asks};
-    const struct ulp_observer observer = {.context = subject, .node_done = look};
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] =
             (float)(subject->whole && i / SIDE / SIDE < IN - 1 ? rint(2 * next_value(&seed))
                                                                : next_value(&seed));
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    run_beside_reference(model, &inputs, arithmetic, subject->asks, look, subject);
     for (int c = 0; c < CONSTANTS; c++)
         free(subject->values[c]);
 }
@@ -342,25 +352,14 @@ static void audit_exact(const struct exact_case *exact)
     free(text);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan;
     struct ulp_error error;
     const int64_t dims[] = {ROWS, DEPTH};
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(exact->arithmetic)};
-    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
-    const struct ulp_observer observer = {.context = (void *)(uintptr_t)exact,
-                                          .node_done = look_at_exact};
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed))) *
                                ((int)(i / DEPTH) < exact->rows ? 1 : exact->small);
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    run_beside_reference(model, &inputs, exact->arithmetic, false, look_at_exact, exact);
 }
 
 START_TEST(exact_results_stay_exact_beside_others)
@@ -418,15 +417,9 @@ START_TEST(sums_and_products_in_doubles_are_exact)
         "{ a = Tanh(x)\n s = Add(a, y)\n d = Sub(a, y)\n m = Mul(a, y) }");
     struct ulp_tensor x, y;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan;
     struct ulp_error error;
     uint64_t seed = 23;
     const int64_t dims[] = {PAIR_ROWS, PAIR_COLUMNS};
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(row->arithmetic)};
-    const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = true};
-    const struct ulp_observer observer = {.context = (void *)(uintptr_t)row,
-                                          .node_done = look_at_pair};
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
     ck_ulp_ok(ulp_tensor_create(&y, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims + 1, &error),
               error);
@@ -436,12 +429,7 @@ START_TEST(sums_and_products_in_doubles_are_exact)
         ((float *)y.data)[i] = (float)(0.1 + next_value(&seed)) * (i == 20 ? row->factor : 1);
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "y", &y, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    run_beside_reference(model, &inputs, row->arithmetic, true, look_at_pair, row);
 }
 END_TEST
 
@@ -498,25 +486,14 @@ START_TEST(norms_are_linear_where_their_constants_are_all)
     struct ulp_model *model = onnx_text_load(15, text);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_plan *plan;
     struct ulp_error error;
     uint64_t seed = 29;
     const int64_t dims[] = {1, CHANNELS, 90, 100};
-    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
-                                           test_arithmetic(row->arithmetic)};
-    const struct ulp_run_options run = {.thread_count = 2, .audit = true};
-    const struct ulp_observer observer = {.context = (void *)(uintptr_t)row,
-                                          .node_done = look_at_norm};
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    run_beside_reference(model, &inputs, row->arithmetic, false, look_at_norm, row);
 }
 END_TEST
 
