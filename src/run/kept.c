@@ -50,15 +50,12 @@ struct ulp_kept {
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
-size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane, const struct ulp_block *block)
+size_t ulp_kept_place(const struct ulp_plan *plan, const struct ulp_block *block)
 {
     size_t place = 0;
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t l = 0; l < plan->lane_count; l++) {
-            if (plan->blocks[b] == block && l == lane)
-                return place;
+    for (size_t b = 0; b < plan->block_count && plan->blocks[b] != block; b++)
+        for (size_t l = 0; l < plan->lane_count; l++)
             place += ulp_lane_value_count(&plan->mixes[l], plan->blocks[b]);
-        }
     return place;
 }
 
@@ -196,7 +193,7 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
 {
     struct ulp_error error;
     struct ulp_packed *packed = NULL;
-    const size_t count = ulp_kept_place(plan, 0, NULL);
+    const size_t count = ulp_kept_place(plan, NULL);
     /* in no budget: it would stay there when the rest is given up */
     void *entries =
         calloc(1, (count + 1) * sizeof *kept->entries + plan->node_count * sizeof *kept->reruns);

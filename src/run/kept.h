@@ -42,8 +42,9 @@ struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch);
 /* The bytes of these, which the root is charged for, though a run can have them. */
 size_t ulp_kept_spare(struct ulp_kept *kept);
 
-/* Where the values of a lane of the block are among those of all blocks; NULL: their end. */
-size_t ulp_kept_place(const struct ulp_plan *plan, size_t lane, const struct ulp_block *block);
+/* Where the values of the block's lanes, one lane's behind the other's, begin among those of all
+ * blocks; NULL: their end. */
+size_t ulp_kept_place(const struct ulp_plan *plan, const struct ulp_block *block);
 /* What a constant of so many bytes that is to be left must be charged to; NULL: no room. */
 struct ulp_budget *ulp_kept_room(struct ulp_kept *kept, size_t bytes);
 /* A view of the constant at that place, used until it is released; false: none. */

@@ -32,7 +32,9 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                                             : block->slots[v].name;
     if (status == ULP_OK && absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
-    for (size_t l = 0; l < lanes && status == ULP_OK; l++) {
+    size_t place = walk->left ? ulp_kept_place(walk->plan, block) : 0;
+    for (size_t l = 0; l < lanes && status == ULP_OK;
+         place += ulp_lane_value_count(&walk->plan->mixes[l], block), l++) {
         if (out->absent[l])
             continue;
         status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
@@ -44,7 +46,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
         out->lanes[l].packed = walk->packed;
         out->lanes[l].repeats = walk->options->audit || walk->left;
         out->lanes[l].left = walk->left;
-        out->lanes[l].left_place = ulp_kept_place(walk->plan, l, block);
+        out->lanes[l].left_place = place;
     }
     return status;
 }
