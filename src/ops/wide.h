@@ -3,7 +3,7 @@
 
 #include "graph/graph.h"
 
-/* Does ONNX, in that version of the operator's domain, refuse floats of the type (FLOAT16 or
- * BFLOAT16) in the node? Floats that only configure an operator (a Resize's scales) do not count:
- * they stay FLOAT. */
-bool ulp_op_is_wide(const struct ulp_node *node, int64_t opset, enum ulp_type type);
+/* Does the operator's schema, in that version of its domain, refuse floats of the type (FLOAT16 or
+ * BFLOAT16) in an input or output that the node has? aside, bit i: input i has no floats, or some
+ * that stay FLOAT because they only configure the operator (a Resize's scales). */
+bool ulp_op_is_wide(const struct ulp_node *node, int64_t opset, enum ulp_type type, uint64_t aside);

@@ -13,6 +13,7 @@ struct ulp_mixed_node {
     /* what floats of 16 bits and more become in it; UNDEFINED: they stay as declared */
     enum ulp_type type;
     uint64_t fixed; /* bit i: input i keeps its declared type all the same */
+    bool hands_on;  /* its output has elements of its first input, as they are */
     bool squares;   /* a Pow of exponent 2, which becomes a Mul: the same numbers */
     /* the declared type of each output; UNDEFINED: not known */
     const enum ulp_type *outputs;
@@ -41,8 +42,9 @@ void ulp_mixed_sort(struct ulp_mixed_node *nodes, size_t count);
 
 /* Write the model. Constants are lowered by the rule and rounded once, to nearest even, from the
  * values in the file. A value has one Cast for each type that it is read in, behind the node that
- * computes it; a Cast of the model reads what there is before any other Cast. Functions are written
- * once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
+ * computes it; a Cast of the model reads what there is before any other Cast. What only hands a value
+ * on does so in front of the Cast that narrows it: of a Cast, a Transpose and a MatMul ONNX Runtime
+ * 1.32 dies. Functions are written once for each way in which their nodes have types. ULP_ERROR_INPUT: the file is not the one that
  * the model was loaded from any more. */
 enum ulp_status ulp_mixed_write_file(const struct ulp_mixed_request *request,
                                      struct ulp_mixed_written *out, struct ulp_error *error);

@@ -80,11 +80,40 @@ static bool takes_held(const struct ulp_node *node, const struct mixed_value *va
            (value->held == ULP_TYPE_FLOAT || value->held == ULP_TYPE_FLOAT16);
 }
 
+/* What a node that hands on a wider value than its own type reads; NULL: it hands on none. */
+static struct mixed_value *find_wide(struct mixed_scope *scope, const struct ulp_node *node,
+                                     const struct ulp_mixed_node *entry)
+{
+    if (!entry || !entry->hands_on || !mixed_is_float(entry->outputs[0]) ||
+        (entry->type != ULP_TYPE_FLOAT16 && entry->type != ULP_TYPE_BFLOAT16))
+        return NULL;
+    struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    value = value->wide ? value->wide : value;
+    return value->held == ULP_TYPE_FLOAT &&
+                   (value->kind == MIXED_COMPUTED || value->kind == MIXED_GIVEN)
+               ? value
+               : NULL;
+}
+
+/* Its output, before a Cast gives that the node's own type. */
+static enum ulp_status hand_on(struct mixed_scope *scope, const struct ulp_node *node,
+                               struct ulp_error *error)
+{
+    struct mixed_value *value = &scope->values[node->outputs[0]];
+    ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
+    *value->wide = *value;
+    value->wide->held = ULP_TYPE_FLOAT;
+    return ULP_OK;
+}
+
 static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_node *node,
                                    Ulp__NodeProto *proto, const struct ulp_mixed_node *entry,
                                    struct ulp_error *error)
 {
-    for (size_t i = 0; i < node->input_count; i++) {
+    struct mixed_value *wide = find_wide(scope, node, entry);
+    if (wide)
+        ULP_TRY(mixed_read_other(scope, wide, &proto->input[0], wide->held, error));
+    for (size_t i = wide ? 1 : 0; i < node->input_count; i++) {
         enum ulp_type type = entry ? entry->type : ULP_TYPE_UNDEFINED;
         const int number = node->inputs[entry && entry->squares ? 0 : i];
         if (number < 0)
@@ -205,6 +234,8 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
         mixed_set_output(scope, node, proto, o, declared,
                          entry && entry->type != ULP_TYPE_UNDEFINED ? entry->type : declared);
     }
+    if (find_wide(scope, node, entry))
+        ULP_TRY(hand_on(scope, node, error));
     note_origin(scope, node, entry);
     ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));
     return set_attributes(scope, node, proto, entry, error);

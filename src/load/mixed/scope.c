@@ -81,6 +81,25 @@ void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type)
     }
 }
 
+static enum ulp_status add_use(struct mixed_scope *scope, struct mixed_value *value,
+                               struct mixed_use use, struct ulp_error *error)
+{
+    struct mixed_use *copy = ulp_arena_take(scope->mixed->arena, 1, sizeof *copy);
+    ULP_TRY(ulp_taken(copy, error));
+    *copy = use;
+    copy->next = value->uses;
+    value->uses = copy;
+    return ULP_OK;
+}
+
+enum ulp_status mixed_read_other(struct mixed_scope *scope, struct mixed_value *value,
+                                 ProtobufCBinaryData *where, enum ulp_type type,
+                                 struct ulp_error *error)
+{
+    return add_use(scope, value, (struct mixed_use){.where = where, .type = type, .renames = true},
+                   error);
+}
+
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
                            enum ulp_type type, struct ulp_error *error)
 {
@@ -93,12 +112,13 @@ enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinar
     /* of a branch that is never taken: what the other branch gives in its place is known */
     if (value->declared == ULP_TYPE_UNDEFINED)
         return ULP_OK;
-    struct mixed_use *use = ulp_arena_take(scope->mixed->arena, 1, sizeof *use);
-    ULP_TRY(ulp_taken(use, error));
-    *use = (struct mixed_use){value->uses, where,
-                              type == ULP_TYPE_UNDEFINED ? value->declared : type, renames};
-    value->uses = use;
-    return ULP_OK;
+    return add_use(scope, value,
+                   (struct mixed_use){
+                       .where = where,
+                       .type = type == ULP_TYPE_UNDEFINED ? value->declared : type,
+                       .renames = renames,
+                   },
+                   error);
 }
 
 enum ulp_status mixed_insert(struct mixed_scope *scope, int position, Ulp__NodeProto *node,

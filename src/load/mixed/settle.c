@@ -95,7 +95,7 @@ enum ulp_status mixed_visit_constant(struct mixed_scope *scope, const struct ulp
         type = tensor->type;
     mixed_set_output(scope, node, proto, 0, type, type);
     if (node->outputs[0] >= 0 && tensor && mixed_is_float(type) &&
-        !ulp_op_is_wide(node, scope->opset, scope->mixed->request->low) &&
+        !ulp_op_is_wide(node, scope->opset, scope->mixed->request->low, 0) &&
         (!given || strcmp(given->name, "sparse_value") != 0)) {
         scope->values[node->outputs[0]].kind = MIXED_CONSTANT;
         scope->values[node->outputs[0]].tensor = tensor;
@@ -189,17 +189,40 @@ static enum ulp_status settle_constant(struct mixed_scope *scope, struct mixed_v
                : mixed_set_constant(mixed, value->producer, value->tensor, first, error);
 }
 
+/* The wider value gets a name, and the narrow one its Cast; one that nobody reads leaves its own.
+ */
+static enum ulp_status settle_wide(struct mixed_scope *scope, struct mixed_value *value,
+                                   struct ulp_error *error)
+{
+    struct mixed_value *wide = value->wide;
+    if (!value->uses && value->output == ULP_TYPE_UNDEFINED) {
+        value->names[value->held] = NULL;
+        value->names[wide->held] = value->name;
+    } else {
+        ULP_TRY(mixed_fresh(scope->mixed, value->name, suffix(wide->held), &wide->name, error));
+        ULP_TRY(mixed_set_text(scope->mixed, value->slot, wide->name, error));
+        ULP_TRY(add_cast(scope, value, wide->name, value->names[value->held], value->held, error));
+    }
+    for (const struct mixed_use *use = wide->uses; use; use = use->next)
+        ULP_TRY(mixed_set_text(scope->mixed, use->where, wide->name, error));
+    return ULP_OK;
+}
+
 static enum ulp_status settle_computed(struct mixed_scope *scope, struct mixed_value *value,
                                        struct ulp_error *error)
 {
     const enum ulp_type first = first_type(value);
     value->names[first] = value->name;
-    if (first == value->held)
-        return ULP_OK;
-    ULP_TRY(mixed_fresh(scope->mixed, value->name, suffix(value->held), &value->names[value->held],
-                        error));
-    ULP_TRY(mixed_set_text(scope->mixed, value->slot, value->names[value->held], error));
-    return add_cast(scope, value, value->names[value->held], value->name, first, error);
+    if (first != value->held)
+        ULP_TRY(mixed_fresh(scope->mixed, value->name, suffix(value->held),
+                            &value->names[value->held], error));
+    if (value->wide)
+        ULP_TRY(settle_wide(scope, value, error));
+    else if (first != value->held)
+        ULP_TRY(mixed_set_text(scope->mixed, value->slot, value->names[value->held], error));
+    return first == value->held
+               ? ULP_OK
+               : add_cast(scope, value, value->names[value->held], value->name, first, error);
 }
 
 static enum ulp_status settle_value(struct mixed_scope *scope, struct mixed_value *value,

@@ -37,6 +37,8 @@ struct mixed_value {
     int position;              /* of producer in the file; -1: before all nodes */
     struct mixed_use *uses;
     struct mixed_value *origin; /* a narrower value that a Cast has only widened; NULL: none */
+    /* the same before a Cast narrows it, which its producer only hands on; NULL: none */
+    struct mixed_value *wide;
     const char *names[ULP_TYPE_COUNT]; /* in each type it is needed in, once settled */
 };
 
@@ -193,6 +195,10 @@ void mixed_set_output(struct mixed_scope *scope, const struct ulp_node *node, Ul
 /* The type of a declaration that has one. */
 void mixed_set_info(Ulp__ValueInfoProto *info, enum ulp_type type);
 struct mixed_value *mixed_find(struct mixed_scope *scope, int number);
+/* `where` names another value of the scope, and reads this one instead, in that type. */
+enum ulp_status mixed_read_other(struct mixed_scope *scope, struct mixed_value *value,
+                                 ProtobufCBinaryData *where, enum ulp_type type,
+                                 struct ulp_error *error);
 /* `where` names the value and wants it in that type; UNDEFINED: as declared. */
 enum ulp_status mixed_read(struct mixed_scope *scope, int number, ProtobufCBinaryData *where,
                            enum ulp_type type, struct ulp_error *error);

@@ -68,6 +68,29 @@ static bool loses_parameters(const struct ulp_block *block, const struct ulp_ste
     return false;
 }
 
+/* Inputs that keep their declared type, as bits. */
+static uint64_t find_fixed(const struct ulp_step *step)
+{
+    uint64_t fixed = 0;
+    for (size_t i = 0; i < step->own_input_count && i < 64; i++)
+        if (ulp_is_parameter(step, i))
+            fixed |= UINT64_C(1) << i;
+    return fixed;
+}
+
+/* Those, and inputs that have no floats. */
+static uint64_t find_aside(const struct ulp_block *block, const struct ulp_step *step)
+{
+    uint64_t aside = find_fixed(step);
+    for (size_t i = 0; i < step->own_input_count && i < 64; i++) {
+        const enum ulp_type type =
+            step->inputs[i] >= 0 ? block->slots[step->inputs[i]].shape.type : ULP_TYPE_UNDEFINED;
+        if (type != ULP_TYPE_UNDEFINED && !ulp_type_is_float(type))
+            aside |= UINT64_C(1) << i;
+    }
+    return aside;
+}
+
 static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t n,
                                 struct ulp_mixed_types *types, struct ulp_error *error)
 {
@@ -84,7 +107,8 @@ static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t
                         arithmetic->name, arithmetic->storage.name);
     if (*type == ULP_TYPE_FLOAT)
         types->widened[n] = ULP_WIDENED_NOT;
-    else if (types->widened[n] == ULP_WIDENED_NOT && ulp_op_is_wide(step->node, step->opset, *type))
+    else if (types->widened[n] == ULP_WIDENED_NOT &&
+             ulp_op_is_wide(step->node, step->opset, *type, find_aside(plan->nodes[n].block, step)))
         types->widened[n] = ULP_WIDENED_OPERATOR;
     else if (types->widened[n] == ULP_WIDENED_NOT &&
              loses_parameters(plan->nodes[n].block, step, arithmetic))
@@ -229,13 +253,14 @@ static enum ulp_status mark_squares(const struct ulp_plan *plan,
 
 /* ---- the file ---- */
 
-static uint64_t find_fixed(const struct ulp_step *step)
+/* Does the node only hand its first input on, in no more elements? */
+static bool hands_on(const struct ulp_block *block, const struct ulp_step *step)
 {
-    uint64_t fixed = 0;
-    for (size_t i = 0; i < step->own_input_count && i < 64; i++)
-        if (ulp_is_parameter(step, i))
-            fixed |= UINT64_C(1) << i;
-    return fixed;
+    const struct ulp_operator *op = step->bound.op;
+    return op->work == ULP_WORK_MOVE && !ulp_step_is(step, "Cast") && step->output_count == 1 &&
+           (op->route == ULP_ROUTE_SAME || op->route == ULP_ROUTE_INDEXED) &&
+           step->outputs[0] >= 0 && step->own_input_count && step->inputs[0] >= 0 &&
+           block->slots[step->outputs[0]].shape.count <= block->slots[step->inputs[0]].shape.count;
 }
 
 enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
@@ -260,6 +285,7 @@ enum ulp_status ulp_mixed_types_write(const struct ulp_plan *plan,
                                            .call = step->call,
                                            .type = types->node[n],
                                            .fixed = find_fixed(step),
+                                           .hands_on = hands_on(plan->nodes[n].block, step),
                                            .outputs = types->outputs[n]};
     }
     for (size_t i = 0; nodes && i < plan->inlined_count; i++)
