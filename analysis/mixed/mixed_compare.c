@@ -19,6 +19,23 @@ static enum ulp_status note_types(void *context, const struct ulp_event *event,
     return ULP_OK;
 }
 
+/* An output that nothing computes is in the file as it was, while a lane lowers what it reads. */
+static enum ulp_status keep_constants(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
+                                      struct ulp_tensor_set *out, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    for (size_t o = 0; o < block->output_count; o++) {
+        const struct ulp_tensor *constant = block->slots[block->outputs[o]].constant;
+        struct ulp_tensor copy;
+        if (!constant || !ulp_element_is_float(constant->element))
+            continue;
+        ULP_TRY(ulp_tensor_copy(&copy, constant, ulp_model_budget(job->model), error));
+        ulp_tensor_free(&out->items[o].tensor);
+        out->items[o].tensor = copy;
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *plans,
                            const struct ulp_tensor_set *inputs, const struct ulp_observer *observer,
                            struct ulp_tensor_set *out, struct ulp_error *error)
@@ -29,7 +46,11 @@ static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *pl
                                                                     : (struct ulp_observer){0}};
     struct ulp_plan *plan;
     ULP_TRY(ulp_plans_choose(plans, inputs, &plan, error));
-    return ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error);
+    ULP_TRY(ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error));
+    /* the file run as it declares its types has them already */
+    return plans == &job->plans && job->types.node && !job->options->lower_io
+               ? keep_constants(job, plan, out, error)
+               : ULP_OK;
 }
 
 /* A graph whose inputs are narrower gets them rounded. */

@@ -36,15 +36,37 @@ enum ulp_status mixed_collect_names(struct mixed *mixed, struct ulp_error *error
     return ulp_taken(added, error);
 }
 
+/* An initializer that is an input, too, may be given with other values: it is converted by Casts
+ * only, or once with the input. */
+static enum ulp_status set_default(struct mixed *mixed, struct mixed_value *value,
+                                   struct ulp_error *error)
+{
+    const enum ulp_type io = mixed->request->io;
+    if (value->kind != MIXED_TENSOR ||
+        mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS)
+        return ULP_OK;
+    if (io != ULP_TYPE_UNDEFINED && value->proto) {
+        ULP_TRY(mixed_convert(mixed, value->proto, value->tensor, io, error));
+        value->held = io;
+    }
+    value->kind = MIXED_GIVEN;
+    value->tensor = NULL;
+    return ULP_OK;
+}
+
 /* Inputs that are computed with as given, and outputs. */
-static void set_inputs(struct mixed_scope *scope)
+static enum ulp_status set_inputs(struct mixed_scope *scope, struct ulp_error *error)
 {
     const enum ulp_type io = scope->mixed->request->io;
-    for (size_t i = 0; i < scope->source->free_input_count && io != ULP_TYPE_UNDEFINED; i++) {
-        struct mixed_value *value = &scope->values[scope->source->free_inputs[i]];
-        if (value->declared != ULP_TYPE_UNDEFINED)
+    for (size_t i = 0; i < scope->source->input_count; i++) {
+        struct mixed_value *value = &scope->values[scope->source->inputs[i]];
+        if (value->declared == ULP_TYPE_UNDEFINED)
+            continue;
+        if (value->kind == MIXED_GIVEN && io != ULP_TYPE_UNDEFINED)
             value->held = io;
+        ULP_TRY(set_default(scope->mixed, value, error));
     }
+    return ULP_OK;
 }
 
 static void set_outputs(struct mixed_scope *scope)
@@ -52,11 +74,8 @@ static void set_outputs(struct mixed_scope *scope)
     const enum ulp_type io = scope->mixed->request->io;
     for (size_t o = 0; o < scope->source->output_count; o++) {
         struct mixed_value *value = &scope->values[scope->source->outputs[o]];
-        if (value->declared != ULP_TYPE_UNDEFINED &&
-            (value->kind == MIXED_COMPUTED || value->kind == MIXED_CONSTANT))
+        if (value->declared != ULP_TYPE_UNDEFINED && value->kind != MIXED_GIVEN)
             value->output = io != ULP_TYPE_UNDEFINED ? io : value->declared;
-        else if (value->kind == MIXED_TENSOR) /* stays what it is */
-            value->output = value->declared;
     }
 }
 
@@ -73,7 +92,7 @@ static enum ulp_status change_graph(struct mixed *mixed, struct ulp_error *error
                                 .infos = &graph->value_info,
                                 .info_count = &graph->n_value_info};
     ULP_TRY(mixed_open_scope(&scope, error));
-    set_inputs(&scope);
+    ULP_TRY(set_inputs(&scope, error));
     ULP_TRY(mixed_visit(&scope, error));
     set_outputs(&scope);
     ULP_TRY(mixed_settle(&scope, error));

@@ -8,9 +8,6 @@
 #include "ops/wide.h"
 #include "tensor/tensor.h"
 
-/* Up to this IR version every initializer is among the graph's inputs. */
-#define IR_INITIALIZERS_ARE_INPUTS 3
-
 static const char *suffix(enum ulp_type type)
 {
     return ulp_type_rows[type].format;
