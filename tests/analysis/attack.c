@@ -83,15 +83,15 @@ static void check_element(struct subject *subject, const struct ulp_proof_output
         subject->attained = fmax(subject->attained, fabs(x) / output->bound);
 }
 
-/* What is not proven may overflow; of its finite elements the bounds hold as long as nothing did.
- */
+/* What is not proven may overflow; its bounds hold as long as all of it, and of what is not proven
+ * before it, is finite: what the verdicts promise, whatever overflows inside of nodes. */
 static void check_unproven(struct subject *subject, const struct ulp_proof_output *output,
                            const struct ulp_tensor *values)
 {
     bool overflows = false;
     for (size_t i = 0; i < values->count; i++)
         overflows =
-            overflows || !(fabs(ulp_tensor_get(values, i)) < subject->proof.format.max_finite);
+            overflows || !isfinite(ulp_tensor_get(values, i));
     for (size_t i = 0; i < values->count && !overflows && !subject->overflowed; i++)
         check_element(subject, output, ulp_tensor_get(values, i));
     subject->overflowed |= overflows;
@@ -128,8 +128,7 @@ static void check_output(struct subject *subject, const struct ulp_proof_output 
     subject->tensors++;
 }
 
-/* Every output of every node; conditional ones while nothing overflowed that may, inside of nodes
- * too, where it is not seen. */
+/* Every output of every node; conditional ones while every output that is not proven is finite. */
 static enum ulp_status check_node(void *context, const struct ulp_event *event,
                                   struct ulp_error *error)
 {
@@ -137,8 +136,6 @@ static enum ulp_status check_node(void *context, const struct ulp_event *event,
     const struct ulp_proof_node *node = find_node(&subject->proof, event->index);
     (void)error;
     subject->node = node;
-    for (size_t h = 0; node && h < node->hidden_count; h++)
-        subject->overflowed |= !node->hidden[h].proven;
     for (size_t o = 0; node && o < event->output_count; o++)
         for (size_t p = 0; p < node->output_count; p++)
             if (strcmp(node->outputs[p].name, event->output_names[o]) == 0 &&

@@ -14,7 +14,7 @@ struct subject {
     size_t refused;                    /* runs */
     double attained;                   /* the largest share of a finite bound that was met */
     const struct ulp_proof_node *node; /* at hand */
-    bool overflowed; /* in this run: something that is not proven, or its inside may have */
+    bool overflowed; /* in this run: an output that is not proven, or an input */
     /* NULL, or told of what is wrong, which else fails the test; then runs may be refused */
     void (*wrong)(void *context, const char *what);
     /* NULL, or makes the inputs of a seed, in place of the box' own */

@@ -19,6 +19,7 @@ static const char *const bases[] = {
     "tf32-trunc",
     "tf32-strict",
     "fp16-strict",
+    "fp16-strict",
     "bf16-strict",
     "fp8-e4m3",
     "fp8-e5m2",
@@ -32,14 +33,10 @@ static const char *const bases[] = {
     "e6m9-strict",
     "model",
     "ort-cpu",
-    "torch:fp16",
-    "torch:bf16",
-    "torch:tf32",
-    "torch:fp32",
-    "torch-compile:fp16",
-    "torch-compile:bf16",
-    "trt:fp16",
-    "trt:tf32",
+#define TARGET(...)
+#define CHOICE(...)
+#define ARITHMETIC(name, ...) name,
+#include "number/format/target.def"
     "mpfr:30",
     "mpfr:60",
     "mpfr:128",

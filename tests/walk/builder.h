@@ -69,6 +69,8 @@ void count_row(struct builder *b, const char *name, const struct ulp_operator *r
 bool draw_node(struct builder *b, const struct ulp_operator *row);
 /* One of a row that the opset has. */
 bool draw_any_node(struct builder *b);
+/* Sums over the rows of a value that there is, where it has any. */
+void draw_product(struct builder *b);
 
 /* ---- wire.c ---- */
 

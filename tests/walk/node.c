@@ -262,3 +262,32 @@ bool draw_any_node(struct builder *b)
     }
     return false;
 }
+
+/* What reads rows as a whole: a product with a constant matrix, and perhaps that times a number, or
+ * the sum of a row's products with itself. */
+void draw_product(struct builder *b)
+{
+    const int v = find_float(b), rank = v < 0 ? 0 : b->values[v].tensor.rank;
+    const size_t k = rank ? (size_t)b->values[v].tensor.dims[rank - 1] : 0, n = 1 + below(b, 6);
+    float weights[ELEMENTS_MAX], scale = (float)pow(10, uniform(b, -3, 2));
+    struct ulp_tensor matrix = {.type = ULP_TYPE_FLOAT,
+                                .element = ULP_ELEMENT_F32,
+                                .rank = 2,
+                                .dims = {(int64_t)k, (int64_t)n},
+                                .count = k * n,
+                                .element_bytes = sizeof *weights,
+                                .data = weights};
+    if (!k || k * n > ELEMENTS_MAX)
+        return;
+    for (size_t e = 0; e < k * n; e++)
+        weights[e] = scale * (float)uniform(b, -1, 1);
+    const int product = add_simple(b, "MatMul", v, (int)add_constant(b, &matrix), NULL, 0);
+    matrix = (struct ulp_tensor){.type = ULP_TYPE_FLOAT,
+                                 .element = ULP_ELEMENT_F32,
+                                 .count = 1,
+                                 .element_bytes = sizeof scale,
+                                 .data = &scale};
+    if (product >= 0 && chance(b, 50))
+        add_simple(b, "Mul", product, chance(b, 50) ? product : (int)add_constant(b, &matrix), NULL,
+                   0);
+}

@@ -287,6 +287,8 @@ static bool build(struct random_graph *out, const struct ulp_operator *row, uint
     for (size_t n = 0; n < before; n++)
         draw_any_node(b);
     bool good = draw_node(b, row);
+    if (good && chance(b, 50))
+        draw_product(b);
     for (size_t n = 0; n < behind && good; n++)
         draw_any_node(b);
     write_outputs(b);

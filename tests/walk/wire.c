@@ -96,7 +96,7 @@ static struct range draw_range(struct builder *b, const struct ulp_tensor *wante
     const struct range own = range_of(wanted);
     const double sign = chance(b, 50) ? 1 : -1;
     double ends[2];
-    switch (below(b, 20)) {
+    switch (below(b, 24)) {
     case 0: return (struct range){0, 1};
     case 1: return (struct range){own.high, own.high};
     case 2: return (struct range){0, 0};
@@ -111,6 +111,10 @@ static struct range draw_range(struct builder *b, const struct ulp_tensor *wante
         break;
     case 9: ends[0] = -uniform(b, 0, 4), ends[1] = uniform(b, 0, 30); break;
     case 10: ends[1] = own.high * pow(2, (double)below(b, 12)), ends[0] = own.low; break;
+    /* squares, and sums of them, are beyond FP16 and numbers are not */
+    case 11:
+    case 12: ends[1] = pow(10, uniform(b, 1.5, 4)), ends[0] = -ends[1]; break;
+    case 13: ends[1] = pow(10, uniform(b, 1.5, 4)), ends[0] = 0; break;
     default: return own;
     }
     return ends[0] <= ends[1] ? (struct range){ends[0], ends[1]} : (struct range){ends[1], ends[0]};

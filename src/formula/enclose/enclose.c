@@ -112,6 +112,40 @@ static bool is_normalised(const struct walk *w, int i, int *k)
 
 /* ---- instructions ---- */
 
+/* A row's sum, of magnitudes that add up to `size`: partial sums in any order are at most that and
+ * the error, and what is flushed to 0 is below `tiny` each time. */
+static void round_sum(const struct walk *w, int i, const struct ulp_intervals *sum, double size)
+{
+    const double n = (double)w->n,
+                 error = size == 0 ? 0
+                                   : size * 1.01 *
+                                             ulp_interval_sum_error(w->rule->rounding, n,
+                                                                    w->rule->sum_unit + 0x1p-50) +
+                                         n * w->rule->tiny;
+    const bool positive = sum->lo[0] >= 0;
+    w->largest[i] = ulp_math_max(w->largest[i], size + error);
+    ulp_interval_set_step(w->rule, sum, 0, sum->lo[0] - error, sum->hi[0] + error, sum->may[0],
+                          w->rule->sum_unit, &w->largest[i]);
+    if (positive && !(sum->may[0] & ULP_MAY_BE_ANYTHING))
+        sum->lo[0] = ulp_math_max(sum->lo[0], 0);
+    if (size + error > w->rule->largest)
+        ulp_interval_set(sum, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+}
+
+/* A row's product: a partial one in any order is at most `grown`, the product of what is above 1,
+ * by which what underflows grows. */
+static void round_product(const struct walk *w, int i, const struct ulp_intervals *product,
+                          double grown)
+{
+    const double lost = (double)w->n * w->rule->tiny * grown;
+    w->largest[i] = ulp_math_max(w->largest[i], grown);
+    if (!(grown <= w->rule->largest))
+        ulp_interval_set(product, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
+    else
+        ulp_interval_set_step(w->rule, product, 0, product->lo[0] - lost, product->hi[0] + lost,
+                              product->may[0], w->rule->sum_unit, &w->largest[i]);
+}
+
 static void enclose_reduction(const struct walk *w, int i)
 {
     const struct ulp_instruction *in = at(w, i);
@@ -120,12 +154,14 @@ static void enclose_reduction(const struct walk *w, int i)
                                    [ULP_REDUCTION_PRODUCT] = 1,
                                    [ULP_REDUCTION_MAX] = -INFINITY,
                                    [ULP_REDUCTION_MIN] = INFINITY};
-    double lo[2], hi[2], ignored = 0, size = 0;
+    const bool is_sum = in->reduction == ULP_REDUCTION_SUM,
+               is_product = in->reduction == ULP_REDUCTION_PRODUCT;
+    double lo[2], hi[2], ignored = 0, size = 0, grown = 1;
     uint8_t may[2];
     struct ulp_interval_rule exact = *w->rule;
     struct ulp_intervals one = {lo, hi, may};
     struct ulp_intervals next = {lo + 1, hi + 1, may + 1};
-    exact.unit = in->reduction == ULP_REDUCTION_PRODUCT ? w->rule->sum_unit : 0;
+    exact.unit = is_product ? w->rule->sum_unit : 0;
     if (w->n == 0)
         ulp_interval_set_point(&one, 0, empty[in->reduction]);
     for (size_t p = 0; p < w->n; p++) {
@@ -134,25 +170,17 @@ static void enclose_reduction(const struct walk *w, int i)
             ulp_interval_copy(&one, 0, x, 0);
         else
             ulp_interval_compute(&exact, ulp_reduction_rows[in->reduction].combine, 1, &next, &one,
-                                 &x_p, NULL,
-                                 in->reduction == ULP_REDUCTION_SUM ? &ignored : &w->largest[i]);
+                                 &x_p, NULL, is_sum ? &ignored : &w->largest[i]);
         if (p > 0)
             ulp_interval_copy(&one, 0, &next, 0);
         const double magnitude = ulp_interval_magnitude(x, p);
         size += magnitude;
+        grown *= ulp_math_max(magnitude, 1) * (1 + w->rule->sum_unit + 0x1p-50);
     }
-    if (in->reduction == ULP_REDUCTION_SUM && !(may[0] & ULP_MAY_BE_ANYTHING) && lo[0] <= hi[0]) {
-        /* partial sums in any order are at most `size`, and the whole errs by n units of it */
-        const double n = (double)w->n, error = size * n * (w->rule->sum_unit + 0x1p-50) * 1.01;
-        const bool positive = lo[0] >= 0;
-        w->largest[i] = ulp_math_max(w->largest[i], size + error);
-        ulp_interval_set_step(w->rule, &one, 0, lo[0] - error, hi[0] + error, may[0],
-                              w->rule->sum_unit, &w->largest[i]);
-        if (positive && !(may[0] & ULP_MAY_BE_ANYTHING))
-            lo[0] = ulp_math_max(lo[0], 0);
-        if (size + error > w->rule->largest)
-            ulp_interval_set(&one, 0, INFINITY, -INFINITY, ULP_MAY_BE_ANYTHING);
-    }
+    if (is_sum && !(may[0] & ULP_MAY_BE_ANYTHING) && lo[0] <= hi[0])
+        round_sum(w, i, &one, size);
+    if (is_product && w->n > 1 && !(may[0] & ULP_MAY_BE_ANYTHING) && lo[0] <= hi[0])
+        round_product(w, i, &one, grown);
     /* the largest term is exp(0); CUDA's may be some units below 1 */
     if (is_sum_of_softmax(w, i) && !(may[0] & ULP_MAY_BE_ANYTHING) && w->n)
         lo[0] = ulp_math_max(lo[0], 1 - 16 * w->rule->functions);
@@ -274,7 +302,7 @@ static double least_of(const struct walk *w, int i)
     double least = INFINITY;
     for (size_t p = 0; p < w->n; p++) {
         const double lo = w->values[i].lo[p], hi = w->values[i].hi[p];
-        least = ulp_math_min(least, lo > 0 ? lo : hi < 0 ? -hi : 0);
+        least = ulp_math_min(least, is_anything(w, i, p) ? 0 : lo > 0 ? lo : hi < 0 ? -hi : 0);
     }
     return least;
 }

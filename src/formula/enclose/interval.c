@@ -20,6 +20,14 @@ bool ulp_interval_overflows(const struct ulp_format *format, enum ulp_rounding r
             rounding == ULP_ROUND_UP);
 }
 
+double ulp_interval_sum_error(enum ulp_rounding rounding, double steps, double unit)
+{
+    return rounding == ULP_ROUND_NEAREST_EVEN || rounding == ULP_ROUND_NEAREST_AWAY ||
+                   rounding == ULP_ROUND_TOWARD_ZERO
+               ? steps * unit
+               : ulp_math_expm1(ulp_math_min(steps * unit, 700)) * (1 + 0x1p-40);
+}
+
 struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *arithmetic)
 {
     const struct ulp_format *compute = &arithmetic->compute, *sum = &arithmetic->rows;
@@ -33,6 +41,7 @@ struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *ari
         .infinity = compute->overflow == ULP_OVERFLOW_INFINITY ? INFINITY
                     : compute->overflow == ULP_OVERFLOW_NAN    ? NAN
                                                                : compute->max_finite,
+        .rounding = arithmetic->rounding,
         .infinite = ulp_interval_overflows(compute, arithmetic->rounding) &&
                     ulp_interval_overflows(sum, arithmetic->rounding)};
 }

@@ -30,11 +30,15 @@ struct ulp_interval_rule {
     double largest;   /* finite values of a step; beyond it anything may be */
     double infinity;  /* what an infinite constant becomes: in a format without infinity NaN, or the
                        * largest number */
+    enum ulp_rounding rounding;
     bool infinite;    /* a positive result of a step or sum that is too large becomes infinity */
 };
 /* Does a positive number that is too large for the format become infinity? Directed roundings and
  * formats that saturate give its largest number. */
 bool ulp_interval_overflows(const struct ulp_format *format, enum ulp_rounding rounding);
+/* What a sum errs by at most in so many additions, of the sum of magnitudes: to nearest (Jeannerod
+ * and Rump 2013) and towards zero `unit` for each; other roundings make each partial sum larger. */
+double ulp_interval_sum_error(enum ulp_rounding rounding, double steps, double unit);
 struct ulp_interval_rule ulp_interval_rule_make(const struct ulp_arithmetic *arithmetic);
 
 /* out[i] = primitive(a[i], b[i], c[i]) for i < n; operands that it does not have are not read. out

@@ -220,8 +220,10 @@ static struct ulp_affine add_row(struct ulp_affine_tape *w, int i, size_t k, siz
         const struct ulp_affine form = get(w, x, p);
         ulp_affine_add(&sum, 1, &form);
     }
-    const double error =
-        sum.size * ((double)n + 2) * w->rule->sum_unit * 1.01 + (double)n * w->rule->tiny;
+    const double error = sum.size * 1.01 *
+                             ulp_interval_sum_error(w->rule->rounding, (double)n + 2,
+                                                    w->rule->sum_unit) +
+                         (double)n * w->rule->tiny;
     return sum.size + error <= w->rule->largest ? ulp_affine_finish(&sum, error)
                                                 : (struct ulp_affine){.rest = INFINITY};
 }

@@ -163,9 +163,9 @@ static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, doub
         if (isnan(lost))
             lost = INFINITY;
     }
-    const double steps = (double)k + 4, unit = ldexp(4, -precision), tiny = ldexp(1, emin);
-    return size * (steps * unit * (1 + factors) + factors) + steps * tiny +
-           lost * (1 + steps * unit);
+    const double steps = (double)k + 4, tiny = ldexp(1, emin),
+                 sum = ulp_interval_sum_error(arithmetic->rounding, steps, ldexp(4, -precision));
+    return size * (sum * (1 + factors) + factors) + steps * tiny + lost * (1 + sum);
 }
 
 /* ---- norms of rows of results ---- */
@@ -278,9 +278,9 @@ static void join_line(struct ulp_trace *trace, const struct ulp_arithmetic *arit
     const struct ulp_format *format = &arithmetic->storage;
     double squares = 0;
     for (size_t i = 0; i < count; i++) {
-        const double x = e->at.may[first + i * step]
-                             ? INFINITY
-                             : ulp_interval_magnitude(&e->at, first + i * step);
+        const double x = ulp_interval_magnitude(&e->at, first + i * step);
+        if (e->at.may[first + i * step])
+            return; /* a sum that saturates errs by more than a rounding */
         squares += x * x;
     }
     const double n = (double)count;

@@ -52,14 +52,18 @@ static void store_element(struct ulp_enclose_tape *v, double *element,
     *element = ulp_enclosing_name(e, e->count++);
 }
 
-/* A joint for the results, when more is known than their intervals say. */
+/* A joint for the results, when more is known than their intervals say. Of elements that may be
+ * anything there is none: such an element is taken as finite by what reads it, and norms that follow
+ * from a formula's steps say nothing of what a step made that was too large. */
 static uint32_t join_results(struct ulp_enclose_tape *v, int i, size_t n,
                              const struct ulp_format *format)
 {
     const double unit = ldexp(1, 1 - format->precision), tiny = ldexp(1, format->emin);
     double sum = 0, squares = 0;
     for (size_t k = 0; k < n; k++) {
-        const double x = v->values[i].may[k] ? INFINITY : ulp_interval_magnitude(&v->values[i], k);
+        const double x = ulp_interval_magnitude(&v->values[i], k);
+        if (v->values[i].may[k])
+            return ULP_NO_JOINT;
         sum += x;
         squares += x * x;
     }

@@ -15,7 +15,8 @@ static enum ulp_status give_numbers(struct ulp_trace *trace, const struct ulp_te
         const size_t number = ulp_enclosing_number(e, data[i]);
         if (number == ULP_NO_NUMBER)
             continue;
-        if (e->at.may[number] || e->at.lo[number] != e->at.hi[number])
+        /* 0 is not one number: as a divisor -0 gives another infinity */
+        if (e->at.may[number] || e->at.lo[number] != e->at.hi[number] || e->at.lo[number] == 0)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "what it does depends on numbers that are not known");
         data[i] = e->at.lo[number];

@@ -6,16 +6,26 @@
 #include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
-/* Where a value is unknown it is taken as finite from here on, so that what follows from this node
- * alone is told apart from what is wrong by itself. */
-static void assume_finite(const struct ulp_enclosing_walk *w, struct ulp_slot_bounds *value)
+/* Where a value is unknown it is taken as finite from here on, in the format `held`, so that what
+ * follows from this node alone is told apart from what is wrong by itself. */
+static void assume_finite(const struct ulp_format *held, struct ulp_slot_bounds *value)
 {
-    const double most = w->arithmetic->storage.max_finite;
+    const double most = held->max_finite;
     for (size_t i = 0; value->is_range && i < value->range.count; i++)
         if (value->range.at.may[i] & ULP_MAY_BE_ANYTHING) {
             ulp_interval_set(&value->range.at, i, -most, most, 0);
             value->assumed = true;
         }
+}
+
+/* The format in which readers may find the step's results finite: inside a kernel they are not
+ * stored. */
+static const struct ulp_format *held_format(const struct ulp_enclosing_walk *w,
+                                            const struct ulp_step *step)
+{
+    const struct ulp_format *stored = &w->arithmetic->storage,
+                            *inner = &ulp_enclose_computes(w, step)->storage;
+    return inner->max_finite > stored->max_finite ? inner : stored;
 }
 
 /* A value whose type is not known either is taken for a float: it must not be left out. */
@@ -115,7 +125,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
         ULP_TRY(w->from->node(w->from->context, &node, error));
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
-            assume_finite(w, &w->values[step->outputs[o]]);
+            assume_finite(held_format(w, step), &w->values[step->outputs[o]]);
     return ULP_OK;
 }
 
@@ -226,7 +236,7 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
                     ulp_interval_store(w->arithmetic, &declared, &value->range.at, e);
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
             }
-        assume_finite(w, value); /* what a range beyond the format gives is conditional */
+        assume_finite(&w->arithmetic->storage, value); /* what a range beyond the format gives is conditional */
         ULP_TRY(ulp_enclose_give_symbols(w, value, error));
     }
     return ULP_OK;
