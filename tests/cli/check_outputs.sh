@@ -72,7 +72,8 @@ crossed=0
 cross() {
     local command=$1 input=$2 output=$3 kind=$4 names=$5 file name words others option
     for name in $names; do
-        [ "$kind" = FOLDER ] || name=victim.npz
+        end=${name#"$kind"} # ".data", where the weights of a model go
+        [ "$kind" = FOLDER ] || name=victim.npz$end
         rm -rf place other
         mkdir place other
         file=place/$name
@@ -97,7 +98,7 @@ cross() {
         fi
         ln -s "../$file" other/soft
         for where in "$file" "./other/../$file" linked/$name other/$name other/soft; do
-            if [ "$output" = OUT.npz ]; then where=("$where"); else where=("--$output=$where"); fi
+            if [ "$output" = OUT.npz ]; then where=("$where"); else where=("--$output=${where%.data}"); fi
             cp "$file" before
             expect 2 "$command: $input is $output" "$program" "$command" "${words[@]}" "${option[@]}" "${others[@]}" "${where[@]}"
             shows err "so nothing is written to it; give the output" "$command: $input is $output"
@@ -210,6 +211,13 @@ expect 2 "by a linked folder" "$program" audit model.onnx -i in.npz -a bf16 -q -
 expect 2 "a page of many shapes" "$program" study model.onnx -q --sweep 'e8m{6,7}' --shape x=1x64 --shape x=2x64 --json s.json --csv s.json
 expect 2 "a page in a plan's place" "$program" plan model.onnx -i in.npz -q --tolerance sqnr_db=20 -o two --html two/trtexec.txt
 [ ! -e two ] || fail "a refused audit makes a folder"
+for line in "fix model.onnx -i in.npz --for torch -o h.onnx" "lint model.onnx --fix h.onnx"; do
+    read -ra words <<<"$line"
+    for option in --json --html; do
+        expect 2 "$line, $option in its weights' place" "$program" "${words[@]}" -q $option h.onnx.data
+        shows err "h.onnx.data: is the file of two outputs" "$line, $option in its weights' place"
+    done
+done
 
 # ---- a link is not written through, whatever it leads to
 mkdir links

@@ -76,9 +76,9 @@ int parse_words(const struct argp *argp, int argc, char **argv, int *first, void
 
 /* Marks among the flags of an option's row, in bits that argp leaves alone: its argument names a
  * file or folder that the command reads, or one that it writes (FOLDER: with files in it; both
- * marks: it keeps what it reads again). Every option with such an argument has one
- * (tests/cli/check_outputs.sh). */
-enum { OPTION_READS = 1 << 16, OPTION_WRITES = 1 << 17 };
+ * marks: it keeps what it reads again; OPTION_WEIGHTS, beside it: a model, whose weights may go to
+ * FILE.data). Every option with such an argument has one (tests/cli/check_outputs.sh). */
+enum { OPTION_READS = 1 << 16, OPTION_WRITES = 1 << 17, OPTION_WEIGHTS = 1 << 18 };
 
 /* The arguments of a command one after another, with the rows of their options; of a word a row
  * with its place in the documentation ("MODEL.onnx"), which is written where that begins with OUT,

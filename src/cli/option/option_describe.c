@@ -66,6 +66,7 @@ static const struct argp_option *describe_option(const struct argp_option *first
     describe_field(!(first->flags & OPTION_WRITES)     ? NULL
                    : first->flags & OPTION_READS       ? "*.part"
                    : strcmp(first->arg, "FOLDER") == 0 ? names_written(command)
+                   : first->flags & OPTION_WEIGHTS     ? "FILE FILE.data"
                                                        : first->arg);
     putchar('\n');
     return end;

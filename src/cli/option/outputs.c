@@ -110,6 +110,12 @@ static bool is_folder(const struct file *file)
     return file->there && S_ISDIR(file->info.st_mode);
 }
 
+/* Whether it is written in place, as /dev/stdout: nothing is lost that was there. */
+static bool is_special(const struct file *file)
+{
+    return file->there && !S_ISREG(file->info.st_mode) && !S_ISDIR(file->info.st_mode);
+}
+
 /* ---- what is read ---- */
 
 /* Whether it is one of the words of the list. */
@@ -265,6 +271,20 @@ const char *names_written(const char *command)
     return "";
 }
 
+/* Where the weights of a model in that file may go; what is written in place has none. */
+static enum ulp_status add_weights(const struct file *model, const char *what,
+                                   struct ulp_error *error)
+{
+    struct ulp_text data = {0};
+    if (is_special(model))
+        return ULP_OK;
+    ulp_text_add(&data, "%s.data", model->path);
+    const enum ulp_status status =
+        data.failed ? out_of_memory(error) : add_file(&outputs, what, data.data, error);
+    ulp_text_free(&data);
+    return status;
+}
+
 /* Of an option that is given twice the last counts. */
 static enum ulp_status add_written(const struct argp_option *row, const char *what,
                                    const char *path, struct ulp_error *error)
@@ -272,7 +292,7 @@ static enum ulp_status add_written(const struct argp_option *row, const char *wh
     struct files *files = row->flags & OPTION_READS         ? &kept
                           : strcmp(row->arg, "FOLDER") == 0 ? &folders
                                                             : &outputs;
-    for (size_t f = 0; f < files->count; f++)
+    for (size_t f = files->count; f-- > 0;)
         if (strcmp(files->items[f].what, what) == 0) {
             struct file *old = &files->items[f];
             free(old->what);
@@ -280,7 +300,9 @@ static enum ulp_status add_written(const struct argp_option *row, const char *wh
             free(old->real);
             *old = files->items[--files->count];
         }
-    return add_file(files, what, path, error);
+    ULP_TRY(add_file(files, what, path, error));
+    return row->flags & OPTION_WEIGHTS ? add_weights(&files->items[files->count - 1], what, error)
+                                       : ULP_OK;
 }
 
 /* ---- the check ---- */
@@ -340,12 +362,6 @@ static enum ulp_status check_kept(const struct file *output, struct ulp_error *e
                             output->path, kept.items[k].what, kept.items[k].path, output->what);
     }
     return ULP_OK;
-}
-
-/* Whether it is written in place, as /dev/stdout: nothing is lost that was there. */
-static bool is_special(const struct file *file)
-{
-    return file->there && !S_ISREG(file->info.st_mode) && !S_ISDIR(file->info.st_mode);
 }
 
 /* Of outputs[o], what is read and the outputs before it. */
