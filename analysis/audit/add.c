@@ -267,6 +267,17 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
     return ULP_OK;
 }
 
+static enum ulp_status add_births(struct ulp_auditor *auditor, const struct ulp_audit *from,
+                                  struct ulp_error *error)
+{
+    for (size_t b = 0; b < from->birth_count; b++) {
+        struct ulp_birth birth = from->births[b];
+        birth.sample = auditor->sample;
+        ULP_TRY(ulp_auditor_add_birth(auditor, &birth, error));
+    }
+    return ULP_OK;
+}
+
 static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *sample)
 {
     if (audit->lane_count != sample->lane_count || sample->sample_count != 1 ||
@@ -298,6 +309,7 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
     auditor->adds = true;
     ULP_TRY(ulp_auditor_sample(auditor, sample->sample_names[0], error));
     ULP_TRY(add_inputs(auditor, sample, error));
+    ULP_TRY(add_births(auditor, sample, error));
     ULP_TRY(ulp_places_add(audit, sample, error));
     for (size_t l = 0; l < audit->lane_count; l++)
         ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));

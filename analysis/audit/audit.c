@@ -86,6 +86,9 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     }
     ULP_TRY(ulp_places_make(plan, audit->memory, &audit->places, error));
     audit->place_count = ulp_plan_node_count(plan);
+    auditor->births = (struct ulp_birth_watch){.plan = plan,
+                                               .memory = audit->memory,
+                                               .taints.budget = budget};
     ULP_TRY(ulp_given_create(&auditor->given, plan, error));
     ulp_qdq_divergence_prepare(audit);
     return ULP_OK;
@@ -126,6 +129,7 @@ static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
         ulp_taint_clear(&auditor->taints[l]);
     ulp_arena_free(auditor->arena);
     auditor->arena = NULL;
+    ulp_birth_forget(&auditor->births);
     ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
@@ -155,8 +159,53 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     auditor->diverged = false;
     for (size_t l = 0; l < audit->lane_count; l++)
         ulp_taint_clear(&auditor->taints[l]);
+    ulp_birth_forget(&auditor->births);
+    auditor->births.sample = auditor->sample;
     ulp_given_start(&auditor->given);
     return ULP_OK;
+}
+
+/* Of one node the samples' births are one, whose outputs are those of all. */
+enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct ulp_birth *birth,
+                                      struct ulp_error *error)
+{
+    struct ulp_audit *audit = &auditor->audit;
+    const size_t outputs = auditor->plan->main->output_count;
+    size_t b = 0;
+    while (b < audit->birth_count && (audit->births[b].node != birth->node ||
+                                      strcmp(audit->births[b].value, birth->value) != 0))
+        b++;
+    if (b == audit->birth_count) {
+        struct ulp_birth made = *birth;
+        char **const texts[] = {&made.name, &made.op, &made.value, &made.is, &made.why};
+        for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
+            if (*texts[t] && !(*texts[t] = copy_text(audit, *texts[t])))
+                return ulp_out_of_memory(error);
+        made.output_count = 0;
+        ULP_TAKE(made.outputs, audit->memory, outputs + 1, error);
+        ULP_TRY(ulp_taken(ulp_plan_grow(audit->memory, &audit->births, audit->birth_count,
+                                        &auditor->birth_capacity, sizeof *audit->births),
+                          error));
+        audit->births[audit->birth_count++] = made;
+    }
+    struct ulp_birth *to = &audit->births[b];
+    for (size_t o = 0; o < birth->output_count; o++) {
+        if (to->output_count < outputs && !ulp_birth_of(to, 1, birth->outputs[o]) &&
+            !(to->outputs[to->output_count++] = copy_text(audit, birth->outputs[o])))
+            return ulp_out_of_memory(error);
+    }
+    return ULP_OK;
+}
+
+enum ulp_status ulp_auditor_settle(struct ulp_auditor *auditor, const struct ulp_tensor_set *inputs,
+                                   int thread_count, struct ulp_error *error)
+{
+    struct ulp_birth_watch *watch = &auditor->births;
+    enum ulp_status status = ulp_birth_settle(watch, inputs, thread_count, error);
+    for (size_t b = 0; b < watch->count && status == ULP_OK; b++)
+        status = ulp_auditor_add_birth(auditor, &watch->items[b], error);
+    ulp_birth_forget(watch);
+    return status;
 }
 
 enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_truth *truth,

@@ -30,6 +30,22 @@ static const struct ulp_field audit_input[] = {
 const struct ulp_struct ulp_struct_audit_input = {
     "ulp_audit_input", sizeof(struct ulp_audit_input), audit_input, sizeof audit_input / sizeof *audit_input};
 
+static const struct ulp_field birth[] = {
+    {.name = "node", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_birth, node)},
+    {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, name)},
+    {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, op)},
+    {.name = "value", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, value)},
+    {.name = "is", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, is)},
+    {.name = "why", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, why)},
+    {.name = "sample", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_birth, sample)},
+    {.name = "count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_birth, count)},
+    {.name = "elements", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_birth, elements)},
+    {.name = "output_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_birth, output_count), .counts = true},
+    {.name = "outputs", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_birth, outputs), .points = true, .counted = true, .count = offsetof(struct ulp_birth, output_count)},
+};
+const struct ulp_struct ulp_struct_birth = {
+    "ulp_birth", sizeof(struct ulp_birth), birth, sizeof birth / sizeof *birth};
+
 static const struct ulp_field arithmetic[] = {
     {.name = "name", .kind = ULP_FIELD_LETTERS, .offset = offsetof(struct ulp_arithmetic, name)},
 };
@@ -545,6 +561,8 @@ static const struct ulp_field audit[] = {
     {.name = "nonfinite_input_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, nonfinite_input_count), .counts = true},
     {.name = "nonfinite_inputs", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, nonfinite_inputs), .type = &ulp_struct_audit_input, .points = true, .counted = true, .count = offsetof(struct ulp_audit, nonfinite_input_count)},
     {.name = "nonfinite_inputs_meant", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_audit, nonfinite_inputs_meant), .whole = true},
+    {.name = "birth_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, birth_count), .counts = true},
+    {.name = "births", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, births), .type = &ulp_struct_birth, .points = true, .counted = true, .count = offsetof(struct ulp_audit, birth_count)},
     {.name = "lane_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, lane_count), .counts = true},
     {.name = "lanes", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_audit, lanes), .type = &ulp_struct_audit_lane, .points = true, .counted = true, .count = offsetof(struct ulp_audit, lane_count)},
     {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_audit, place_count), .counts = true},
@@ -575,6 +593,7 @@ static const struct ulp_field unjudged[] = {
     {.name = "name", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, name)},
     {.name = "sample", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, sample)},
     {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, reason)},
+    {.name = "because", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_unjudged, because)},
 };
 const struct ulp_struct ulp_struct_unjudged = {
     "ulp_unjudged", sizeof(struct ulp_unjudged), unjudged, sizeof unjudged / sizeof *unjudged};

@@ -23,6 +23,8 @@ void ulp_json_put_unjudged(struct ulp_json_writer *writer, const char *key, cons
         ulp_json_put(writer, "name", item->name ? ulp_json_text(item->name) : json_null());
         ulp_json_put(writer, "sample", item->sample ? ulp_json_text(item->sample) : json_null());
         ulp_json_put(writer, "reason", ulp_json_text(item->reason));
+        if (item->because)
+            ulp_json_put(writer, "because", ulp_json_text(item->because));
         ulp_json_close(writer, '}');
     }
     ulp_json_close(writer, ']');

@@ -78,7 +78,7 @@ static enum ulp_grade grade_kind(const struct ulp_audit_output *output, struct u
     const struct ulp_metrics *entire = ulp_view_limit_get(output, ULP_VIEW_ENTIRE);
     const enum ulp_crossing_kind kind =
         output->unpaired ? ULP_CROSSED_UNPAIRED : ulp_judge_metrics(entire);
-    if (kind == ULP_CROSSED_NONFINITE) {
+    if (entire->nonfinite && !output->unpaired) { /* whatever has been decided otherwise */
         ulp_text_add(text, "%zu element%s not finite where the reference is", entire->nonfinite,
                      entire->nonfinite == 1 ? " is" : "s are");
         return ULP_GRADE_BROKEN;
@@ -94,6 +94,13 @@ static enum ulp_grade grade_kind(const struct ulp_audit_output *output, struct u
     return ULP_GRADE_FINE;
 }
 
+/* Not finite in the reference already. */
+static enum ulp_grade grade_birth(const struct ulp_birth *birth, struct ulp_text *text)
+{
+    ulp_birth_say(text, birth, true);
+    return ULP_GRADE_BROKEN;
+}
+
 bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *output)
 {
     struct ulp_judged *judged = &output->judged;
@@ -101,7 +108,12 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
     judged->sqnr_db = ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db;
     if (isnan(judged->sqnr_db)) /* of a sample in which there is nothing to compare */
         judged->sqnr_db = output->entire.sqnr_db;
-    judged->grade = grade_kind(output, &text);
+    const struct ulp_birth *birth =
+        output->unpaired ? NULL : ulp_birth_of(audit->births, audit->birth_count, output->name);
+    if (birth)
+        judged->grade = grade_birth(birth, &text);
+    else
+        judged->grade = grade_kind(output, &text);
     if (!text.length && judged->task != ULP_TASK_UNKNOWN)
         judged->grade = ulp_judged_grade(judged, &text);
     else if (!text.length) {
@@ -138,19 +150,28 @@ const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lan
     return worst;
 }
 
-static enum ulp_grade grade_lane(const struct ulp_audit_lane *lane)
+static enum ulp_grade grade_lane(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
-    return !worst                                                           ? ULP_GRADE_NOT
-           : worst->judged.grade == ULP_GRADE_FINE && lane->first_born >= 0 ? ULP_GRADE_BORDERLINE
-                                                                            : worst->judged.grade;
+    return !worst ? ULP_GRADE_NOT
+           : worst->judged.grade == ULP_GRADE_FINE && (lane->first_born >= 0 || audit->birth_count)
+               ? ULP_GRADE_BORDERLINE
+               : worst->judged.grade;
 }
 
 enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
                                     const struct ulp_audit_lane *lane)
 {
     return audit->nonfinite_input_count && !audit->nonfinite_inputs_meant ? ULP_GRADE_NOT
-                                                                          : grade_lane(lane);
+                                                                          : grade_lane(audit, lane);
+}
+
+const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
+                                         const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
+    const struct ulp_birth *birth = ulp_birth_of(audit->births, audit->birth_count, NULL);
+    return worst && worst->judged.grade <= ULP_GRADE_BORDERLINE ? birth : NULL;
 }
 
 enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
@@ -159,6 +180,7 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
 {
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(&audit->lanes[index]);
+    const struct ulp_birth *hidden = ulp_audit_hidden(audit, &audit->lanes[index]);
     struct ulp_text text = {0};
     *out = (struct ulp_verdict){.grade = ULP_GRADE_NOT, .sqnr_db = INFINITY};
     if (audit->nonfinite_input_count && !allow_nonfinite_inputs) {
@@ -166,8 +188,12 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
                       ulp_judge_reason(ULP_CROSSED_INPUT));
     } else if (!worst) {
         ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
+    } else if (hidden) {
+        out->grade = ULP_GRADE_BORDERLINE;
+        ulp_birth_say(&text, hidden, true);
+        ulp_text_show(&text, ", and output %s depends on it although it is finite", worst->name);
     } else {
-        out->grade = grade_lane(&audit->lanes[index]);
+        out->grade = grade_lane(audit, &audit->lanes[index]);
         out->task = worst->judged.task;
         out->output = worst->name;
         const double db = ulp_decibels(&worst->entire, worst->judged.sqnr_db);

@@ -1,6 +1,7 @@
 /* What the auditor's files share. */
 #pragma once
 
+#include "analysis/audit/birth.h"
 #include "analysis/audit/given.h"
 #include "analysis/audit/taint.h"
 #include "analysis/audit/truth.h"
@@ -45,6 +46,8 @@ struct ulp_auditor {
     bool diverged; /* something has, in it */
     bool adds;     /* audits of samples are added (part.h) */
     struct ulp_given given;
+    struct ulp_birth_watch births; /* of the current sample; those of others are in the audit */
+    size_t birth_capacity;         /* of the audit's */
     enum ulp_task task;            /* of the graph's float outputs; UNKNOWN: each is recognised */
     const struct ulp_truth *truth; /* NULL: the model's own */
 };
@@ -68,6 +71,12 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
 enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_count,
                                     struct ulp_error *error);
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor);
+/* After the sample's run on these inputs: births of the reference that reach an output are the
+ * audit's; and one more, with a copy of its texts. */
+enum ulp_status ulp_auditor_settle(struct ulp_auditor *auditor, const struct ulp_tensor_set *inputs,
+                                   int thread_count, struct ulp_error *error);
+enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct ulp_birth *birth,
+                                      struct ulp_error *error);
 
 /* Whether something has diverged in the current sample. If so, run the sample again with
  * ulp_run_options.follow, without audit, and with this observer (from the audit's departure on, if
@@ -97,6 +106,9 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
  * overflow that does harm is not fine on these samples alone, and NaN in an input that nobody
  * meant leaves nothing to judge. */
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
+/* The birth behind outputs that are not broken: they hide it, and depend on it. NULL: none. */
+const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
+                                         const struct ulp_audit_lane *lane);
 enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
                                     const struct ulp_audit_lane *lane);
 

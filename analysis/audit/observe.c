@@ -160,6 +160,7 @@ struct observed {
     struct ulp_range *ranges;  /* by output, of the truth */
     struct looked *looked;     /* by lane, then output */
     struct ulp_viewed *viewed; /* by lane, of one output */
+    size_t *nonfinite;         /* elements of the outputs, in the truth */
 };
 
 static enum ulp_status look_at(const struct ulp_event *event, size_t l, size_t o,
@@ -205,6 +206,7 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
         if (status == ULP_OK && truth == own)
             ulp_settled_note(auditor, event, o, &settled);
     }
+    *out->nonfinite += counts.fields[ULP_EXPONENT_NONFINITE];
     return status == ULP_OK ? ulp_place_count(&auditor->audit, event, o, &counts, error) : status;
 }
 
@@ -312,6 +314,7 @@ static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp
 {
     for (size_t o = 0; o < event->output_count; o++)
         ULP_TRY(measure_output(auditor, event, o, observed, error));
+    ULP_TRY(ulp_birth_look(&auditor->births, event, *observed->nonfinite, error));
     ULP_TRY(ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error));
     for (size_t l = 0; l < auditor->audit.lane_count; l++) {
         ULP_TRY(audit_lane(auditor, event, l, observed, error));
@@ -336,7 +339,9 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
                          "figures of outputs", error));
     ULP_TRY(ulp_allocate(&viewed, lane_count, sizeof(struct ulp_viewed), budget,
                          "figures of outputs", error));
-    return audit_lanes(auditor, event, &(struct observed){ranges, looked, viewed}, error);
+    size_t nonfinite = 0;
+    return audit_lanes(auditor, event, &(struct observed){ranges, looked, viewed, &nonfinite},
+                       error);
 }
 
 struct ulp_observer ulp_auditor_observer(struct ulp_auditor *auditor)

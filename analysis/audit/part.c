@@ -38,12 +38,22 @@ static bool is_sound_lane(const struct ulp_audit_lane *lane, size_t node_count)
     return sound;
 }
 
+static bool is_sound_birth(const struct ulp_birth *birth, size_t node_count)
+{
+    bool sound = birth->node < node_count && birth->name && birth->op && birth->value && birth->is;
+    for (size_t o = 0; sound && o < birth->output_count; o++)
+        sound = birth->outputs[o] != NULL;
+    return sound;
+}
+
 static bool is_sound(const struct ulp_audit *audit, size_t lane_count, size_t node_count)
 {
     bool sound = audit->sample_count == 1 && audit->sample_names[0] &&
                  audit->lane_count == lane_count && audit->place_count == node_count;
     for (size_t i = 0; sound && i < audit->nonfinite_input_count; i++)
         sound = audit->nonfinite_inputs[i].name != NULL;
+    for (size_t b = 0; sound && b < audit->birth_count; b++)
+        sound = is_sound_birth(&audit->births[b], node_count);
     for (size_t l = 0; sound && l < lane_count; l++)
         sound = is_sound_lane(&audit->lanes[l], node_count);
     for (size_t n = 0; sound && n < node_count; n++)

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <ulpscope/tensor.h>
 
 /* What is known of a lane's value in the current sample, by the address of its name (names live
@@ -18,6 +19,7 @@ struct ulp_taint {
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
     size_t node; /* that computes it */
+    uint64_t births; /* of the reference, that it is not finite by (birth.h) */
     /* the lane's overflow that it bears; -1: none */
     ptrdiff_t overflow;
     double relative; /* entire.rms / ref_rms; 0: equal, or not defined */

@@ -5,6 +5,7 @@
 #include "analysis/audit/audit_keep.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/doctor/doctoring.h"
+#include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
@@ -58,6 +59,25 @@ void ulp_doctor_find_inputs(struct ulp_doctoring *x)
                       input->count, input->count == 1 ? " that is" : "s that are",
                       audit->sample_names[input->sample]);
         ulp_doctor_add(x, ULP_DOCTOR_INPUT, NULL, input->name, &text);
+    }
+}
+
+/* ---- the reference itself ---- */
+
+void ulp_doctor_find_births(struct ulp_doctoring *x)
+{
+    const struct ulp_audit *audit = x->doctor->audit;
+    for (size_t b = 0; b < audit->birth_count && b < CAUSES_EACH; b++) {
+        const struct ulp_birth *birth = &audit->births[b];
+        struct ulp_text text = {0}, todo = {0};
+        ulp_birth_say(&text, birth, true);
+        ulp_text_show(&text, ", with the inputs of %s", audit->sample_names[birth->sample]);
+        ulp_birth_todo(&todo, birth);
+        ulp_doctor_add(x, ULP_DOCTOR_BIRTH, &x->lane->nodes[birth->node], birth->value, &text);
+        x->failed |= todo.failed;
+        if (!x->failed)
+            x->doctor->causes[x->doctor->cause_count - 1].fix = ulp_doctor_copy(x, todo.data);
+        ulp_text_free(&todo);
     }
 }
 

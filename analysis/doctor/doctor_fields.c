@@ -16,7 +16,7 @@ static const char *word_grade(int value)
 
 static const struct ulp_field doctor_cause[] = {
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_doctor_cause, text)},
-    {.name = "reason", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_doctor_cause, reason), .word = word_doctor_reason, .words = 8},
+    {.name = "reason", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_doctor_cause, reason), .word = word_doctor_reason, .words = 9},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_doctor_cause, node)},
     {.name = "op", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_doctor_cause, op)},
     {.name = "index", .kind = ULP_FIELD_INDEX, .offset = offsetof(struct ulp_doctor_cause, index)},

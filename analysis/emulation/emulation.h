@@ -155,8 +155,14 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
 enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
                                            const struct ulp_sample *samples, size_t count,
                                            struct ulp_error *error);
-/* ULP_ERROR_LIMIT when the truths leave nothing to judge by: no search could find it. */
+/* ULP_ERROR_LIMIT when the truths leave nothing to judge by, or are not finite: no search could
+ * find it. By the births of an audit of the samples; NULL: they are looked for. And the same of a
+ * sample and what its outputs are in the reference. */
 enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
+                                           const struct ulp_audit *audit, struct ulp_error *error);
+enum ulp_status ulp_emulation_check_sample(const struct ulp_emulation *emulation,
+                                           const struct ulp_sample *sample,
+                                           const struct ulp_tensor_set *truth,
                                            struct ulp_error *error);
 enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
                                     const struct ulp_tensor_set *outputs,

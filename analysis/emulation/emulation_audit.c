@@ -70,7 +70,7 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
                                   .begins = begin_sample,
                                   .ends = take_outputs};
     enum ulp_status status = ulp_session_run(&session, out, error);
-    if (status == ULP_OK && (status = ulp_emulation_check_truths(emulation, error)) != ULP_OK)
+    if (status == ULP_OK && (status = ulp_emulation_check_truths(emulation, out, error)) != ULP_OK)
         ulp_audit_free(out);
     return status;
 }

@@ -101,23 +101,56 @@ enum ulp_status ulp_emulation_check_inputs(const struct ulp_emulated *given,
     return ULP_OK;
 }
 
-enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
+/* Of one sample: its outputs in the reference, and where that stops being finite. */
+static enum ulp_status check_truth(const struct ulp_emulation *emulation,
+                                   const struct ulp_sample *sample,
+                                   const struct ulp_tensor_set *truth,
+                                   const struct ulp_birth *births, size_t birth_count,
+                                   struct ulp_error *error)
+{
+    const struct ulp_birth *hidden = ulp_birth_of(births, birth_count, NULL);
+    for (size_t o = 0; o < truth->count; o++) {
+        const struct ulp_birth *birth = ulp_birth_of(births, birth_count, name_of(emulation, o));
+        enum ulp_crossing_kind kind = ulp_judge_reference(&truth->items[o].tensor);
+        if (birth && kind == ULP_CROSSED_VALUE)
+            kind = ULP_CROSSED_REFERENCE;
+        if (is_judged(emulation, o) && kind != ULP_CROSSED_VALUE)
+            return ulp_judge_fail_birth(kind, birth, name_of(emulation, o), sample->name, error);
+    }
+    return hidden && !hidden->output_count
+               ? ulp_judge_fail_birth(ULP_CROSSED_HIDDEN, hidden, NULL, sample->name, error)
+               : ULP_OK;
+}
+
+enum ulp_status ulp_emulation_check_sample(const struct ulp_emulation *emulation,
+                                           const struct ulp_sample *sample,
+                                           const struct ulp_tensor_set *truth,
                                            struct ulp_error *error)
 {
     const struct ulp_emulated *given = &emulation->given;
-    const size_t outputs = ulp_model_output_count(given->model);
+    ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(given->model), error));
+    struct ulp_birth_watch watch = {.memory = arena};
+    ULP_TRY(ulp_birth_find(&watch, given->model, given->reference, sample->inputs,
+                           given->thread_count, error));
+    return check_truth(emulation, sample, truth, watch.items, watch.count, error);
+}
+
+enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation,
+                                           const struct ulp_audit *audit, struct ulp_error *error)
+{
+    const struct ulp_emulated *given = &emulation->given;
     ULP_TRY(check_limits(emulation, error));
-    for (size_t s = 0; s < given->sample_count; s++)
-        for (size_t o = 0; o < outputs; o++) {
-            const enum ulp_crossing_kind kind =
-                is_judged(emulation, o) ? ulp_judge_reference(&emulation->truths[s].items[o].tensor)
-                                        : ULP_CROSSED_VALUE;
-            if (kind != ULP_CROSSED_VALUE)
-                return ulp_judge_fail(&(struct ulp_unjudged){.name = name_of(emulation, o),
-                                                             .sample = given->samples[s].name,
-                                                             .reason = ulp_judge_reason(kind)},
-                                      error);
-        }
+    for (size_t s = 0, first = 0; s < given->sample_count; s++) {
+        size_t end = first; /* of the sample's, which come in its order */
+        while (audit && end < audit->birth_count && audit->births[end].sample == s)
+            end++;
+        ULP_TRY(audit ? check_truth(emulation, &given->samples[s], &emulation->truths[s],
+                                    &audit->births[first], end - first, error)
+                      : ulp_emulation_check_sample(emulation, &given->samples[s],
+                                                   &emulation->truths[s], error));
+        first = end;
+    }
     return ULP_OK;
 }
 

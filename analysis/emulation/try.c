@@ -1,6 +1,9 @@
 /* Running what each node is kept in, and judging it. */
 
+#include <math.h>
+
 #include "analysis/emulation/emulation.h"
+#include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "number/function/math.h"
@@ -109,6 +112,14 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
     struct ulp_tensor_set outputs[2];
     ULP_TRY(run_sample(emulation, sample, emulation->follows, outputs, error));
     enum ulp_status status = ulp_emulation_judge(emulation, &outputs[1], &outputs[0], out, error);
+    if (status == ULP_OK && !isinf(out->ratio)) {
+        status = ulp_emulation_check_sample(emulation, sample, &outputs[0], error);
+        if (status == ULP_ERROR_LIMIT) {
+            out->ratio = INFINITY;
+            out->metric = ulp_judge_name(ULP_CROSSED_REFERENCE);
+            status = ULP_OK;
+        }
+    }
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
     return status;

@@ -104,7 +104,7 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
         lowered[s] = outputs[1];
         ULP_TRY(status);
     }
-    ULP_TRY(ulp_emulation_check_truths(emulation, error));
+    ULP_TRY(ulp_emulation_check_truths(emulation, NULL, error));
     for (size_t s = 0; s < x->sample_count; s++) {
         struct ulp_judgement judgement;
         ULP_TRY(

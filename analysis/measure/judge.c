@@ -20,6 +20,8 @@ static const struct {
     [ULP_CROSSED_EMPTY] = {"empty", "has no element to compare"},
     [ULP_CROSSED_NONFINITE] = {"nonfinite",
                                "is not finite where the reference is, or the other way round"},
+    [ULP_CROSSED_REFERENCE] = {"reference", "is not finite in the reference already"},
+    [ULP_CROSSED_HIDDEN] = {"hidden", "outputs depend on what is not finite in the reference"},
     [ULP_CROSSED_NO_FIGURE] = {"no figure",
                                "no output has this figure, by what it is for (--task)"},
     [ULP_CROSSED_NO_OUTPUT] = {"no output", "there is no output to compare: no node computes one"},
@@ -90,6 +92,8 @@ void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
     ulp_text_add(out, "%s", unjudged->reason);
     if (unjudged->is_input)
         ulp_text_add(out, " (when that is meant: --allow-nonfinite-inputs)");
+    if (unjudged->because)
+        ulp_text_show(out, ": %s", unjudged->because);
 }
 
 enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **out,
@@ -108,8 +112,8 @@ enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **ou
 bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
                       struct ulp_unjudged unjudged)
 {
-    const char **const texts[] = {&unjudged.name, &unjudged.sample};
-    for (size_t t = 0; t < 2; t++)
+    const char **const texts[] = {&unjudged.name, &unjudged.sample, &unjudged.because};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
         if (*texts[t] && !(*texts[t] = ulp_arena_copy(arena, *texts[t])))
             return false;
     if (!ulp_plan_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
@@ -126,7 +130,8 @@ bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *
         if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
             added &= ulp_unjudged_add(arena, list,
                                       (struct ulp_unjudged){true, inputs->items[i].name, sample,
-                                                            ulp_judge_reason(ULP_CROSSED_INPUT)});
+                                                            ulp_judge_reason(ULP_CROSSED_INPUT),
+                                                            NULL});
     return added;
 }
 
@@ -135,9 +140,10 @@ enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char
 {
     for (size_t i = 0; inputs && i < inputs->count; i++)
         if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
-            return ulp_judge_fail(&(struct ulp_unjudged){true, inputs->items[i].name, sample,
-                                                         ulp_judge_reason(ULP_CROSSED_INPUT)},
-                                  error);
+            return ulp_judge_fail(
+                &(struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                       ulp_judge_reason(ULP_CROSSED_INPUT), NULL},
+                error);
     return ULP_OK;
 }
 
@@ -147,4 +153,65 @@ enum ulp_status ulp_judge_fail(const struct ulp_unjudged *unjudged, struct ulp_e
     ulp_unjudged_say(&text, unjudged);
     return text.failed ? ulp_out_of_memory(error)
                        : ulp_fail(error, ULP_ERROR_LIMIT, "cannot be judged: %s", text.data);
+}
+
+/* ---- where the reference stops being finite ---- */
+
+const struct ulp_birth *ulp_birth_of(const struct ulp_birth *births, size_t count, const char *name)
+{
+    const struct ulp_birth *hidden = NULL;
+    for (size_t b = 0; b < count; b++) {
+        for (size_t o = 0; o < births[b].output_count; o++)
+            if (!name || strcmp(births[b].outputs[o], name) == 0)
+                return &births[b];
+        if (!births[b].output_count && !hidden)
+            hidden = &births[b];
+    }
+    return name ? NULL : hidden;
+}
+
+void ulp_birth_say(struct ulp_text *out, const struct ulp_birth *birth, bool why)
+{
+    ulp_text_show(out, "node %zu %s (%s) is %s, in the reference already", birth->node, birth->name, birth->op, birth->is);
+    if (why && birth->why)
+        ulp_text_show(out, ": %s", birth->why);
+}
+
+void ulp_birth_todo(struct ulp_text *out, const struct ulp_birth *birth)
+{
+    ulp_text_show(out, "give inputs with which %s is finite, or mend the model there", birth->name);
+}
+
+/* What is said of it, behind which a sentence may go on. */
+static struct ulp_text say_birth(const struct ulp_birth *birth)
+{
+    struct ulp_text text = {0};
+    if (birth)
+        ulp_birth_say(&text, birth, true);
+    return text;
+}
+
+enum ulp_status ulp_judge_fail_birth(enum ulp_crossing_kind kind, const struct ulp_birth *birth,
+                                     const char *output, const char *sample,
+                                     struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = say_birth(birth);
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_judge_fail(&(struct ulp_unjudged){.name = output,
+                                                               .sample = sample,
+                                                               .reason = ulp_judge_reason(kind),
+                                                               .because = text.data},
+                                        error);
+}
+
+bool ulp_unjudged_add_birth(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                            enum ulp_crossing_kind kind, const struct ulp_birth *birth,
+                            const char *output, const char *sample)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = say_birth(birth);
+    return !text.failed && ulp_unjudged_add(arena, list,
+                                            (struct ulp_unjudged){.name = output,
+                                                                  .sample = sample,
+                                                                  .reason = ulp_judge_reason(kind),
+                                                                  .because = text.data});
 }

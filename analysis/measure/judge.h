@@ -36,6 +36,23 @@ bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *
 /* The sentence, made harmless. */
 void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged);
 
+/* The birth by which that output of the graph is not finite; NULL: none. name NULL: any output, and
+ * also one that outputs only depend on. */
+const struct ulp_birth *ulp_birth_of(const struct ulp_birth *births, size_t count,
+                                     const char *name);
+/* "node 3 Div_3 (Div) is 0 / 0, in the reference already"; and why, where that is known, behind ": ". */
+void ulp_birth_say(struct ulp_text *out, const struct ulp_birth *birth, bool why);
+/* What the user is to do about it: no format mends it. */
+void ulp_birth_todo(struct ulp_text *out, const struct ulp_birth *birth);
+/* ULP_ERROR_LIMIT, of that output or, NULL, of all. */
+enum ulp_status ulp_judge_fail_birth(enum ulp_crossing_kind kind, const struct ulp_birth *birth,
+                                     const char *output, const char *sample,
+                                     struct ulp_error *error);
+/* One more that cannot be judged, by that. False: no memory. */
+bool ulp_unjudged_add_birth(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                            enum ulp_crossing_kind kind, const struct ulp_birth *birth,
+                            const char *output, const char *sample);
+
 /* Is the element a number? Of an MPFR record also beyond double's range. */
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i);
 /* NaN and infinities in a tensor; 0 in integers. */

@@ -41,7 +41,7 @@ struct check {
     enum ulp_view view;
     int figure; /* enum ulp_figure, or one of the others */
     double limit;
-    size_t sample_count;
+    const struct ulp_audit *audit;
     char *const *samples; /* names */
     struct ulp_crossing worst;
     bool crossed;
@@ -146,6 +146,11 @@ static enum ulp_crossing_kind judge(const struct check *check,
 {
     const bool is_other_model = check->view == ULP_VIEW_ENTIRE || check->view == ULP_VIEW_CARRIED;
     const enum ulp_crossing_kind kind = ulp_judge_metrics(find_metrics(check, output));
+    /* whatever was decided otherwise, and however it comes out with the reference's decisions */
+    if (check->view == ULP_VIEW_ENTIRE && check->figure != DIVERGED && !output->unpaired &&
+        ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->nonfinite)
+        return check->figure < JUDGED && check->figure >= ULP_FIGURE_COUNT ? ULP_CROSSED_VALUE
+                                                                           : ULP_CROSSED_NONFINITE;
     if (output->unpaired && is_other_model)
         return ULP_CROSSED_UNPAIRED;
     /* these are figures of the outputs as they are */
@@ -167,10 +172,20 @@ static enum ulp_crossing_kind judge(const struct check *check,
 static void check_output(struct check *check, const struct ulp_audit_lane *lane,
                          const struct ulp_audit_output *output, bool values)
 {
-    const struct ulp_metrics *metrics = find_metrics(check, output);
     const enum ulp_crossing_kind kind = judge(check, output);
+    const struct ulp_birth *birth =
+        output->unpaired || check->view != ULP_VIEW_ENTIRE
+            ? NULL
+            : ulp_birth_of(check->audit->births, check->audit->birth_count, output->name);
+    if (birth) {
+        add_crossing(check, kind == ULP_CROSSED_NOTHING ? kind : ULP_CROSSED_REFERENCE,
+                     (double)birth->count, output, birth->name);
+        return;
+    }
     const double value =
-        kind == ULP_CROSSED_NONFINITE ? (double)metrics->nonfinite : read_figure(check, output);
+        kind == ULP_CROSSED_NONFINITE
+            ? (double)ulp_view_limit_get(output, check->view)->nonfinite
+            : read_figure(check, output);
     if (kind != ULP_CROSSED_VALUE || (values && is_beyond(check, output)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
 }
@@ -205,6 +220,17 @@ static void check_outputs(struct check *check, const struct ulp_audit_lane *lane
         add_crossing(check, ULP_CROSSED_NO_FIGURE, NAN, &(struct ulp_audit_output){0}, NULL);
     else if (!any && !diverged)
         add_crossing(check, ULP_CROSSED_NO_OUTPUT, NAN, &(struct ulp_audit_output){0}, NULL);
+}
+
+/* What is not finite in the reference and what finite outputs depend on. */
+static void check_hidden(struct check *check)
+{
+    for (size_t b = 0; b < check->audit->birth_count; b++) {
+        const struct ulp_birth *birth = &check->audit->births[b];
+        if (!birth->output_count && !check->output)
+            add_crossing(check, ULP_CROSSED_HIDDEN, (double)birth->count,
+                         &(struct ulp_audit_output){.name = birth->value}, birth->name);
+    }
 }
 
 /* An overflow inside may be hidden from the outputs. A node may decide otherwise than the reference
@@ -242,6 +268,7 @@ static enum ulp_status check_lane(struct check check, const struct ulp_audit_lan
     if (check.figure == NONFINITE)
         check_nodes(&check, lane);
     check_outputs(&check, lane, !check.crossed);
+    check_hidden(&check);
     return check.crossed ? add_to_list(out, check.worst, error) : ULP_OK;
 }
 
@@ -453,7 +480,7 @@ enum ulp_status ulp_audit_check(const struct ulp_audit *audit, const char *limit
                                 struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct check check = {.sample_count = audit->sample_count, .samples = audit->sample_names};
+    struct check check = {.audit = audit, .samples = audit->sample_names};
     *out = (struct ulp_crossing_list){0};
     enum ulp_status status = read_limit(limit, &check, error);
     if (status == ULP_OK)

@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <math.h>
 
+#include "analysis/audit/birth.h"
 #include "analysis/writing/columns.h"
 #include "ops/probe.h"
 #include "run/pass/forward.h"
@@ -38,6 +39,7 @@ struct ulp_overflow_meter {
     size_t sample, sample_capacity;
     struct ulp_plan *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
     int thread_count;
+    bool nonfinite; /* a result of the reference is not finite in the sample that runs */
     struct ulp_probe probe;
     /* of the node that runs now, in one lane */
     size_t lane;
@@ -103,10 +105,14 @@ void ulp_overflow_judge_hidden(struct ulp_overflow_node *node);
 /* overflow_sample.c: a sample's beginning and end. */
 enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char *name,
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error);
-/* An output of the model in the reference: is there anything to judge? */
+/* An output of the model in the reference: is there anything to judge? births: of the reference, in
+ * the sample; NULL: none. */
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
-                                          const struct ulp_tensor *value, struct ulp_error *error);
+                                          const struct ulp_tensor *value,
+                                          const struct ulp_birth_watch *births,
+                                          struct ulp_error *error);
 enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
+                                           const struct ulp_tensor_set *inputs,
                                            struct ulp_error *error);
 /* Does the reference itself overflow here? Its infinity may be exact (1 / 0); which of the two, a
  * reference of more range says. */

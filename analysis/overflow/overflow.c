@@ -337,7 +337,7 @@ static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
     for (size_t l = 0; l < meter->forecast.lane_count && status == ULP_OK; l++)
         ulp_overflow_reach(meter, l);
     if (status == ULP_OK)
-        status = ulp_overflow_judge_outputs(meter, error);
+        status = ulp_overflow_judge_outputs(meter, inputs, error);
     forget_values(meter);
     ulp_forward_end(forward);
     return status;

@@ -12,52 +12,76 @@ static const struct ulp_tensor *find_value(const struct ulp_overflow_meter *mete
     return planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
 }
 
+/* Infinities alone: NaN is no overflow. */
+static bool has_infinity(const struct ulp_tensor *value)
+{
+    bool any = false;
+    for (size_t i = 0; ulp_element_is_float(value->element) && i < value->count; i++)
+        any |= isinf(ulp_tensor_get(value, i)) != 0;
+    return any;
+}
+
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
                                                const struct ulp_step *step, struct ulp_error *error)
 {
+    const bool wide = meter->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR;
     bool infinite = false, finite = true;
-    if (meter->forecast.beyond_reference ||
-        meter->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR)
-        return ULP_OK;
-    for (size_t o = 0; o < step->output_count && !infinite; o++) {
+    for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         const struct ulp_tensor *value = slot < 0 ? NULL : ulp_overflow_truth(meter, slot);
-        for (size_t i = 0; value && ulp_element_is_float(value->element) && i < value->count; i++)
-            infinite |= isinf(ulp_tensor_get(value, i)) != 0;
+        if (!value || (meter->nonfinite && (wide || meter->forecast.beyond_reference)) ||
+            !ulp_judge_count_nonfinite(value))
+            continue;
+        meter->nonfinite = true;
+        infinite |= has_infinity(value);
     }
     for (size_t i = 0; i < step->input_count && infinite && finite; i++)
         finite =
             step->inputs[i] < 0 || !ulp_judge_count_nonfinite(find_value(meter, step->inputs[i]));
-    if (!infinite || !finite)
+    if (!infinite || !finite || wide || meter->forecast.beyond_reference)
         return ULP_OK;
     meter->forecast.beyond_reference = ulp_arena_copy(meter->forecast.memory, step->name);
     return ulp_taken(meter->forecast.beyond_reference, error);
 }
 
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
-                                          const struct ulp_tensor *value, struct ulp_error *error)
+                                          const struct ulp_tensor *value,
+                                          const struct ulp_birth_watch *births,
+                                          struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    const enum ulp_crossing_kind kind = ulp_judge_reference(value);
-    return kind == ULP_CROSSED_VALUE ||
-                   ulp_unjudged_add(forecast->memory, &forecast->unjudged,
-                                    (struct ulp_unjudged){.name = name,
-                                                          .sample =
-                                                              forecast->sample_names[meter->sample],
-                                                          .reason = ulp_judge_reason(kind)})
-               ? ULP_OK
-               : ulp_out_of_memory(error);
+    const struct ulp_birth *birth = births ? ulp_birth_of(births->items, births->count, name) : NULL;
+    enum ulp_crossing_kind kind = ulp_judge_reference(value);
+    if (kind == ULP_CROSSED_VALUE && birth)
+        kind = ULP_CROSSED_REFERENCE;
+    return ulp_taken(kind == ULP_CROSSED_VALUE ||
+                         ulp_unjudged_add_birth(forecast->memory, &forecast->unjudged, kind, birth,
+                                                name, forecast->sample_names[meter->sample]),
+                     error);
 }
 
 enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
+                                           const struct ulp_tensor_set *inputs,
                                            struct ulp_error *error)
 {
-    const struct ulp_block *block = meter->forward.plan->main;
+    const struct ulp_plan *plan = meter->forward.plan;
+    const struct ulp_block *block = plan->main;
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    struct ulp_birth_watch births = {.memory = meter->memory};
+    if (meter->nonfinite)
+        ULP_TRY(ulp_birth_find(&births, plan->model, &plan->lanes[0], inputs, meter->thread_count,
+                               error));
     for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
-            ULP_TRY(ulp_overflow_judge_output(meter, block->slots[block->outputs[o]].name,
-                                              find_value(meter, block->outputs[o]), error));
-    return ULP_OK;
+            ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(plan->model, o).name,
+                                              find_value(meter, block->outputs[o]), &births,
+                                              error));
+    const struct ulp_birth *hidden = ulp_birth_of(births.items, births.count, NULL);
+    return ulp_taken(!hidden || hidden->output_count ||
+                         ulp_unjudged_add_birth(forecast->memory, &forecast->unjudged,
+                                                ULP_CROSSED_HIDDEN, hidden, NULL,
+                                                forecast->sample_names[meter->sample]),
+                     error);
 }
 
 static bool computes_output(const struct ulp_block *block)
@@ -79,6 +103,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     for (size_t l = 0; l < forecast->lane_count; l++)
         meter->lanes[l].ratio = 0;
     meter->sample = forecast->sample_count++;
+    meter->nonfinite = false;
     const bool added =
         ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
         (computes_output(meter->forward.plan->main) || forecast->sample_count > 1 ||

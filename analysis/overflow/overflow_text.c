@@ -245,6 +245,29 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *f
     }
 }
 
+/* What is said before anything of the format: that inputs or the reference are not finite. NULL:
+ * they are. */
+static const struct ulp_unjudged *find_unjudged(const struct ulp_unjudged_list *list)
+{
+    for (size_t u = 0; u < list->count; u++)
+        if (list->items[u].is_input || list->items[u].because)
+            return &list->items[u];
+    return NULL;
+}
+
+static void add_unjudged_headline(struct ulp_headline *head, const struct ulp_unjudged *first)
+{
+    ulp_text_add(&head->what, "not judged: ");
+    if (first->because)
+        ulp_text_show(&head->what, "%s", first->because);
+    else
+        ulp_unjudged_say(&head->what, first);
+    ulp_text_add(&head->why, "what is not finite in the reference says nothing of the format");
+    ulp_text_add(&head->todo, "%s",
+                 first->is_input ? "give inputs that are finite"
+                                 : "give inputs with which every output can be judged");
+}
+
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
                            const struct ulp_overflow_lane *lane, struct ulp_headline *head)
 {
@@ -252,6 +275,11 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     const char *s = lane->node_count == 1 ? "" : "s";
     const struct ulp_page what = ulp_page_make(&head->what, 0, false);
     ulp_text_show(&head->what, "%s: ", lane->name);
+    const struct ulp_unjudged *first = find_unjudged(&forecast->unjudged);
+    if (first && (first->is_input || !lane->harmful_count)) {
+        add_unjudged_headline(head, first);
+        return;
+    }
     if (lane->born_count) {
         add_born(&what, lane);
         add_reach(&head->why, lane);

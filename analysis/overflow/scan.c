@@ -84,7 +84,7 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
     for (size_t o = 0; o < outputs.count; o++)
         if (ulp_block_computes(main, main->outputs[o]))
             ULP_TRY(ulp_overflow_judge_output(meter, outputs.items[o].name,
-                                              &outputs.items[o].tensor, error));
+                                              &outputs.items[o].tensor, NULL, error));
     *near = scan.near;
     return ULP_OK;
 }

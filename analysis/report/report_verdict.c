@@ -184,6 +184,34 @@ static void add_stored(struct ulp_text *out, const struct ulp_audit *audit,
     ulp_report_stored(out, audit, lane, audit->stored_faults);
 }
 
+/* The birth that the verdict is about, and whether an output bears it. */
+static const struct ulp_birth *find_birth(const struct ulp_audit *audit,
+                                          const struct ulp_audit_lane *lane)
+{
+    const struct ulp_audit_output *judged = ulp_audit_judged_worst(lane);
+    const struct ulp_birth *birth =
+        judged ? ulp_birth_of(audit->births, audit->birth_count, judged->name) : NULL;
+    return is_unmeant(audit) ? NULL : birth ? birth : ulp_audit_hidden(audit, lane);
+}
+
+/* "all of c is 0. Of its 4 elements 2 are not finite, nor is output y" */
+static void add_birth(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane, const struct ulp_birth *birth)
+{
+    if (birth->why)
+        ulp_text_show(out, "%s", birth->why);
+    if (audit->sample_count > 1)
+        ulp_text_show(out, "%sin sample %s", out->length ? ", " : "",
+                      audit->sample_names[birth->sample]);
+    ulp_text_add(out, "%s%zu of its %zu elements %s not finite", out->length ? "; " : "",
+                 birth->count, birth->elements, birth->count == 1 ? "is" : "are");
+    if (birth->output_count)
+        ulp_text_show(out, ", nor is output %s, in the reference as in %s", birth->outputs[0],
+                      lane->name);
+    else
+        ulp_text_add(out, ", and outputs depend on that although they are finite");
+}
+
 /* "broken (classify): logits is at 2.2 dB, 1 of 4 first choices change" */
 static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
@@ -196,6 +224,12 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
         return;
     }
     ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(audit, lane)));
+    const struct ulp_birth *birth = find_birth(audit, lane);
+    if (birth) {
+        ulp_text_add(out, ": ");
+        ulp_birth_say(out, birth, false);
+        return;
+    }
     if (judged->judged.grade == ULP_GRADE_NOT) {
         ulp_text_show(out, ": %s %s", judged->name, judged->judged.text);
         return;
@@ -230,7 +264,10 @@ static void add_begun(struct ulp_text *out, struct ulp_text *text)
 static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
                     const struct ulp_audit_lane *lane)
 {
-    struct ulp_text inputs = {0}, reasons = {0}, stored = {0}, vacant = {0};
+    struct ulp_text born = {0}, inputs = {0}, reasons = {0}, stored = {0}, vacant = {0};
+    const struct ulp_birth *birth = find_birth(audit, lane);
+    if (birth)
+        add_birth(&born, audit, lane, birth);
     add_inputs(&inputs, audit);
     if (lane->first_born >= 0 || (find_diverged(&lane->outputs) &&
                                   lane->first_decided >= 0)) /* whose verb is the first word */
@@ -240,6 +277,7 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
     add_vacant(&vacant, audit, &lane->outputs);
     if (is_unmeant(audit)) /* before all that may follow from it */
         add_begun(out, &inputs);
+    add_begun(out, &born);
     add_begun(out, &reasons);
     add_begun(out, &stored);
     add_begun(out, &vacant);
@@ -253,9 +291,12 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
                          struct ulp_headline *verdict)
 {
     const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
+    const struct ulp_birth *birth = find_birth(audit, lane);
     add_what(&verdict->what, audit, lane);
     add_why(&verdict->why, audit, lane);
-    if (!fine)
+    if (birth)
+        ulp_birth_todo(&verdict->todo, birth);
+    else if (!fine)
         ulp_report_todo(audit, lane, &verdict->todo);
     if (!fine && !verdict->todo.length && audit->stored_fault_count &&
         !(ulp_report_stored_gain(lane, audit->stored_faults) <= 0))

@@ -82,11 +82,13 @@ static void add_inputs(const struct ulp_page *page, const struct ulp_audit *audi
 {
     for (size_t i = 0; i < audit->nonfinite_input_count; i++) {
         const struct ulp_audit_input *input = &audit->nonfinite_inputs[i];
-        ulp_unjudged_say(page->out, &(struct ulp_unjudged){true, input->name,
-                                                           input->sample < audit->sample_count
-                                                               ? audit->sample_names[input->sample]
-                                                               : NULL,
-                                                           ulp_judge_reason(ULP_CROSSED_INPUT)});
+        ulp_unjudged_say(page->out,
+                         &(struct ulp_unjudged){.is_input = true,
+                                                .name = input->name,
+                                                .sample = input->sample < audit->sample_count
+                                                              ? audit->sample_names[input->sample]
+                                                              : NULL,
+                                                .reason = ulp_judge_reason(ULP_CROSSED_INPUT)});
         ulp_text_add(page->out, "\n");
     }
 }

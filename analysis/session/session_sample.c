@@ -249,6 +249,7 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
         ULP_TRY(ulp_attributor_sweep(one->attributor, error));
     else if (one->attributor)
         ULP_TRY(share_beside(one, error));
+    ULP_TRY(ulp_auditor_settle(one->auditor, one->inputs, one->options->thread_count, error));
     return follow(one, observers, error);
 }
 

@@ -6,6 +6,7 @@
 #include <ulpscope/tolerance.h>
 
 #include "analysis/attribution/attribution.h"
+#include "analysis/audit/birth.h"
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/machine/clock.h"
@@ -24,6 +25,7 @@ struct measuring {
     struct ulp_plan *plan;
     struct ulp_attributor *attributor;
     struct ulp_tensor_set outputs[2]; /* the reference's and the arithmetic's */
+    struct ulp_birth_watch births;    /* of the reference */
 };
 
 /* Both lanes, and what their nodes introduce. */
@@ -97,11 +99,12 @@ static enum ulp_crossing_kind judge_output(const struct ulp_tensor *reference,
 static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
                                     enum ulp_crossing_kind kind, struct ulp_error *error)
 {
-    const struct ulp_unjudged unjudged = {.name = name,
-                                          .sample = m->options->sample,
-                                          .reason = ulp_judge_reason(kind)};
-    return ulp_unjudged_add(m->out->memory, &m->out->unjudged, unjudged) ? ULP_OK
-                                                                         : ulp_out_of_memory(error);
+    const struct ulp_birth *birth =
+        name || kind == ULP_CROSSED_HIDDEN ? ulp_birth_of(m->births.items, m->births.count, name)
+                                           : NULL;
+    return ulp_taken(ulp_unjudged_add_birth(m->out->memory, &m->out->unjudged, kind, birth, name,
+                                            m->options->sample),
+                     error);
 }
 
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
@@ -116,7 +119,10 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
         if (!ulp_block_computes(main, main->outputs[o]))
             continue;
         any = true;
-        const enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
+        enum ulp_crossing_kind kind = judge_output(&reference->tensor, &own->tensor);
+        if (kind == ULP_CROSSED_VALUE &&
+            ulp_birth_of(m->births.items, m->births.count, reference->name))
+            kind = ULP_CROSSED_REFERENCE;
         if (kind != ULP_CROSSED_VALUE)
             ULP_TRY(add_unjudged(m, reference->name, kind, error));
         else if (ulp_element_is_float(reference->tensor.element))
@@ -124,6 +130,9 @@ static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
     }
     if (!any)
         ULP_TRY(add_unjudged(m, NULL, ULP_CROSSED_NO_OUTPUT, error));
+    const struct ulp_birth *hidden = ulp_birth_of(m->births.items, m->births.count, NULL);
+    if (hidden && !hidden->output_count)
+        ULP_TRY(add_unjudged(m, NULL, ULP_CROSSED_HIDDEN, error));
     if (m->out->output_count)
         return ULP_OK;
     return m->out->unjudged.count
@@ -266,7 +275,11 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     ULP_TRY(ulp_taken(ulp_unjudged_add_inputs(out->memory, &out->unjudged, m->inputs,
                                               m->options->sample),
                       error));
-    enum ulp_status status = run_lanes(m, error);
+    m->births.memory = out->memory;
+    enum ulp_status status = ulp_birth_find(&m->births, m->model, &m->options->reference, m->inputs,
+                                            m->options->thread_count, error);
+    if (status == ULP_OK)
+        status = run_lanes(m, error);
     if (status == ULP_OK) {
         const char *name = ulp_plan_lane_name(m->plan, 1);
         out->narrow_products =

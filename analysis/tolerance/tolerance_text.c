@@ -42,6 +42,19 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
 {
     const struct ulp_tolerance_output *worst = find_worst(tolerance);
     ulp_text_show(&head->what, "%s: ", tolerance->arithmetic);
+    if (tolerance->unjudged.count) {
+        const struct ulp_unjudged *first = &tolerance->unjudged.items[0];
+        ulp_text_add(&head->what, "no tolerance: ");
+        if (first->because)
+            ulp_text_show(&head->what, "%s", first->because);
+        else
+            ulp_unjudged_say(&head->what, first);
+        ulp_text_add(&head->why, "what cannot be judged stands below");
+        ulp_text_add(&head->todo, "%s",
+                     first->is_input ? "give inputs that are finite"
+                                     : "give inputs with which every output can be judged");
+        return;
+    }
     if (worst->nonfinite) {
         ulp_text_add(&head->what, "no tolerance holds");
         ulp_text_show(&head->why, "%s has %zu element%s not finite", worst->name, worst->nonfinite,

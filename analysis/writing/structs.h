@@ -18,6 +18,7 @@ extern const struct ulp_struct ulp_struct_audit_output;
 extern const struct ulp_struct ulp_struct_audit_overflow;
 extern const struct ulp_struct ulp_struct_audit_remedy;
 extern const struct ulp_struct ulp_struct_audit_samples;
+extern const struct ulp_struct ulp_struct_birth;
 extern const struct ulp_struct ulp_struct_cause;
 extern const struct ulp_struct ulp_struct_certificate;
 extern const struct ulp_struct ulp_struct_compared_file;

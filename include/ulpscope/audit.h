@@ -433,6 +433,22 @@ struct ulp_audit_input {
     size_t sample, count;
 };
 
+/* A node where the reference itself stops being finite: its results are not although what it reads
+ * is, or are NaN although it reads none, in the first sample of which that reaches an output. */
+struct ulp_birth {
+    size_t node; /* index */
+    char *name, *op;
+    char *value; /* of its results, the one that is not finite */
+    char *is;    /* "0 / 0", as in "node 3 quotient (Div) is 0 / 0" */
+    char *why;   /* of what it reads: "all of c is 0"; NULL: not known */
+    size_t sample;
+    size_t count, elements; /* of its elements, and all */
+    /* of the graph, not finite because of it; none: they are finite, and would be others without it
+     */
+    size_t output_count;
+    char **outputs; /* [count output_count] */
+};
+
 /* The result of an audit. */
 struct ulp_audit {
     char *model_path; /* [whole] */
@@ -454,6 +470,9 @@ struct ulp_audit {
     size_t nonfinite_input_count;
     struct ulp_audit_input *nonfinite_inputs;
     bool nonfinite_inputs_meant; /* options.allow_nonfinite_inputs [whole] */
+    /* where the reference itself is not finite, by which no output is fine */
+    size_t birth_count;
+    struct ulp_birth *births;
     size_t lane_count;
     struct ulp_audit_lane *lanes; /* without the reference */
     size_t place_count;

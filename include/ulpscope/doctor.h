@@ -18,6 +18,7 @@
 enum ulp_doctor_reason {
     ULP_DOCTOR_INPUT,     /* an input of the model is not finite */
     ULP_DOCTOR_GRAPH,     /* the graph itself is wrong, in any arithmetic */
+    ULP_DOCTOR_BIRTH,     /* the reference itself is not finite from a node on */
     ULP_DOCTOR_OVERFLOW,  /* a value too large for its format, which reaches an output */
     ULP_DOCTOR_ZERO,      /* a divisor or the like has become 0 */
     ULP_DOCTOR_DECISION,  /* a node decides otherwise: an index, a comparison, a length */
@@ -25,7 +26,7 @@ enum ulp_doctor_reason {
     ULP_DOCTOR_RECORDING, /* a recording is not explained by the arithmetic */
     ULP_DOCTOR_REASONS
 };
-/* "input", "graph", "overflow", "zero", "decision", "error", "recording". */
+/* "input", "graph", "reference", "overflow", "zero", "decision", "error", "recording". */
 ULP_API const char *ulp_doctor_reason_name(enum ulp_doctor_reason reason);
 
 struct ulp_doctor_cause {

@@ -14,6 +14,10 @@ enum ulp_crossing_kind {
     ULP_CROSSED_EMPTY,    /* no element at all, as of an empty batch */
     ULP_CROSSED_NONFINITE, /* elements that are not finite, and differ from the reference's: of
                               these a figure says nothing. value: how many */
+    ULP_CROSSED_REFERENCE, /* elements of the reference itself are not finite, from `node` on
+                              (struct ulp_birth). value: how many of that node's */
+    ULP_CROSSED_HIDDEN, /* output is no output of the graph, but what is not finite in the reference
+                           and what outputs depend on although they are finite */
     ULP_CROSSED_NO_FIGURE, /* no output has such a figure, by what it is for: output is NULL */
     ULP_CROSSED_NO_OUTPUT, /* the model, or the limit, has no output: output is NULL */
 };
@@ -40,6 +44,9 @@ struct ulp_unjudged {
     const char *name;   /* NULL: the model has no output */
     const char *sample; /* NULL: of all */
     const char *reason; /* the rest of a sentence: "has no element to compare" */
+    /* "node 3 quotient (Div) is 0 / 0, in the reference already: all of c is 0" (struct ulp_birth); NULL: not
+     * known */
+    const char *because;
 };
 struct ulp_unjudged_list {
     size_t count, capacity; /* capacity: private */

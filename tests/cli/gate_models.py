@@ -113,9 +113,10 @@ npz("fine.npz", x=((2, 8), tuple(.37 * i - 1.13 for i in range(16))), w=weights)
 # Outputs that are judged by what is left of them in FP16 beside something that is no number, nothing or large (check_judged.sh): x coarsely, and
 # the last class masked by -inf; a vector that is 0; integers beyond 2^53; NaN in the reference
 near = [node("Constant", "", "big", "big", value_float=2048.0), node("Add", "x big", "far", "shift")]
-write_model("masked.onnx", [*near, node("Sub", "far big", "near", "back"), node("Log", "m", "mask", "mask"), node("Add", "near mask", "logits", "head")],
-            {"x": [1, 6], "m": [6]}, ["logits"])
-npz("masked.npz", x=((1, 6), (20, 12.6, -30.3, 35.55, 36.45, 0)), m=((6,), (1, 1, 1, 1, 1, 0)))
+write_model("masked.onnx", [*near, node("Sub", "far big", "near", "back"), node("Add", "near m", "logits", "head")], {"x": [1, 6], "m": [6]}, ["logits"])
+write_model("born_masked.onnx", [node("Log", "m", "mask", "mask"), node("Add", "x mask", "logits", "head")], {"x": [1, 6], "m": [6]}, ["logits"])
+for name, mask in ("masked", (0, 0, 0, 0, 0, -inf)), ("born_masked", (1, 1, 1, 1, 1, 0)):
+    npz(name + ".npz", x=((1, 6), (20, 12.6, -30.3, 35.55, 36.45, 0)), m=((6,), mask))
 write_model("vanished.onnx", [node("Constant", "", "one", "one", value_float=1.0), node("Add", "x one", "a", "up"), node("Sub", "a x", "b", "back"),
                               node("Sub", "b one", "embedding", "rest"), node("Relu", "x", "embedding_b", "front")], {"x": [1, 16]}, ["embedding", "embedding_b"])
 npz("vanished.npz", x=((1, 16), tuple(1000.3 * i for i in range(16))))
@@ -125,7 +126,8 @@ write_model("large.onnx", [node("Constant", "", "c", "bound", value_float=1.0), 
 npz("large.npz", x=((1, 4), (1 + 2**-12,) * 4))
 for name, shape in ("mask", [1, 1, 2, 4]), ("mask_2", [1, 2, 2, 2]), ("logits", [2, 4]):
     write_model("holes_%s.onnx" % name, [node("Sqrt", "x", name, "root")], {"x": shape}, [name])
-    npz("holes_%s.npz" % name, x=(shape, (1, -1, 2, 3, 4, 5, 6, 7)))
+    npz("holes_%s.npz" % name, x=(shape, (1, nan, 2, 3, 4, 5, 6, 7)))
+    npz("born_%s.npz" % name, x=(shape, (1, -1, 2, 3, 4, 5, 6, 7)))
 # a plan at 40 dB keeps nothing, and every token changes
 write_model("flat.onnx", [node("Softmax", "x", "probs", "softmax", axis=-1)], {"x": [1, 4, 256]}, ["probs"], opset=13)
 npz("flat.npz", x=((1, 4, 256), tuple(i * i % 251 / 12000 for i in range(1024))))

@@ -189,11 +189,9 @@ static bool fails(const struct overflow_options *options, const struct ulp_overf
 }
 
 /* --fail-on: was all shown not to overflow? */
-static bool is_judged(const struct overflow_options *options,
-                      const struct ulp_overflow_forecast *forecast)
+static bool is_judged(const struct ulp_overflow_forecast *forecast)
 {
-    const bool all = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged,
-                                  options->common.allow_nonfinite_inputs);
+    const bool all = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged);
     if (forecast->beyond_reference)
         say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
             forecast->beyond_reference, forecast->reference);
@@ -214,7 +212,7 @@ static enum ulp_status report(const struct overflow_options *options,
     bool holds = true;
     for (size_t l = 0; l < forecast->lane_count; l++)
         holds &= !fails(options, &forecast->lanes[l]);
-    return judge(holds && (!options->fail_on || is_judged(options, forecast)), error);
+    return judge(holds && (!options->fail_on || is_judged(forecast)), error);
 }
 
 static enum ulp_status forecast(const struct overflow_options *options,
@@ -256,6 +254,8 @@ static enum ulp_status run_overflow(struct overflow_options *options, struct ulp
         ULP_TRY(ulp_timer_create(&timer, error));
     options->timer = timer;
     ULP_TRY(forecast(options, &made, error));
+    if (options->common.allow_nonfinite_inputs)
+        forget_meant(&made.unjudged);
     return report(options, &made, error);
 }
 #define OPTIONS "cli/command/overflow_option.def"

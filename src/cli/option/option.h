@@ -225,9 +225,10 @@ void add_limit(const struct argp_state *state, const char ***limits, size_t *cou
 enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
                               const char *const *limits, size_t count, bool allow_nonfinite_inputs,
                               struct ulp_error *error);
+/* Inputs that are not finite are meant: they do not keep a result from being judged. */
+void forget_meant(struct ulp_unjudged_list *list);
 /* A line for each thing that a result says nothing of; whether it says all. */
-bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
-                  bool allow_nonfinite_inputs);
+bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list);
 /* The lanes of a plan. The first is the reference's, which the caller fills in, or leaves out. */
 struct lane_list {
     size_t count;

@@ -59,15 +59,21 @@ enum ulp_status say_crossings(FILE *stream, const struct ulp_audit *audit,
     return judge(met, error);
 }
 
-bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list,
-                  bool allow_nonfinite_inputs)
+void forget_meant(struct ulp_unjudged_list *list)
+{
+    size_t kept = 0;
+    for (size_t u = 0; u < list->count; u++)
+        if (!list->items[u].is_input)
+            list->items[kept++] = list->items[u];
+    list->count = kept;
+}
+
+bool say_unjudged(FILE *stream, const char *before, const struct ulp_unjudged_list *list)
 {
     struct ulp_error error;
     bool all = true;
     for (size_t u = 0; u < list->count; u++) {
         char *text = NULL;
-        if (list->items[u].is_input && allow_nonfinite_inputs)
-            continue;
         all = false;
         if (ulp_unjudged_text(&list->items[u], &text, &error) == ULP_OK)
             say(stream, "%scannot be judged: %s\n", before, text);
