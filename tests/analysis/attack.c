@@ -83,16 +83,23 @@ static void check_element(struct subject *subject, const struct ulp_proof_output
         subject->attained = fmax(subject->attained, fabs(x) / output->bound);
 }
 
-/* What is not proven may overflow; its bounds hold as long as all of it, and of what is not proven
- * before it, is finite: what the verdicts promise, whatever overflows inside of nodes. */
+/* What is not proven may overflow; bounds hold as long as all of it, and of what is not proven
+ * before it, is finite, in memory too where a kernel stores what it holds: what the verdicts
+ * promise, whatever overflows inside of nodes. Its own, while it fits the format. */
 static void check_unproven(struct subject *subject, const struct ulp_proof_output *output,
                            const struct ulp_tensor *values)
 {
-    bool overflows = false;
-    for (size_t i = 0; i < values->count; i++)
-        overflows =
-            overflows || !isfinite(ulp_tensor_get(values, i));
-    for (size_t i = 0; i < values->count && !overflows && !subject->overflowed; i++)
+    const double most = subject->proof.format.max_finite;
+    struct ulp_node_kernel kernel;
+    bool overflows = false, fits = true;
+    ulp_plan_node_kernel(subject->plan, 0, subject->node->index, &kernel);
+    for (size_t i = 0; i < values->count; i++) {
+        const double x = fabs(ulp_tensor_get(values, i));
+        fits = fits && x < most;
+        overflows = overflows || !isfinite(x) ||
+                    (subject->plan->mixes[0].fusion && !kernel.unstored && x > most);
+    }
+    for (size_t i = 0; i < values->count && fits && !subject->overflowed; i++)
         check_element(subject, output, ulp_tensor_get(values, i));
     subject->overflowed |= overflows;
 }

@@ -378,6 +378,20 @@ static const struct left_case {
     {"(float[1] x) => (float[1] y) <float[2] c = {4096, 0.000244140625}, int64[1] t = {4}, int64[1] "
      "a = {0}>{ r = Tile(c, t)  v = Mul(x, r)  y = ReduceProd(v, a) }",
      "fp16-strict,reduce=warp", 1, 1.0001},
+    /* one constant as three parameters that folding changes; roots of unity in the lane's format; a
+     * draw behind a table; a norm whose squares underflow */
+    {"(float[2,3,4] x) => (float[2,3,4] y) <float[3] s = {0.1, 0.02, -0.1}, float[3] v = {0.5, 0.7, "
+     "1.5}> { y = BatchNormalization(x, s, s, s, v) }",
+     "trt11:fp16", -2, 2},
+    {"(float[1] x) => (float[1,8,2] v, float[1,8,2] y) <float[1,8,1] c = {210.9, 8.9, 488.2, -41.6, "
+     "350.7, -457.4, -795.2, -410.7}>{ v = DFT(c)  y = Mul(v, x) }",
+     "fp8-e5m2-strict,round=ru", 0, 1},
+    {"(float[1] x) => (float[8] g, float[8] y) <float[4] t = {0.0082, -1.2518631, 1.2274988, "
+     "-1.073}, int64[8] i = {1, 2, 0, 3, 1, 2, 0, 3}> { g = Gather(t, i)  y = Add(g, x) }",
+     "e3m4,round=sr,seed=7", 0, 1},
+    {"(double[24] x) => (double[1] p, double[1] z) <double[1,1] w = {3}> { p = ReduceProd(x)  z = "
+     "MatMul(p, w) }",
+     "fp64", 1e-9, 1e-8},
 };
 
 START_TEST(bounds_hold_where_runs_left_them)

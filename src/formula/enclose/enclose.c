@@ -340,7 +340,7 @@ static void bound_norms(const struct walk *w, int i)
     for (size_t p = 0; p < w->n; p++) {
         const double x = w->values[i].may[p] ? INFINITY : ulp_interval_magnitude(&w->values[i], p);
         sum += x;
-        squares += x * x;
+        squares += ulp_interval_square(x);
     }
     const double n = (double)w->n, slack = 1 + (n + 4) * 0x1p-50;
     w->l1[i] = ulp_math_min(w->l1[i], sum * slack);

@@ -71,5 +71,11 @@ void ulp_interval_set_element(const struct ulp_intervals *x, size_t i,
 void ulp_interval_set_step(const struct ulp_interval_rule *rule, const struct ulp_intervals *x,
                            size_t i, double lo, double hi, uint8_t may, double unit,
                            double *largest);
+/* x * x or more: a square that underflows must not make a norm 0. */
+static inline double ulp_interval_square(double x)
+{
+    const double square = x * x;
+    return square >= 0x1p-1000 || x == 0 ? square : 0x1p-1000;
+}
 /* The largest magnitude of its finite numbers; INFINITY: anything. */
 double ulp_interval_magnitude(const struct ulp_intervals *x, size_t i);

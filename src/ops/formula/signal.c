@@ -27,7 +27,7 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
 {
     const struct ulp_arithmetic inner = ulp_call_unrounded(call);
     struct ulp_arithmetic wide;
-    struct ulp_tensor turn, circle[2], rounded[2];
+    struct ulp_tensor turn, circle[2];
     int64_t *from;
     size_t count;
     char number[32], name[32];
@@ -42,10 +42,8 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
                         ULP_MPFR_PRECISION_MAX - GUARD_BITS);
     ULP_TRY(ulp_arithmetic_find(name, &wide, error));
     ULP_TRY(ulp_positions_make(call, (size_t)length, &turn, error));
-    ULP_TRY(ulp_coordinates_make(call, &wide, (size_t)length, &circle[0], error));
-    ULP_TRY(ulp_coordinates_make(call, &wide, (size_t)length, &circle[1], error));
-    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &rounded[0], error));
-    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &rounded[1], error));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[0], error));
+    ULP_TRY(ulp_coordinates_make(call, &inner, (size_t)length, &circle[1], error));
     ULP_TRY(ulp_call_temporary_in(call, &out->cosines, &inner.storage, 2, dims, error));
     ULP_TRY(ulp_call_temporary_in(call, &out->sines, &inner.storage, 2, dims, error));
     ULP_TRY(ulp_call_take(call, count, sizeof *from, &from, error));
@@ -53,18 +51,16 @@ static enum ulp_status make_roots(struct ulp_call *call, size_t rows_count, size
     const struct ulp_rows rows = {.row_count = 1, .row_length = (size_t)length};
     const struct ulp_named_operand operands[] = {{"i", {.tensor = &turn, .position_stride = 1}},
                                                  {"length", {.constant = number}}};
-    const struct ulp_named_operand outputs[] = {{"c", {.tensor = &circle[0], .position_stride = 1}},
-                                                {"s",
-                                                 {.tensor = &circle[1], .position_stride = 1}}};
+    const struct ulp_operand points[2] = {
+        {.tensor = &circle[0], .position_stride = 1, .storage = &inner.storage},
+        {.tensor = &circle[1], .position_stride = 1, .storage = &inner.storage}};
+    const struct ulp_named_operand outputs[] = {{"c", points[0]}, {"s", points[1]}};
     ULP_TRY(ulp_call_formula(call, &circle_points, &wide, &rows, 2, operands, 2, outputs, error));
-    for (int i = 0; i < 2; i++)
-        ULP_TRY(ulp_tensor_convert(&rounded[i], &circle[i], &inner.storage, ULP_ROUND_NEAREST_EVEN,
-                                   0, call->pool, error));
     for (size_t k = 0; k < rows_count; k++)
         for (size_t n = 0; n < columns; n++)
             from[k * columns + n] = (int64_t)(k % (size_t)length * n % (size_t)length);
-    ULP_TRY(ulp_move_blocks(&out->cosines, &rounded[0], from, 1, NULL, call->pool, error));
-    return ulp_move_blocks(&out->sines, &rounded[1], from, 1, NULL, call->pool, error);
+    ULP_TRY(ulp_move_blocks(&out->cosines, &circle[0], from, 1, NULL, call->pool, error));
+    return ulp_move_blocks(&out->sines, &circle[1], from, 1, NULL, call->pool, error);
 }
 
 /* A transform of lines: row r starts at x_row[r], its elements lie `step` apart; it uses row

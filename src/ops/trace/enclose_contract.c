@@ -217,8 +217,8 @@ static double find_spectral(struct ulp_trace *trace, const struct factor *factor
         for (size_t i = 0; i < d * d; i++)
             squares += gram[i] * gram[i];
         const double norm = sqrt(squares);
-        if (norm == 0 || !isfinite(norm))
-            return norm == 0 ? 0 : INFINITY;
+        if (!(norm > 0x1p-900) || !isfinite(norm))
+            return norm <= 0x1p-900 ? 0x1p-440 : INFINITY; /* products that underflow */
         logarithm += ulp_math_log(norm) / power; /* of the bound of s^2 so far */
         if (s == SQUARINGS)
             break;

@@ -65,7 +65,7 @@ static uint32_t join_results(struct ulp_enclose_tape *v, int i, size_t n,
         if (v->values[i].may[k])
             return ULP_NO_JOINT;
         sum += x;
-        squares += x * x;
+        squares += ulp_interval_square(x);
     }
     const struct ulp_joint joint = {v->l1[i] * (1 + unit) + (double)n * tiny,
                                     v->l2[i] * (1 + unit) + sqrt((double)n) * tiny};

@@ -315,14 +315,14 @@ struct ulp_norms ulp_enclosing_norms(struct ulp_enclosing *e, const double *elem
         }
         x = isnan(x) ? INFINITY : x;
         *(part ? &part->l1 : &out.l1) += x;
-        *(part ? &part->l2 : &out.l2) += x * x;
+        *(part ? &part->l2 : &out.l2) += ulp_interval_square(x);
         out.most = ulp_math_max(out.most, x);
     }
     const double slack = 1 + ((double)count + 8) * 0x1p-50;
     for (size_t p = 0; p < part_count; p++) {
         const struct ulp_joint *joint = &e->joints[parts[p].joint];
         out.l1 += ulp_math_min(parts[p].l1, joint->l1);
-        out.l2 += ulp_math_min(parts[p].l2, joint->l2 * joint->l2);
+        out.l2 += ulp_math_min(parts[p].l2, ulp_interval_square(joint->l2));
     }
     out.l1 *= slack;
     out.l2 = sqrt(out.l2) * slack;

@@ -6,11 +6,10 @@
 #include "number/function/math.h"
 #include "run/enclose/enclosed.h"
 
-/* Where a value is unknown it is taken as finite from here on, in the format `held`, so that what
- * follows from this node alone is told apart from what is wrong by itself. */
-static void assume_finite(const struct ulp_format *held, struct ulp_slot_bounds *value)
+/* Where a value is unknown it is taken as finite from here on, of that magnitude at most, so that
+ * what follows from this node alone is told apart from what is wrong by itself. */
+static void assume_finite(struct ulp_slot_bounds *value, double most)
 {
-    const double most = held->max_finite;
     for (size_t i = 0; value->is_range && i < value->range.count; i++)
         if (value->range.at.may[i] & ULP_MAY_BE_ANYTHING) {
             ulp_interval_set(&value->range.at, i, -most, most, 0);
@@ -18,14 +17,27 @@ static void assume_finite(const struct ulp_format *held, struct ulp_slot_bounds 
         }
 }
 
-/* The format in which readers may find the step's results finite: inside a kernel they are not
- * stored. */
-static const struct ulp_format *held_format(const struct ulp_enclosing_walk *w,
-                                            const struct ulp_step *step)
+/* The largest finite number that a reader of the step's output can find: of its storage, or of a
+ * type that lanes keep its own; what a kernel holds is finite in the inner format alone where it is
+ * not stored, or is stored as a finite number whatever it is. */
+static double largest_read(const struct ulp_enclosing_walk *w, const struct ulp_step *step,
+                           int slot)
 {
-    const struct ulp_format *stored = &w->arithmetic->storage,
-                            *inner = &ulp_enclose_computes(w, step)->storage;
-    return inner->max_finite > stored->max_finite ? inner : stored;
+    const struct ulp_fusion *fusion = w->from->plan->mixes[0].fusion;
+    const struct ulp_fused_node *node = fusion ? &fusion->nodes[step->number] : NULL;
+    const struct ulp_format *storage = &w->arithmetic->storage;
+    const bool nearest = w->arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
+                         w->arithmetic->rounding == ULP_ROUND_NEAREST_AWAY;
+    struct ulp_format own;
+    struct ulp_error ignored;
+    double most = storage->max_finite;
+    if (node && node->held && node->stored && nearest && storage->overflow != ULP_OVERFLOW_SATURATE)
+        most *= 1 + ldexp(1, 1 - storage->precision);
+    else if (node && node->held)
+        most = ulp_math_max(most, ulp_enclose_computes(w, step)->storage.max_finite);
+    if (ulp_lane_format(w->arithmetic, w->values[slot].shape.type, &own, &ignored) == ULP_OK)
+        most = ulp_math_max(most, own.max_finite);
+    return most;
 }
 
 /* A value whose type is not known either is taken for a float: it must not be left out. */
@@ -125,7 +137,7 @@ static enum ulp_status tell(struct ulp_enclosing_walk *w, const struct ulp_step 
         ULP_TRY(w->from->node(w->from->context, &node, error));
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
-            assume_finite(held_format(w, step), &w->values[step->outputs[o]]);
+            assume_finite(&w->values[step->outputs[o]], largest_read(w, step, step->outputs[o]));
     return ULP_OK;
 }
 
@@ -236,7 +248,8 @@ static enum ulp_status set_inputs(struct ulp_enclosing_walk *w, struct ulp_error
                     ulp_interval_store(w->arithmetic, &declared, &value->range.at, e);
                 ulp_interval_store(w->arithmetic, &w->arithmetic->storage, &value->range.at, e);
             }
-        assume_finite(&w->arithmetic->storage, value); /* what a range beyond the format gives is conditional */
+        /* what a range beyond the format gives is conditional */
+        assume_finite(value, w->arithmetic->storage.max_finite);
         ULP_TRY(ulp_enclose_give_symbols(w, value, error));
     }
     return ULP_OK;
@@ -302,7 +315,9 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
         ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool, error));
     ULP_TRY(ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error));
     w->names.trace = trace;
-    w->lane.converts_tables = w->names.converts_tables = true;
+    /* a draw is another one where an element is rounded behind the table */
+    w->lane.converts_tables = w->names.converts_tables =
+        w->arithmetic->rounding != ULP_ROUND_STOCHASTIC;
     return ULP_OK;
 }
 

@@ -77,7 +77,7 @@ static void widen_by(const struct table *table, size_t at, const struct ulp_inte
     hull->hi[0] = ulp_math_max(hull->hi[0], hi);
     hull->may[0] |= may;
     const double magnitude = may ? INFINITY : ulp_interval_magnitude(&x, 0);
-    *square += magnitude * magnitude;
+    *square += ulp_interval_square(magnitude);
     *sum += magnitude;
 }
 
@@ -144,6 +144,8 @@ static enum ulp_status enclose_gather(struct ulp_enclosing_walk *w, const struct
         table.range = &w->values[data].range;
     ULP_TRY(new_range(w, step->outputs[0], result, table.outer * indices->count, error));
     choose_any(&table, indices->count, &w->values[step->outputs[0]].range);
+    if (numbers && !w->lane.converts_tables)
+        ulp_enclose_store_kernel(w, &w->values[step->outputs[0]].range);
     *done = true;
     return ULP_OK;
 }

@@ -52,12 +52,18 @@ static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type ty
            bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE;
 }
 
+/* The slot that the lane reads as the step's input i. */
+static int slot_of(const struct ulp_enclosing_walk *w, const struct ulp_step *step, size_t i)
+{
+    return ulp_step_slot(step, i, ulp_enclose_computes(w, step));
+}
+
 /* A value that the step reads twice has one name: x * x. */
-static bool share_input(const struct ulp_step *step, size_t i, const struct ulp_tensor *named,
-                        const struct ulp_tensor **in)
+static bool share_input(const struct ulp_enclosing_walk *w, const struct ulp_step *step, size_t i,
+                        const struct ulp_tensor *named, const struct ulp_tensor **in)
 {
     for (size_t j = 0; j < i; j++)
-        if (step->inputs[j] == step->inputs[i] && named[j].data && in[j] == &named[j]) {
+        if (slot_of(w, step, j) == slot_of(w, step, i) && named[j].data && in[j] == &named[j]) {
             in[i] = in[j];
             return true;
         }
@@ -336,7 +342,7 @@ enum ulp_status ulp_enclose_run_step(struct ulp_enclosing_walk *w, const struct 
     if (!in || !named || !outputs)
         status = ulp_out_of_memory(error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++)
-        if (!share_input(step, i, named, in))
+        if (!share_input(w, step, i, named, in))
             status = read_input(w, step, i, &named[i], &in[i], error);
     if (status == ULP_OK)
         status = run_on_names(w, step, in, named, outputs, arena, error);
