@@ -13,6 +13,8 @@
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 
+ULP_FREES(ulp_model_free, struct ulp_model)
+
 #define KEPT_IN "fp32" /* what plans keep */
 #define PLAN_RUNS 50   /* that a plan makes at least: its draws */
 
@@ -239,6 +241,31 @@ static enum ulp_status give_reason(struct ulp_fixing *x, const char *reason,
     return copy(x->fix, &x->fix->reason, reason) ? ULP_OK : ulp_out_of_memory(error);
 }
 
+/* At which sizes edits were checked. */
+static enum ulp_status say_checked(struct ulp_fixing *x, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ulp_resized_say(&text, &x->resized, x->sample_count);
+    ULP_TRY(ulp_taken(!text.failed, error));
+    return copy(x->fix, &x->fix->checked, text.data) ? ULP_OK : ulp_out_of_memory(error);
+}
+
+/* Of edits alone: the file that is there gives what the edited model gave. */
+static enum ulp_status write_edits(struct ulp_fixing *x, struct ulp_error *error)
+{
+    const char *path = x->options->path;
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
+    ULP_TRY(ulp_lint_write_edited(&x->proposals, x->taken, path, error));
+    ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &model, error));
+    ULP_TRY(ulp_fix_change(x, model, &change, error));
+    if (change.most == x->fix->change)
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
+                    "the file changes %.3g of an output's rms and the edits %.3g: %s", change.most,
+                    x->fix->change, change.text.data ? change.text.data : "");
+}
+
 static enum ulp_status write_types(struct ulp_fixing *x, const struct ulp_keeps *keeps,
                                    struct ulp_error *error)
 {
@@ -271,7 +298,9 @@ static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps 
     if (!fix->types && ((fix->kept_count && !wide) || !fix->made_count))
         return ULP_OK;
     if (!fix->types)
-        ULP_TRY(ulp_lint_write_edited(&x->proposals, x->taken, x->options->path, error));
+        ULP_TRY(write_edits(x, error));
+    if (fix->made_count)
+        ULP_TRY(say_checked(x, error));
     if (!copy(fix, &fix->path, x->options->path))
         return ulp_out_of_memory(error);
     return ULP_OK;
@@ -341,6 +370,14 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     struct ulp_keeps keeps;
     ULP_TRY(ulp_lint_propose(x->model, &looking, epsilon, &x->proposals, error));
     ULP_TRY(propose_smooth(x, error));
+    x->given = (struct ulp_resizing){.model = x->model,
+                                     .lane = &x->options->reference,
+                                     .samples = x->samples,
+                                     .sample_count = x->sample_count,
+                                     .thread_count = x->options->thread_count,
+                                     .progress = x->options->progress};
+    if (x->proposals.count)
+        ULP_TRY(ulp_resized_find(&x->given, &x->resized, error));
     ULP_TRY(ulp_fix_try_edits(x, before, &after, error));
     ULP_TRY(ulp_fix_report(x, &after, &fix->edited, error));
     if (may_plan(x)) /* judged in draws, also that nothing needs to be kept */
@@ -397,6 +434,7 @@ enum ulp_status ulp_fix_run(const struct ulp_model *model, const struct ulp_fix_
         status = course(&x, error);
     status = ulp_files_release(begun, status, error);
     ulp_emulation_close(&x.emulation);
+    ulp_resized_free(&x.resized);
     ulp_lint_proposals_free(&x.proposals);
     ulp_model_free(x.edited);
     ulp_names_free(&x.shared);

@@ -15,8 +15,8 @@ ULP_FREES(ulp_model_free, struct ulp_model)
 
 const char *ulp_fix_done_name(enum ulp_fix_done done)
 {
-    static const char *const names[ULP_FIX_DONE_COUNT] = {"made", "no gain", "changes", "left out",
-                                                          "dearer"};
+    static const char *const names[ULP_FIX_DONE_COUNT] = {"made",     "no gain", "changes",
+                                                          "left out", "dearer",  "refused"};
     return names[done];
 }
 
@@ -77,7 +77,7 @@ static bool any(const struct ulp_fixing *x, const bool *taken)
 
 /* change NULL: it is not wanted. */
 static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp_fix_judged *out,
-                             double *change, struct ulp_error *error)
+                             struct ulp_altered *change, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_TRY(ulp_lint_load_edited(&x->proposals, taken, false, &model, error));
@@ -92,13 +92,29 @@ static enum ulp_status judge(struct ulp_fixing *x, const bool *taken, struct ulp
 static enum ulp_status check_identities(struct ulp_fixing *x, bool *exact, bool *hold,
                                         struct ulp_error *error)
 {
-    double change = 0;
+    ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
     for (size_t i = 0; i < x->proposals.count; i++)
         exact[i] = x->taken[i] && x->proposals.items[i].said.exact;
     if (any(x, exact))
         ULP_TRY(judge(x, exact, NULL, &change, error));
     memset(exact, 0, x->proposals.count * sizeof *exact);
-    *hold = change <= ULP_FIX_CHANGE;
+    *hold = change.most <= ULP_FIX_CHANGE;
+    return ULP_OK;
+}
+
+static enum ulp_status measure_alone(struct ulp_fixing *x, const bool *alone,
+                                     struct ulp_fix_edit *edit, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
+    ULP_TRY(judge(x, alone, NULL, &change, error));
+    edit->change = change.most;
+    if (change.text.data)
+        edit->reason = ulp_arena_copy(x->fix->memory, change.text.data);
+    ULP_TRY(ulp_taken(edit->reason || !change.text.data, error));
+    if (change.refused)
+        edit->done = ULP_FIX_REFUSED;
+    else if (!(change.most <= ULP_FIX_CHANGE) && !x->options->allow_value_change)
+        edit->done = ULP_FIX_CHANGES;
     return ULP_OK;
 }
 
@@ -112,12 +128,9 @@ static enum ulp_status measure_changes(struct ulp_fixing *x, bool *alone, struct
         if (!x->taken[i] || (hold && x->proposals.items[i].said.exact))
             continue;
         alone[i] = true;
-        ULP_TRY(judge(x, alone, NULL, &edit->change, error));
+        ULP_TRY(measure_alone(x, alone, edit, error));
         alone[i] = false;
-        if (!(edit->change <= ULP_FIX_CHANGE) && !x->options->allow_value_change) {
-            edit->done = ULP_FIX_CHANGES;
-            x->taken[i] = false;
-        }
+        x->taken[i] = edit->done == ULP_FIX_MADE;
     }
     return ULP_OK;
 }
@@ -188,6 +201,37 @@ static enum ulp_status choose(struct ulp_fixing *x, bool *rest, const struct ulp
     return ULP_OK;
 }
 
+/* The one that changes most by itself goes. */
+static void drop_one(struct ulp_fixing *x, const struct ulp_altered *change)
+{
+    size_t worst = x->proposals.count;
+    for (size_t i = 0; i < x->proposals.count; i++)
+        if (x->taken[i] &&
+            (worst == x->proposals.count || x->fix->edits[i].change > x->fix->edits[worst].change))
+            worst = i;
+    x->taken[worst] = false;
+    x->fix->edits[worst].done = change->refused ? ULP_FIX_REFUSED : ULP_FIX_CHANGES;
+}
+
+/* Load the model with what is taken, less what all edits together must not have. */
+static enum ulp_status make(struct ulp_fixing *x, struct ulp_error *error)
+{
+    while (any(x, x->taken)) {
+        ULP_SCOPED(ulp_altered_free) struct ulp_altered change = {0};
+        ulp_model_free(x->edited);
+        ULP_TRY(ulp_lint_load_edited(&x->proposals, x->taken, true, &x->edited, error));
+        ULP_TRY(ulp_fix_change(x, x->edited, &change, error));
+        x->fix->change = change.most;
+        if (!change.refused && (change.most <= ULP_FIX_CHANGE || x->options->allow_value_change))
+            return ULP_OK;
+        drop_one(x, &change);
+    }
+    ulp_model_free(x->edited);
+    x->edited = NULL;
+    x->fix->change = 0;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_judged *given,
                                   struct ulp_fix_judged *out, struct ulp_error *error)
 {
@@ -206,11 +250,11 @@ enum ulp_status ulp_fix_try_edits(struct ulp_fixing *x, const struct ulp_fix_jud
         ULP_TRY(judge(x, x->taken, out, NULL, error));
     if (any(x, x->taken))
         ULP_TRY(choose(x, rest, before, out, error));
+    ULP_TRY(make(x, error));
     for (size_t i = 0; i < x->proposals.count; i++)
         x->fix->made_count += x->taken[i];
-    if (!x->fix->made_count)
-        return ULP_OK;
-    ULP_TRY(ulp_lint_load_edited(&x->proposals, x->taken, true, &x->edited, error));
-    ULP_TRY(ulp_fix_judge(x, x->edited, NULL, out, error));
-    return ulp_fix_change(x, x->edited, &x->fix->change, error);
+    if (x->fix->made_count)
+        return ulp_fix_judge(x, x->edited, NULL, out, error);
+    *out = *given;
+    return ULP_OK;
 }

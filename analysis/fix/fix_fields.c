@@ -29,9 +29,10 @@ static const struct ulp_field fix_edit[] = {
     {.name = "rule", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, rule)},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, node)},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, text)},
-    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 5},
+    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 6},
     {.name = "gain", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, gain)},
     {.name = "change", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, change)},
+    {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, reason)},
 };
 const struct ulp_struct ulp_struct_fix_edit = {
     "ulp_fix_edit", sizeof(struct ulp_fix_edit), fix_edit, sizeof fix_edit / sizeof *fix_edit};
@@ -54,6 +55,7 @@ static const struct ulp_field fix[] = {
     {.name = "edits", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_fix, edits), .type = &ulp_struct_fix_edit, .points = true, .counted = true, .count = offsetof(struct ulp_fix, edit_count)},
     {.name = "made_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, made_count)},
     {.name = "change", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix, change)},
+    {.name = "checked", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix, checked)},
     {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, node_count)},
     {.name = "kept_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_fix, kept_count), .counts = true},
     {.name = "kept", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix, kept), .points = true, .counted = true, .count = offsetof(struct ulp_fix, kept_count)},

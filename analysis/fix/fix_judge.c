@@ -5,7 +5,6 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
-#include "analysis/measure/metrics.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/function/math.h"
@@ -243,31 +242,10 @@ double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_j
     return before == after ? 0 : 20 * (ulp_math_log10(before) - ulp_math_log10(after));
 }
 
-enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
-                               struct ulp_error *error)
+enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model,
+                               struct ulp_altered *out, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = model, .lanes = &x->options->reference, .lane_count = 1};
-    *out = 0;
-    for (size_t s = 0; s < x->sample_count; s++) {
-        ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        ULP_TRY(run(x, &plans, s, NULL, &outputs, error));
-        const struct ulp_tensor_set *truths = &x->emulation.truths[s];
-        for (size_t o = 0; o < truths->count; o++) {
-            struct ulp_metrics metrics;
-            struct ulp_range range;
-            const struct ulp_tensor *truth = &truths->items[o].tensor,
-                                    *value = ulp_tensor_set_find(&outputs, truths->items[o].name);
-            ULP_TRY(value ? ulp_metrics_measure_on(value, truth, &x->arithmetic.storage,
-                                                   x->emulation.pool, &metrics, error)
-                          : ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                                     "the edited model has no output '%s'", truths->items[o].name));
-            ulp_range_measure(truth, &x->arithmetic.storage, x->emulation.pool, &range);
-            const double change = metrics.diverged || metrics.nonfinite
-                                      ? INFINITY
-                                      : ulp_relative_rms(&metrics, &range);
-            *out = ulp_math_max(*out, change);
-        }
-    }
-    return ULP_OK;
+    *out = (struct ulp_altered){0};
+    return ulp_altered_measure(&x->given, x->emulation.truths, &x->resized, model, x->emulation.pool,
+                              out, error);
 }

@@ -56,17 +56,21 @@ static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
         ulp_text_add(out, "the same in exact arithmetic");
     else
         ulp_text_add(out, "in exact arithmetic it changes %.2g of an output's rms", edit->change);
+    if (edit->reason && edit->change > ULP_FIX_CHANGE)
+        ulp_text_show(out, " (%s)", edit->reason);
 }
 
 static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
 {
     static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out",
-                                                           "dearer"};
+                                                           "dearer", "refused"};
     struct ulp_text text = {0};
     ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
     if (edit->done == ULP_FIX_CHANGES) {
         say_change(&text, edit);
         ulp_text_add(&text, " (--allow-value-change)");
+    } else if (edit->done == ULP_FIX_REFUSED) {
+        ulp_text_show_whole(&text, edit->reason ? edit->reason : "with the others");
     } else if (edit->done == ULP_FIX_LEFT_OUT) {
         ulp_text_add(&text, "as asked");
     } else {
@@ -146,6 +150,21 @@ static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
     add_line(page, "do", &text);
 }
 
+/* What was run again to say that the file is right, and how. */
+static void add_checked(const struct ulp_page *page, const struct ulp_fix *fix)
+{
+    struct ulp_text text = {0};
+    if (fix->checked)
+        ulp_text_show(&text, "the edits %s", fix->checked);
+    if (fix->types && fix->mixed.checked)
+        ulp_text_show(&text, "%sthe types %s, bit for bit", fix->checked ? "; " : "",
+                      fix->mixed.checked);
+    if (fix->path && text.data)
+        add_line(page, "checked", &text);
+    else
+        ulp_text_free(&text);
+}
+
 static void add_steps(const struct ulp_page *page, const struct ulp_fix *fix)
 {
     struct ulp_text text = {0};
@@ -208,6 +227,7 @@ static void add_all(const struct ulp_page *page, const struct ulp_fix *fix)
                     add_edit(page, &fix->edits[e]);
         add_plan(page, fix);
         add_file(page, fix);
+        add_checked(page, fix);
         add_steps(page, fix);
     }
 }

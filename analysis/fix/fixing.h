@@ -6,6 +6,7 @@
 
 #include "analysis/emulation/emulation.h"
 #include "analysis/lint/proposal.h"
+#include "analysis/resized/resized.h"
 #include "analysis/writing/columns.h"
 
 struct ulp_fixing {
@@ -21,6 +22,8 @@ struct ulp_fixing {
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
     struct ulp_model *edited; /* with those taken; NULL: there are none */
+    struct ulp_resizing given; /* the model as it is, in the reference: what edits must give, too */
+    struct ulp_resized resized;
     double run_seconds; /* of the model as it is given, in the reference and in the arithmetic */
 };
 
@@ -45,9 +48,9 @@ bool ulp_fix_is_met(const struct ulp_fixing *x, const struct ulp_fix_judged *jud
 /* How many dB `with` has more; infinity: only that is finite, or more of its nodes are where
  * neither is. */
 double ulp_fix_gain(const struct ulp_fix_judged *without, const struct ulp_fix_judged *with);
-/* What the model changes in exact arithmetic: the rms over the output's, of the worst output. */
-enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model, double *out,
-                               struct ulp_error *error);
+/* What the model changes in exact arithmetic, at the samples' sizes and at others. */
+enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *model,
+                               struct ulp_altered *out, struct ulp_error *error);
 
 /* fix_edits.c. Which proposals are taken, and what each gains; *out: how the model comes out with
  * them. */

@@ -145,6 +145,17 @@ static enum ulp_status complete_types(struct ulp_mixed_job *job, struct ulp_mixe
     return report_nodes(job, out, error);
 }
 
+static enum ulp_status say_checked(const struct ulp_mixed_job *job, struct ulp_mixed *out,
+                                   struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    out->sample_count = job->sample_count - job->resized.count;
+    ulp_resized_say(&text, &job->resized, out->sample_count);
+    ULP_TRY(ulp_taken(!text.failed, error));
+    out->checked = ulp_arena_copy(out->memory, text.data);
+    return ulp_taken(out->checked, error);
+}
+
 static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *path,
                                        struct ulp_mixed *out, struct ulp_error *error)
 {
@@ -156,14 +167,14 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
     ULP_TRY(ulp_mixed_expect(job, 0, &job->types, &first, error));
     if (ulp_mixed_types_lack(job->plan, &job->types))
         ULP_TRY(complete_types(job, out, error));
+    ULP_TRY(ulp_mixed_resize(job, error));
     ULP_TRY(ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error));
     ULP_TRY(ulp_mixed_check(job, path, &declared, NULL, &first, error));
     out->cast_count = written.casts;
     out->constant_count = written.converted;
     out->duplicate_count = written.duplicated;
     out->external = written.external;
-    out->sample_count = job->sample_count;
-    return ULP_OK;
+    return say_checked(job, out, error);
 }
 
 /* Until the model has been read again and checked its files have no names. */
@@ -258,6 +269,7 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
         status = make(&job, folder, out, error);
     if (status == ULP_OK && !out->path && !options->name)
         status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
+    ulp_resized_free(&job.resized);
     ulp_plans_free(&job.plans);
     ulp_arena_free(job.arena);
     if (status != ULP_OK)

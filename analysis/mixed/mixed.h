@@ -3,6 +3,7 @@
 
 #include <ulpscope/mixed.h>
 
+#include "analysis/resized/resized.h"
 #include "run/plan/plan_mixed.h"
 
 #define ULP_MIXED_NAME "mixed.onnx"
@@ -20,13 +21,17 @@ struct ulp_mixed_job {
     struct ulp_keep kept[3];
     struct ulp_keeps keeps;
     struct ulp_mixed_types types;
+    struct ulp_resized resized;
 };
 
 /* mixed.c: no such model, nor its weights in NAME.data, is of this result; what the model is read
  * from stays. */
 enum ulp_status ulp_mixed_retire(const struct ulp_model *model, const char *folder,
                                  const char *name, struct ulp_error *error);
-/* mixed_compare.c: the sample in the lane of the plan of its shapes. types: filled with those of
+/* mixed_compare.c: the job's samples are followed by those at other sizes, as the job's plans take
+ * them. */
+enum ulp_status ulp_mixed_resize(struct ulp_mixed_job *job, struct ulp_error *error);
+/* The sample in the lane of the plan of its shapes. types: filled with those of
  * all values that the run computes; may be NULL. */
 enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
                                  struct ulp_mixed_types *types, struct ulp_tensor_set *out,

@@ -1,5 +1,6 @@
 /* Is what was written what was meant? Both are run, and their outputs compared bit for bit. */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/mixed/mixed.h"
 #include "base/error.h"
@@ -88,6 +89,25 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
         status = run(job, &job->plans, job->options->lower_io ? &rounded : given,
                      types ? &notes : NULL, out, error);
     return ulp_fail_at(error, status, "%s", job->samples[sample].name);
+}
+
+enum ulp_status ulp_mixed_resize(struct ulp_mixed_job *job, struct ulp_error *error)
+{
+    struct ulp_sample *samples;
+    const struct ulp_resizing given = {.model = job->model,
+                                       .lane = job->plans.lanes,
+                                       .samples = job->samples,
+                                       .sample_count = job->sample_count,
+                                       .plans = &job->plans,
+                                       .thread_count = job->options->thread_count,
+                                       .progress = job->options->progress};
+    ULP_TRY(ulp_resized_find(&given, &job->resized, error));
+    ULP_TAKE(samples, job->arena, job->sample_count + ULP_RESIZED, error);
+    memcpy(samples, job->samples, job->sample_count * sizeof *samples);
+    memcpy(samples + job->sample_count, job->resized.samples, job->resized.count * sizeof *samples);
+    job->samples = samples;
+    job->sample_count += job->resized.count;
+    return ULP_OK;
 }
 
 static bool same_float(double a, double b)

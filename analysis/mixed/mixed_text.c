@@ -60,8 +60,9 @@ enum ulp_status ulp_mixed_text(const struct ulp_mixed *mixed, char **out, struct
             add_widened(&text, mixed, why);
         ulp_text_add(&text,
                      "Run in the arithmetic `model` it gives the plan's outputs bit for bit "
-                     "(%zu sample%s).\n",
+                     "(%zu sample%s, ",
                      mixed->sample_count, mixed->sample_count == 1 ? "" : "s");
+        ulp_text_show(&text, "%s).\n", mixed->checked);
         if (mixed->external)
             ulp_text_show(&text, "Its weights are in %s.data: keep the two together.\n",
                           mixed->path);

@@ -170,6 +170,7 @@ static const struct ulp_field mixed[] = {
     {.name = "widened_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, widened_count), .counts = true},
     {.name = "widened", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_mixed, widened), .type = &ulp_struct_mixed_widened, .points = true, .counted = true, .count = offsetof(struct ulp_mixed, widened_count)},
     {.name = "sample_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_mixed, sample_count)},
+    {.name = "checked", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_mixed, checked)},
     {.name = "external", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_mixed, external)},
 };
 const struct ulp_struct ulp_struct_mixed = {

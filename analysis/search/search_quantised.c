@@ -210,11 +210,17 @@ static enum ulp_status check(const struct quantised *q, const char *path, struct
     if (status == ULP_OK)
         status = ulp_arithmetic_find("fp32", &fp32.arithmetic, error);
     if (status == ULP_OK)
+        status = ulp_arena_create(&job.arena, ulp_model_budget(given->model), error);
+    if (status == ULP_OK)
         status = ulp_mixed_expect(&job, 0, NULL, &first, error);
+    if (status == ULP_OK)
+        status = ulp_mixed_resize(&job, error);
     if (status == ULP_OK)
         status = ulp_mixed_check(&job, path, base, &read, &first, error);
     ulp_tensor_set_free(&first);
+    ulp_resized_free(&job.resized);
     ulp_plans_free(&job.plans);
+    ulp_arena_free(job.arena);
     return status;
 }
 

@@ -17,9 +17,10 @@ enum ulp_fix_done {
     ULP_FIX_CHANGES,  /* it changes more than is allowed */
     ULP_FIX_LEFT_OUT, /* as asked: its rule is left out */
     ULP_FIX_DEARER,   /* a plan keeps less of the model without it */
+    ULP_FIX_REFUSED,  /* with it the model is not computed at sizes that it takes as it is */
     ULP_FIX_DONE_COUNT
 };
-/* "made", "no gain", "changes", "left out", "dearer". */
+/* "made", "no gain", "changes", "left out", "dearer", "refused". */
 ULP_API const char *ulp_fix_done_name(enum ulp_fix_done done);
 
 struct ulp_fix_edit {
@@ -33,6 +34,7 @@ struct ulp_fix_edit {
     /* in exact arithmetic: the rms of what it changes over the output's, of the worst output; NaN:
      * not tried */
     double change;
+    char *reason; /* where it changes most, or is refused, at which sizes; NULL: not tried alone */
 };
 
 /* How a model comes out: the output and tolerance that are worst, of all samples. */
@@ -89,6 +91,7 @@ struct ulp_fix {
     struct ulp_fix_edit *edits;
     size_t made_count;             /* of these, those that were made */
     double change;                 /* of all edits that were made, together */
+    char *checked; /* at which sizes they were held against the model as it is; NULL: none made */
     size_t node_count, kept_count; /* nodes of the edited model, and those kept in FP32 */
     char **kept;
     double kept_macs, macs; /* multiply-adds and element operations of these, and of all */

@@ -46,6 +46,7 @@ struct ulp_mixed {
     size_t widened_count;
     struct ulp_mixed_widened *widened; /* by index */
     size_t sample_count;               /* that the file was run with */
+    char *checked;                     /* at which sizes it was; NULL: there is none */
     bool external;                     /* weights are in the file path.data */
     void *memory;                      /* private: holds the rest */
 };

@@ -4,6 +4,17 @@
 
 #include <ulpscope/recording.h>
 
+struct ulp_text;
+
+/* resize_inputs.c. A sample with other sizes in the model's free dimensions (a name has one size),
+ * of its own elements: attempts 0, 1, ... draw other sizes, which the model need not take. said:
+ * "N=5, T=3" is added. No dimension is free: an empty set. */
+#define ULP_RESIZE_ATTEMPTS 24
+enum ulp_status ulp_inputs_resize(const struct ulp_model *model,
+                                  const struct ulp_tensor_set *inputs, size_t attempt,
+                                  struct ulp_tensor_set *out, struct ulp_text *said,
+                                  struct ulp_error *error);
+
 /* "no input is named 'x'; there are: a, b": ULP_ERROR_USAGE. */
 enum ulp_status ulp_fail_input_name(const struct ulp_model *model, const char *name,
                                     struct ulp_error *error);

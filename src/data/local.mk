@@ -28,5 +28,6 @@ libcore_la_SOURCES += \
 	%D%/read.c \
 	%D%/recording.c \
 	%D%/recording_list.c \
+	%D%/resize_inputs.c \
 	%D%/tensor_set.c \
 	%D%/test_data_set.c

@@ -99,9 +99,16 @@ static void list_edits(const struct lint_options *options, const struct ulp_lint
     for (size_t e = 0; e < fixed->edit_count; e++)
         say(stdout, "  %-22s %s: %s%s\n", fixed->edits[e].rule, fixed->edits[e].node,
             fixed->edits[e].text, fixed->edits[e].exact ? "" : " (changes values)");
+    for (size_t e = 0; e < fixed->dropped_count; e++)
+        say(stdout, "  dropped: %s %s: %s: %s\n", fixed->dropped[e].rule, fixed->dropped[e].node,
+            fixed->dropped[e].text, fixed->dropped[e].reason);
     if (fixed->left_count)
         say(stdout, "  left: %zu edit%s that change%s values (--allow-value-change)\n",
             fixed->left_count, s, *s ? "" : "s");
+    if (fixed->checked)
+        say(stdout, "  checked: the copy and the model were run in FP64 %s\n", fixed->checked);
+    else if (fixed->edit_count)
+        say(stdout, "  not checked by a run: %s\n", fixed->unchecked);
 }
 
 WRITES(write_lint, ulp_lint_write)

@@ -1,0 +1,1 @@
+libcore_la_SOURCES += %D%/resized.c %D%/resized.h %D%/resized_change.c
