@@ -211,12 +211,6 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
 enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t output,
                                      struct ulp_judged *out, struct ulp_error *error);
 
-/* judged_in.c: the arithmetic as named; NULL: the target's; of a model that declares FP16 or BF16
- * "model", unless the target lowers every model; without a target "fp16". */
-#define ULP_JUDGED_IN_BYTES 160
-enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
-                              const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
-                              struct ulp_arithmetic *out, struct ulp_error *error);
 /* The targets that lower a model whatever it declares. (ORT follows declared types, in an
  * arithmetic of its own.) */
 #define ULP_LOWERED                                                                                \

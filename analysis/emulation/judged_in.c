@@ -1,6 +1,7 @@
 /* In what a model is judged that is to run at a target. */
 #include <stdio.h>
 #include <string.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/emulation/emulation.h"
 

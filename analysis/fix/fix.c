@@ -1,6 +1,7 @@
 /* The course: how the model comes out, edits, a plan for what remains, the file (ulpscope/fix.h).
  */
 #include <string.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judged.h"

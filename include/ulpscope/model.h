@@ -69,6 +69,17 @@ ULP_API struct ulp_value_info ulp_model_output(const struct ulp_model *model, si
 ULP_API enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
                                                const struct ulp_tensor_set *inputs,
                                                struct ulp_error *error);
+/* Take arrays as people have them, in place. Where their names are numbers alone (arr_0, arr_1,
+ * ..., from 0 or 1 on), they are the model's inputs in that order. Arrays that are no inputs are
+ * left out where they are constants of the model. Numbers of another type than the model declares
+ * become that type, which must hold each exactly: an INT64 for FLOAT, a whole number for INT32, 0
+ * and 1 for BOOL; floats for floats stay as they are, to be rounded. What was done is said in
+ * *notes (may be NULL), a line for each, NULL: nothing; free it with free(). Charged to the model's
+ * budget. ULP_ERROR_INPUT: a shape or an element that does not fit. ulp_model_check_inputs still
+ * says whether all are there. */
+ULP_API enum ulp_status ulp_model_take_inputs(const struct ulp_model *model,
+                                              struct ulp_tensor_set *arrays, char **notes,
+                                              struct ulp_error *error);
 /* Give an input another shape than the model declares, of the same rank when a rank is declared.
  * Planning refuses a shape that the graph does not allow. Call it while no plan of the model
  * exists. ULP_ERROR_USAGE: there is no such input. */

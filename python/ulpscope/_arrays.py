@@ -169,11 +169,15 @@ class TensorSet:
 
     def __init__(self, arrays: Mapping[str, Any]) -> None:
         self.value = d.ulp_tensor_set()
-        self._kept: list[Array] = []
+        self._kept: list[Any] = []
         for name, array in arrays.items():
             tensor, kept = to_tensor(array)
             self._kept.append(kept)
             call("ulp_tensor_set_add", ctypes.byref(self.value), name.encode(), ctypes.byref(tensor))
+
+    def keep(self, owner: Any) -> None:
+        """Alive, as long as the set is."""
+        self._kept.append(owner)
 
     @property
     def shapes(self) -> tuple[tuple[bytes, tuple[int, ...]], ...]:

@@ -275,7 +275,7 @@ class Judging(Loaded):
     ) -> Comparison:
         """Whether tensors that other frameworks recorded (by recording, then by the graph's names) differ from the reference as an
         arithmetic does, and if not, which is the first that does not, and why. task: what the outputs are for ("classify"; None: recognised)."""
-        sample, sets = self._set(inputs), [self._set(arrays) for arrays in recordings.values()]
+        sample, sets = self._set(inputs), [self._arrays(arrays, {}) for arrays in recordings.values()]
         names = [name.encode() for name in recordings]
         items = (d.ulp_recording * max(len(sets), 1))()
         for item, name, tensors in zip(items, names, sets):

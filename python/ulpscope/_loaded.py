@@ -5,22 +5,21 @@ from __future__ import annotations
 import ctypes
 import html
 import os
+import warnings
 from ctypes import byref
 from dataclasses import dataclass
 from typing import Any, Iterable, Mapping, Sequence, Union
 
-import numpy as np
-
 from . import _declarations as d
 from ._arrays import Array, TensorSet, as_array, dtype_of, take_set, type_name
 from ._errors import InputError, UsageError
-from ._library import Owner, call, decode, lib
+from ._library import Owner, call, decode, lib, text
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress
 from ._results import Search
 from ._shared import models, output
 
-Inputs = Mapping[str, Any]
+Inputs = Union[Mapping[str, Any], Sequence[Any]]  # arrays by name, or in the model's order
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
 # nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep; or what `plan` found
 Keep = Union[Mapping[str, ArithmeticName], Search]
@@ -135,17 +134,29 @@ class Loaded:
         return (d.ulp_input_range * max(len(given), 1))(*given)
 
     def _set(self, inputs: Inputs) -> TensorSet:
-        """By name, in the types that _fitting gives."""
-        types = {}
-        for i in range(lib.ulp_model_input_count(self._model)):
-            info = lib.ulp_model_input(self._model, i)
-            types[decode(info.name)] = dtype_of(info.type)
-        if not isinstance(inputs, Mapping):
-            raise UsageError(f"inputs: expected arrays by name, as {{{', '.join(f'{name!r}: ...' for name in types)}}}, not a {type(inputs).__name__}")
-        return TensorSet({name: _fitting(x, types.get(name)) for name, x in inputs.items()})
+        """By name, or in the model's order: a list, or names that are numbers alone, as numpy.savez gives them (arr_0, arr_1, ...)."""
+        declared = {value.name: dtype_of(lib.ulp_model_input(self._model, i).type) for i, value in enumerate(self.inputs)}
+        if isinstance(inputs, (list, tuple)) and len(inputs) == len(declared):
+            inputs = dict(zip(declared, inputs))
+        taken = self._arrays(inputs, declared)
+        taken.keep(self._owner)  # whose budget what is converted is charged to
+        notes = text("ulp_model_take_inputs", self._model, byref(taken.value))
+        if not declared.keys() >= set(inputs):
+            for note in notes.splitlines():
+                warnings.warn(note, stacklevel=3)
+        return taken
+
+    @staticmethod
+    def _arrays(arrays: Any, declared: Mapping[str, Any]) -> TensorSet:
+        """By name; lists and numbers get the declared type."""
+        if not isinstance(arrays, Mapping):
+            raise UsageError(f"inputs: expected arrays by name, as {{{', '.join(f'{name!r}: ...' for name in declared)}}}, not a {type(arrays).__name__}")
+        return TensorSet({name: x if hasattr(x, "dtype") else as_array(x, declared.get(name)) for name, x in arrays.items()})
 
     def _samples(self, samples: Samples) -> tuple[list[str], list[TensorSet]]:
         if isinstance(samples, Mapping) and not all(isinstance(v, Mapping) for v in samples.values()):
+            samples = [samples]
+        if isinstance(samples, (list, tuple)) and samples and all(hasattr(x, "dtype") for x in samples):
             samples = [samples]
         if not isinstance(samples, (Mapping, Sequence)) or isinstance(samples, (str, bytes)):
             raise UsageError(f"samples: expected arrays by name, or several such, not a {type(samples).__name__}")
@@ -162,16 +173,6 @@ class Loaded:
         plan = ctypes.c_void_p()
         call("ulp_plan_create", self._model, structs, len(lanes), byref(options), byref(plan))
         return Owner(plan, "ulp_plan_free")
-
-
-_SHORT = ("int8", "uint8", "int16", "uint16")
-
-
-def _fitting(x: Any, declared: Any) -> Any:
-    """Lists and numbers get the declared type, as do integers that every float of it holds; other arrays keep theirs."""
-    if not hasattr(x, "dtype"):
-        return as_array(x, declared)
-    return as_array(x).astype(declared) if declared in (np.float32, np.float64) and str(x.dtype).rpartition(".")[2] in _SHORT else x
 
 
 def list_of(values: Any) -> list[Any]:

@@ -106,6 +106,27 @@ static void write_inputs(void)
     ck_assert_int_eq(mkdir(test_folder("out"), 0777), 0);
 }
 
+/* Inputs without names, of another type, beside a constant of the model. */
+static void write_taken(void)
+{
+    static const int64_t dims[2][2] = {{4, 8}, {8, 8}};
+    struct ulp_error error;
+    struct ulp_tensor x, w;
+    struct ulp_tensor_set set = {0};
+    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2, dims[0], &error),
+              error);
+    ck_ulp_ok(ulp_tensor_create(&w, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims[1], &error),
+              error);
+    for (size_t i = 0; i < 32; i++)
+        ((int64_t *)x.data)[i] = (int64_t)i % 5 - 2;
+    for (size_t i = 0; i < 64; i++)
+        ((float *)w.data)[i] = (float)ulp_random_uniform(1, i) - 0.5f; /* as write_model has it */
+    ck_ulp_ok(ulp_tensor_set_add(&set, "arr_0", &x, &error), error);
+    ck_ulp_ok(ulp_tensor_set_add(&set, "arr_1", &w, &error), error);
+    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("taken.npz"), &set, &error), error);
+    ulp_tensor_set_free(&set);
+}
+
 /* a b = c with one product in each sum, which every unit of FP32 gives. */
 static void write_product(void)
 {
@@ -180,6 +201,7 @@ void exhaust_files_create(void)
     write_inputs();
     write_recording();
     write_product();
+    write_taken();
     write_text("plan.json", "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": [\"softmax\", "
                             "\"*/gelu\"], \"arithmetic\": \"fp32\"}]}");
     write_text("samples.txt", "inputs.npz\ntest_data_set_0\n");

@@ -106,5 +106,7 @@ dist_check_SCRIPTS += %D%/check_timings.sh
 TESTS += %D%/check_timings.sh
 dist_check_SCRIPTS += %D%/check_weights.sh
 TESTS += %D%/check_weights.sh
+dist_check_SCRIPTS += %D%/check_taken.sh
+TESTS += %D%/check_taken.sh
 # Not among the tests yet: its table shows false alarms and false peace.
 EXTRA_DIST += %D%/check_twins.sh %D%/twin_cases.py %D%/twin_net.py %D%/twin_sweeps.py %D%/twin_table.py

@@ -135,6 +135,29 @@ class Numbers(unittest.TestCase):
         for a, c in ((half.astype(">f2"), x.astype(">f4")), (half.view(np.uint16).astype(">u2"), x.view(np.uint32).astype(">u4"))):
             np.testing.assert_array_equal(ulpscope.mma(unit, a, half, c), wanted)
 
+    def test_inputs_as_people_have_them(self):
+        """In the model's order, under the names that numpy.savez gives, and of other types that hold the same."""
+        model, x = ulpscope.Model(MODEL), INPUTS["patches"]
+        whole = np.rint(x * 4)
+        wanted = model.run({"patches": whole})["logits"]
+        for kind in (np.int64, np.int8, np.float64, np.uint8):
+            given = whole.astype(kind)
+            if (given == whole).all():
+                self.assertTrue(same(model.run({"patches": given})["logits"], wanted))
+        self.assertTrue(same(model.run([whole])["logits"], wanted))
+        self.assertEqual(len(model.audit([whole], ["fp16"]).lanes), 1)
+        with tempfile.TemporaryDirectory() as folder, self.assertWarnsRegex(UserWarning, "'arr_0' is input patches"):
+            np.savez(f"{folder}/x.npz", whole.astype(np.int64))
+            with np.load(f"{folder}/x.npz") as arrays:
+                self.assertTrue(same(model.run(arrays)["logits"], wanted))
+        big = np.full(x.shape, (1 << 24) + 1, np.int64)
+        with self.assertRaisesRegex(ulpscope.InputError, "element 0 of the INT64 array, 16777217"):
+            model.run({"patches": big})
+        with self.assertRaisesRegex(ulpscope.InputError, "'patch'"):
+            model.run({"patch": x})
+        with self.assertRaises(ulpscope.UsageError):
+            model.run([x, x])
+
     def test_integers_are_not_cut(self):
         x, model = np.ones(4, np.float32), ulpscope.Model(MODEL)
         for seed in (-1, 1 << 64):
@@ -734,12 +757,13 @@ class Arrays(unittest.TestCase):
         self.assertTrue(same(ulpscope.mma("h200.mma.f16.f32", ones, -ones), ulpscope.mma("h200.mma.f16.f32", ones.view(np.uint16), (-ones).view(np.uint16))))
 
     def whole_numbers(self, dtype, make=np.asarray):
-        """Short integers for an input of floats, which hold them; long ones are refused."""
+        """Integers for an input of floats, where these hold each."""
         model, name = ulpscope.Model(MODEL), next(iter(INPUTS))
         whole = np.resize(np.arange(-3, 5), INPUTS[name].shape)
         self.assertTrue(same(model.run({name: make(whole.astype(dtype))}, "fp32")["logits"], model.run({name: whole.astype(np.float32)}, "fp32")["logits"]))
+        self.assertTrue(same(model.run({name: make(whole)}, "fp32")["logits"], model.run({name: whole.astype(np.float32)}, "fp32")["logits"]))
         with self.assertRaisesRegex(ulpscope.InputError, "INT64"):
-            model.run({name: make(whole)}, "fp32")
+            model.run({name: make(whole + (1 << 24))}, "fp32")
 
     def test_ml_dtypes(self):
         try:

@@ -9,7 +9,7 @@
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
-    const char *formats, *reference, *out, *html, *samples_from;
+    const char *formats, *target, *reference, *out, *html, *samples_from;
     bool no_remedies, timings;
     int fail_on;             /* the least verdict that fails; 0: none */
     struct ulp_timer *timer; /* NULL: no --timings */
@@ -31,6 +31,8 @@ static const char documentation[] =
     "Examples:\n"
     "  ulpscope overflow model.onnx -i inputs.npz\n"
     "      FP16, as GPU kernels compute it: FP32 inside an operator\n"
+    "  ulpscope overflow model.onnx -i inputs.npz --for trt10@a100\n"
+    "      as TensorRT 10 fuses and stores it\n"
     "  ulpscope overflow model.onnx -i inputs.npz --format fp16,bf16,fp8-e4m3 --out report/\n"
     "      three formats from one walk, all figures in report/overflow.json\n"
     "  ulpscope overflow model.onnx --samples-from calibration/ --format fp16\n"
@@ -221,12 +223,16 @@ static enum ulp_status forecast(const struct overflow_options *options,
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_TRY(make_lanes(options->formats, "fp16", &options->keep, options->common.budget, &lanes,
-                       error));
-    ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
-                                &lanes.arithmetics[0], error));
+    struct ulp_arithmetic judged;
+    char name[ULP_JUDGED_IN_BYTES];
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
+    if (options->target)
+        ULP_TRY(ulp_judged_in(model, options->target, NULL, name, &judged, error));
+    ULP_TRY(make_lanes(options->target ? name : options->formats, "fp16", &options->keep,
+                       options->common.budget, &lanes, error));
+    ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
+                                &lanes.arithmetics[0], error));
     if (options->common.input_count || !options->samples_from)
         ULP_TRY(open_samples(model, &options->common, true, &samples, error));
     struct making making = {.options = options,
@@ -258,11 +264,18 @@ static enum ulp_status run_overflow(struct overflow_options *options, struct ulp
         forget_meant(&made.unjudged);
     return report(options, &made, error);
 }
+
+static void check(const struct argp_state *state, const struct overflow_options *options)
+{
+    refuse_shapes(state, &options->common, "overflow runs one --shape of each input");
+    if (options->target && options->formats)
+        refuse(state, "--for chooses the formats: leave out --format");
+}
+
 #define OPTIONS "cli/command/overflow_option.def"
 #define PARSED struct overflow_options
 #define CHILDREN COMMON_CHILD(1) KEEP_CHILD JUDGE_CHILD JSON_CHILD
-#define CHECK(state, options) \
-    refuse_shapes(state, &(options)->common, "overflow runs one --shape of each input")
+#define CHECK check
 #define RUN run_overflow
 #include "cli/option/parser.def"
 

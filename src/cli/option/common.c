@@ -19,17 +19,19 @@ enum {
     OPTION_MEMORY,
     OPTION_SHAPE,
     OPTION_TIME,
-    OPTION_SANDBOX
+    OPTION_SANDBOX,
+    OPTION_INPUT
 };
 
 /* clang-format off */
 static const struct argp_option options[] = {
     {"inputs", 'i', "PATH", OPTION_READS,
-     "One sample of inputs: an .npz with one array for each input name, an .npy (or a folder with "
-     "NAME.npy for each input), an ONNX test_data_set_N "
+     "One sample of inputs: an .npz with one array for each input name (or arr_0, arr_1, ... in "
+     "their order), an .npy (or several, or a folder with NAME.npy, for as many inputs), an ONNX test_data_set_N "
      "folder, a folder of such folders or files, a .txt with a path on each line, or the .json of "
      "Polygraphy's --save-inputs. May be repeated for several samples. Without it: one random sample",
      1},
+    {"input", OPTION_INPUT, 0, OPTION_ALIAS, 0, 1},
     {"dim", OPTION_DIM, "NAME=VALUE", 0,
      "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
     {"shape", OPTION_SHAPE, "NAME=1x77", 0,
@@ -308,6 +310,7 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
     struct common_options *common = state->input;
     int64_t value = 0;
     switch (key) {
+    case OPTION_INPUT:
     case 'i': add_argument(state, &common->inputs, &common->input_count, argument); return 0;
     case OPTION_DIM: add_dim(state, common, argument); return 0;
     case OPTION_SHAPE: add_shape(state, common, argument); return 0;

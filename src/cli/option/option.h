@@ -6,6 +6,7 @@
 #include <ulpscope.h>
 
 #include "base/error.h"
+#include "base/text/text.h"
 
 /* For what the program itself lacked memory; the library's ulp_out_of_memory names its budget, too.
  */
@@ -273,7 +274,8 @@ struct sample {
 struct sample_list {
     struct sample *items;
     size_t count;
-    bool random; /* made, not read */
+    bool random;           /* made, not read */
+    struct ulp_text notes; /* what the first's arrays were taken for, a line for each note */
 };
 /* " --option word", in quotes where a shell would change it. */
 void add_option(struct ulp_text *out, const char *option, const char *word);
@@ -305,6 +307,12 @@ double read_number(const struct argp_state *state, const char *option, const cha
 /* "; x[0] batch = 1" of the random sample: what a failure may come from; empty: nothing was open.
  */
 const char *random_open_dims(void);
+/* One more sample, which owns the inputs then; path: NULL, or of its own file. */
+enum ulp_status add_sample(struct sample_list *list, const char *name, const char *path,
+                           struct ulp_tensor_set *inputs, struct ulp_error *error);
+enum ulp_status make_random_sample(const struct ulp_model *model,
+                                   const struct common_options *options, struct sample_list *list,
+                                   struct ulp_error *error);
 /* Read every --inputs (npz files, test_data_set folders, folders of either, or lists of such), or
  * make one random sample when there are none. All have the same shapes, unless any_shapes. */
 enum ulp_status read_samples(const struct ulp_model *model, const struct common_options *options,

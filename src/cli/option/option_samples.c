@@ -1,4 +1,4 @@
-/* Input samples: files and folders, or random values. */
+/* Input samples: files and folders. */
 #include "config.h"
 
 #include <dirent.h>
@@ -12,9 +12,8 @@
 #include "base/text/text.h"
 #include "cli/command.h"
 
-/* path: NULL, or of its own file. */
-static enum ulp_status add_sample(struct sample_list *list, const char *name, const char *path,
-                                  struct ulp_tensor_set *inputs, struct ulp_error *error)
+enum ulp_status add_sample(struct sample_list *list, const char *name, const char *path,
+                           struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct sample *items = realloc(list->items, (list->count + 1) * sizeof *items);
     if (items)
@@ -201,6 +200,11 @@ enum ulp_status visit_list(const char *list, use_path *use, void *context, struc
 struct reading {
     const struct ulp_model *model;
     struct sample_list *list;
+    /* .npy files of a model of several inputs, of which one alone is no sample; unordered: of a
+     * folder, and not as the command line or a list has them */
+    struct ulp_tensor_set arrays;
+    struct ulp_text array_names;
+    bool unordered;
     /* what read_path does with those after the first: nothing, a check, a check while it is loaded
      */
     enum { READ_NAMES, READ_CHECKED, READ_ALL } extent;
@@ -212,6 +216,17 @@ struct reading {
 static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
                                      struct ulp_error *error);
 
+/* Its arrays in the model's names and types. notes: where to say how, or NULL. */
+static enum ulp_status take_sample(const struct ulp_model *model, struct sample *sample,
+                                   struct ulp_text *notes, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_scoped_free) char *lines = NULL;
+    ULP_TRY(ulp_model_take_inputs(model, &sample->inputs, &lines, error));
+    if (notes && lines)
+        ulp_text_add(notes, "%s", lines);
+    return ulp_model_check_inputs(model, &sample->inputs, error);
+}
+
 /* Samples that were added from `first` on. */
 static enum ulp_status check_added(const struct reading *reading, size_t first,
                                    struct ulp_error *error)
@@ -219,7 +234,7 @@ static enum ulp_status check_added(const struct reading *reading, size_t first,
     enum ulp_status status = ULP_OK;
     for (size_t s = first; s < reading->list->count && status == ULP_OK; s++) {
         struct sample *sample = &reading->list->items[s];
-        status = ulp_model_check_inputs(reading->model, &sample->inputs, error);
+        status = take_sample(reading->model, sample, s ? NULL : &reading->list->notes, error);
         if (status != ULP_OK)
             ulp_fail_at(error, status, "%s", sample->name);
         else if (reading->extent == READ_ALL && !reading->any_shapes)
@@ -231,10 +246,62 @@ static enum ulp_status check_added(const struct reading *reading, size_t first,
     return status;
 }
 
+static enum ulp_status add_array(struct reading *reading, const char *path, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_recording_list_free) struct ulp_recording_list list = {0};
+    ULP_TRY(ulp_recording_read(path, NULL, ulp_model_budget(reading->model), &list, error));
+    struct ulp_named_tensor *array = &list.items[0].tensors.items[0];
+    ulp_text_add(&reading->array_names, "%s%s", reading->arrays.count ? ", " : "", path);
+    return ulp_tensor_set_add(&reading->arrays, array->name, &array->tensor, error);
+}
+
+/* Their names where these are the inputs', or the inputs' in the order that somebody gave. */
+static enum ulp_status name_arrays(struct reading *reading, struct ulp_error *error)
+{
+    const size_t count = reading->arrays.count;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set given = reading->arrays;
+    bool named = true;
+    reading->arrays = (struct ulp_tensor_set){0};
+    for (size_t i = 0; i < count; i++)
+        named &= ulp_tensor_set_find(&given, ulp_model_input(reading->model, i).name) != NULL;
+    named |= reading->unordered;
+    for (size_t i = 0; i < count; i++) {
+        struct ulp_named_tensor *array = &given.items[i];
+        const char *name = named ? array->name : ulp_model_input(reading->model, i).name;
+        if (!named)
+            ulp_text_add(&reading->list->notes, "%s'%s' is input %s%s",
+                         i ? ", " : "by position: ", array->name, name, i + 1 < count ? "" : "\n");
+        ULP_TRY(ulp_tensor_set_add(&reading->arrays, name, &array->tensor, error));
+    }
+    return ULP_OK;
+}
+
+/* The sample that they are. */
+static enum ulp_status add_arrays(struct reading *reading, struct ulp_error *error)
+{
+    const size_t inputs = ulp_model_input_count(reading->model), count = reading->arrays.count;
+    ULP_TRY(taken(!reading->array_names.failed, error));
+    if (count != inputs || reading->list->count)
+        return ulp_fail(error, ULP_ERROR_INPUT,
+                        "%.1000s: %s, and the model has %zu inputs; give an .npz, or a folder with "
+                        "NAME.npy for each",
+                        reading->array_names.data,
+                        reading->list->count ? "arrays beside samples"
+                        : count == 1         ? "is one array"
+                                             : "are not as many arrays",
+                        inputs);
+    ULP_TRY(name_arrays(reading, error));
+    ULP_TRY(add_sample(reading->list, reading->array_names.data, NULL, &reading->arrays, error));
+    reading->arrays = (struct ulp_tensor_set){0};
+    return check_added(reading, 0, error);
+}
+
 static enum ulp_status read_path(void *context, const char *path, struct ulp_error *error)
 {
-    const struct reading *reading = context;
+    struct reading *reading = context;
     const size_t before = reading->list->count;
+    if (ulp_text_ends(path, ".npy") && ulp_model_input_count(reading->model) > 1)
+        return add_array(reading, path, error);
     if (before && reading->extent == READ_NAMES && !ulp_text_ends(path, ".json")) {
         struct ulp_tensor_set none = {0};
         ULP_TRY(add_sample(reading->list, path, path, &none, error));
@@ -251,7 +318,7 @@ static enum ulp_status stream_path(void *context, const char *path, struct ulp_e
     ULP_SCOPED(free_samples) struct sample_list list = {0};
     enum ulp_status status = read_one(reading->model, path, &list, error);
     for (size_t i = 0; i < list.count && status == ULP_OK; i++) {
-        status = ulp_model_check_inputs(reading->model, &list.items[i].inputs, error);
+        status = take_sample(reading->model, &list.items[i], NULL, error);
         if (status == ULP_OK)
             status = reading->use(reading->context, &list.items[i], error);
         ulp_fail_at(error, status, "%s", list.items[i].name);
@@ -270,88 +337,13 @@ enum ulp_status stream_samples(const struct ulp_model *model, const char *folder
 /* A sample's file or folder, or a folder of these. */
 static enum ulp_status read_place(void *context, const char *path, struct ulp_error *error)
 {
+    struct reading *reading = context;
     struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(path) &&
-                   !holds_npy(((const struct reading *)context)->model, path)
-               ? visit_folder(path, read_path, context, error)
-               : read_path(context, path, error);
-}
-
-#define DIMS_SHOWN 16
-
-static char open_dims[400]; /* as add_chosen_dims said them last */
-
-const char *random_open_dims(void)
-{
-    return open_dims;
-}
-
-/* "; x[0] batch = 1": the dimensions that the model leaves open, as they were taken. */
-static void add_chosen_dims(struct ulp_text *name, const struct ulp_model *model,
-                            const struct ulp_tensor_set *inputs)
-{
-    size_t open = 0;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *made = ulp_tensor_set_find(inputs, info.name);
-        for (int d = 0; made && d < info.rank; d++)
-            if (info.dims[d] < 0 && open++ < DIMS_SHOWN)
-                ulp_text_add(name, "; %s[%d] %s = %lld", info.name, d,
-                             info.dim_names[d] ? info.dim_names[d] : "unnamed",
-                             (long long)made->dims[d]);
-    }
-    if (open > DIMS_SHOWN)
-        ulp_text_add(name, "; and %zu more", open - DIMS_SHOWN);
-}
-
-/* "; ids in [0, 30521], as Gather emb picks one of 30522": ranges of single inputs. */
-static void add_chosen_ranges(struct ulp_text *name, const struct ulp_model *model,
-                              const struct ulp_random_options *options)
-{
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_chosen_range range = ulp_model_input_range(model, i, options);
-        bool own = *range.why;
-        for (size_t r = 0; r < options->range_count; r++)
-            own |= options->ranges[r].name &&
-                   strcmp(options->ranges[r].name, ulp_model_input(model, i).name) == 0;
-        if (own)
-            ulp_text_add(name, "; %s in [%g, %.10g]%s%s", ulp_model_input(model, i).name, range.low,
-                         range.high, *range.why ? ", as " : "", range.why);
-    }
-}
-
-static enum ulp_status make_random(const struct ulp_model *model,
-                                   const struct common_options *options, struct sample_list *list,
-                                   struct ulp_error *error)
-{
-    const struct ulp_random_options random = {.seed = options->seed,
-                                              .dims = options->dims,
-                                              .dim_count = options->dim_count,
-                                              .ranges = options->ranges,
-                                              .range_count = options->range_count};
-    struct ulp_tensor_set inputs;
-    double low = 0, high = 1;
-    ULP_TRY(ulp_model_random_inputs(model, &random, &inputs, error));
-    list->random = true;
-    for (size_t r = 0; r < options->range_count; r++)
-        if (!options->ranges[r].name) {
-            low = options->ranges[r].low;
-            high = options->ranges[r].high;
-        }
-    ULP_SCOPED(ulp_text_free) struct ulp_text name = {0};
-    ulp_text_add(&name, "random, uniform in [%g, %g], seed %llu", low, high,
-                 (unsigned long long)options->seed);
-    add_chosen_ranges(&name, model, &random);
-    const size_t end = name.length;
-    add_chosen_dims(&name, model, &inputs);
-    snprintf(open_dims, sizeof open_dims, "%s", name.failed ? "" : name.data + end);
-    if (!name.failed)
-        ULP_TRY(add_sample(list, name.data, NULL, &inputs, error));
-    else {
-        ulp_tensor_set_free(&inputs);
-        return out_of_memory(error);
-    }
-    return ULP_OK;
+    const bool is_folder = stat(path, &info) == 0 && S_ISDIR(info.st_mode) && !holds_pb(path) &&
+                           !holds_npy(reading->model, path);
+    reading->unordered |= is_folder;
+    return is_folder ? visit_folder(path, read_path, context, error)
+                     : read_path(context, path, error);
 }
 
 /* One plan serves all samples, so their shapes agree; said before anything runs. */
@@ -374,6 +366,16 @@ static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
     return ULP_OK;
 }
 
+/* Each line is a note on stderr. */
+static void say_notes(char *lines)
+{
+    for (char *line = lines, *end; line && *line; line = end + 1) {
+        end = strchr(line, '\n');
+        *end = '\0';
+        say(stderr, "ulpscope: %s\n", line);
+    }
+}
+
 static enum ulp_status read_extent(struct reading *reading, const struct common_options *options,
                                    struct ulp_error *error)
 {
@@ -384,11 +386,17 @@ static enum ulp_status read_extent(struct reading *reading, const struct common_
         status = ulp_text_ends(options->inputs[i], ".txt")
                      ? visit_list(options->inputs[i], read_place, reading, error)
                      : read_place(reading, options->inputs[i], error);
+    if (status == ULP_OK && reading->arrays.count)
+        status = add_arrays(reading, error);
+    ulp_tensor_set_free(&reading->arrays);
+    ulp_text_free(&reading->array_names);
     if (status == ULP_OK && options->input_count == 0) {
-        status = make_random(reading->model, options, out, error);
+        status = make_random_sample(reading->model, options, out, error);
         if (status == ULP_OK)
             status = check_added(reading, 0, error);
     }
+    if (status == ULP_OK && !options->quiet)
+        say_notes(out->notes.data);
     if (status != ULP_OK)
         free_samples(out);
     return status;
@@ -420,6 +428,8 @@ enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample
         return ULP_OK;
     enum ulp_status status = read_inputs(model, sample->path, &sample->inputs, error);
     sample->loaded = status == ULP_OK;
+    if (status == ULP_OK)
+        status = take_sample(model, sample, NULL, error);
     if (status == ULP_OK && sample->fingerprint &&
         ulp_tensor_set_fingerprint(&sample->inputs) != sample->fingerprint)
         status =
@@ -444,5 +454,6 @@ void free_samples(struct sample_list *samples)
         ulp_tensor_set_free(&samples->items[s].inputs);
     }
     free(samples->items);
+    ulp_text_free(&samples->notes);
     *samples = (struct sample_list){0};
 }

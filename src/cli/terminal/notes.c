@@ -1,21 +1,8 @@
-/* Notes on stderr: which inputs the program chose or converted. */
+/* Notes on stderr: which inputs the program chose. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/command.h"
-
-/* Arrays of another float type than the model declares are rounded to that. */
-static void note_conversions(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
-{
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
-        const struct ulp_tensor *given = ulp_tensor_set_find(inputs, info.name);
-        if (given && given->type != info.type && ulp_type_is_float(given->type) &&
-            ulp_type_is_float(info.type))
-            say(stderr, "ulpscope: input %s: %s values rounded to %s, as the model declares\n",
-                info.name, ulp_type_name(given->type), ulp_type_name(info.type));
-    }
-}
 
 /* A dimension that the model leaves open, as an input has it. */
 struct open_dim {
@@ -73,7 +60,6 @@ static void note_dimensions(const struct ulp_model *model, const struct ulp_tens
 
 void note_choices(const struct ulp_model *model, const struct sample_list *samples)
 {
-    note_conversions(model, &samples->items[0].inputs);
     note_dimensions(model, &samples->items[0].inputs);
     if (!samples->random)
         return;
