@@ -325,7 +325,10 @@ static void close_trying(struct trying *trying)
     ulp_plan_free(trying->plan);
 }
 
-/* The value with numbers in place of what is not finite. */
+/* Numbers in place of what is not finite: on both sides of what a comparison or a Clip may hold them
+ * against, and not all alike. */
+#define INSTEAD 4096.0
+
 static enum ulp_status replace(const struct ulp_tensor *born, double sign, const char *name,
                                struct ulp_tensor_set *out, struct ulp_error *error)
 {
@@ -335,7 +338,7 @@ static enum ulp_status replace(const struct ulp_tensor *born, double sign, const
     value.type = status == ULP_OK ? born->type : value.type;
     for (size_t i = 0; status == ULP_OK && i < born->count; i++) {
         const double x = ulp_tensor_read(born, i);
-        ((double *)value.data)[i] = isfinite(x) ? x : sign * (1 + (double)(i % 7) / 8);
+        ((double *)value.data)[i] = isfinite(x) ? x : sign * INSTEAD * (1 + (double)(i % 7) / 8);
     }
     if (status == ULP_OK)
         status = ulp_tensor_set_add(out, name, &value, error);
@@ -365,7 +368,12 @@ static enum ulp_status try_birth(const struct trying *trying, size_t b,
         const struct ulp_run_options run = {.thread_count = thread_count, .given = &values};
         ULP_TRY(
             replace(&trying->born[b], sign, trying->watch->items[b].value, &values, error));
-        ULP_TRY(ulp_plan_run(trying->plan, inputs, &run, NULL, 0, &outputs, NULL, error));
+        const enum ulp_status status =
+            ulp_plan_run(trying->plan, inputs, &run, NULL, 0, &outputs, NULL, error);
+        if (status == ULP_ERROR_MEMORY)
+            return status;
+        if (status != ULP_OK) /* as an index beyond what there is */
+            *changed = UINT64_MAX;
         for (size_t o = 0; o < outputs.count && o < 64; o++)
             if (is_changed(&outputs.items[o].tensor, &trying->base.items[o].tensor))
                 *changed |= (uint64_t)1 << o;

@@ -1,6 +1,6 @@
 /* ulp_comparison_run: the whole comparison, step by step. */
 #include "analysis/compare/comparing.h"
-#include "analysis/measure/judge.h"
+#include "analysis/audit/birth.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
 #include "base/memory/budget.h"
@@ -29,6 +29,21 @@ static enum ulp_status measure_near(struct ulp_comparing *comparing,
         !(comparing->out->unranked = ulp_comparing_text(comparing, why.message)))
         status = ulp_out_of_memory(error);
     return status;
+}
+
+/* The recording may hold the same NaN: nothing that it explains is fine. */
+static enum ulp_status find_births(const struct ulp_comparing *comparing, struct ulp_error *error)
+{
+    const struct ulp_compare_options *options = comparing->options;
+    struct ulp_birth_watch watch = {.memory = comparing->out->memory};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ULP_TRY(ulp_birth_find(&watch, comparing->model, &options->reference, comparing->inputs,
+                           options->thread_count, error));
+    if (!watch.count)
+        return ULP_OK;
+    ulp_birth_say(&text, ulp_birth_of(watch.items, watch.count, NULL), true);
+    comparing->out->born = text.failed ? NULL : ulp_arena_copy(watch.memory, text.data);
+    return ulp_taken(comparing->out->born, error);
 }
 
 enum ulp_status ulp_comparison_run(const struct ulp_model *model,
@@ -75,6 +90,8 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
         status = ulp_compare_keep_slices(&comparing, &found, error);
     for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
         status = ulp_compare_cause(&comparing, f, error);
+    if (status == ULP_OK && !options->no_cause)
+        status = find_births(&comparing, error);
     if (measures)
         ulp_comparing_free(&comparing);
     ulp_arena_free(near_memory);

@@ -126,6 +126,7 @@ static const struct ulp_field comparison[] = {
     {.name = "asked", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, asked)},
     {.name = "unranked", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, unranked)},
     {.name = "trials", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, trials)},
+    {.name = "born", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_comparison, born)},
     {.name = "file_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, file_count), .counts = true},
     {.name = "files", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_comparison, files), .type = &ulp_struct_compared_file, .points = true, .counted = true, .count = offsetof(struct ulp_comparison, file_count)},
     {.name = "tensor_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_comparison, tensor_count), .counts = true},

@@ -211,8 +211,8 @@ static void add_grade(const struct ulp_page *page, const struct ulp_comparison *
              ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[f].judged.grade)))
             worst = &comparison->tensors[t];
     }
-    if (!worst)
-        return;
+    if (!worst || (comparison->born && worst->values[f].judged.grade == ULP_GRADE_FINE))
+        return; /* of what is finite alone */
     ulp_text_add(&text, "What the outputs are for: ");
     ulp_judged_say(&text, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
     ulp_text_add(&text, ".");
@@ -227,6 +227,8 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
     struct ulp_headline head = {0};
     char name[ULP_SHOWN_BYTES];
     ulp_text_add(&head.what, "%s: ", ulp_show_end(name, sizeof name, file->name, 30));
+    if (comparison->born && (file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
+        ulp_text_show(&head.what, "%s; ", comparison->born);
     if (file->explained)
         say_explained(&head, comparison, f);
     else

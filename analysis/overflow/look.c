@@ -412,6 +412,78 @@ static enum ulp_status look_at_output(struct ulp_overflow_meter *meter,
     return ULP_OK;
 }
 
+/* ---- integers ---- */
+
+size_t ulp_overflow_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                           size_t *first)
+{
+    size_t count = 0;
+    *first = 0;
+    if (!ulp_tensor_same_shape(value, truth))
+        return truth->count;
+    for (size_t i = 0; i < value->count; i++)
+        if (ulp_tensor_get_int(value, i) != ulp_tensor_get_int(truth, i) && !count++)
+            *first = i;
+    return count;
+}
+
+/* The entry of integers behind those of floats, made when it is new. */
+static enum ulp_status find_decided(struct ulp_overflow_meter *meter,
+                                    struct ulp_overflow_node *node,
+                                    const struct ulp_overflow_view *view, size_t o,
+                                    struct ulp_overflow_output **out, struct ulp_error *error)
+{
+    const char *name = meter->forward.plan->main->slots[view->step->outputs[o]].name;
+    for (size_t n = 0; n < node->output_count; n++)
+        if (node->outputs[n].decides && strcmp(node->outputs[n].name, name) == 0) {
+            *out = &node->outputs[n];
+            return ULP_OK;
+        }
+    *out = &node->outputs[node->output_count++];
+    **out = (struct ulp_overflow_output){
+        .name = ulp_arena_copy(meter->forecast.memory, name),
+        .format = meter->forecast.lanes[view->lane - 1].arithmetic.storage,
+        .decides = true};
+    return ulp_taken((*out)->name, error);
+}
+
+/* A comparison of an input or a constant that the format does not hold: no float shows it. */
+static enum ulp_status look_at_integers(struct ulp_overflow_meter *meter,
+                                        struct ulp_overflow_node *node,
+                                        const struct ulp_overflow_view *view, size_t o, bool *born,
+                                        struct ulp_error *error)
+{
+    struct reason found = {ULP_OVERFLOW_UPSTREAM, -1, NULL}, reason;
+    struct ulp_overflow_output *output;
+    size_t first;
+    for (size_t i = 0; i < view->step->input_count; i++)
+        if (view->rounded[i] && find_input_reason(meter, view, i, &reason) &&
+            reason.cause < found.cause)
+            found = reason;
+    if (found.cause == ULP_OVERFLOW_UPSTREAM)
+        return ULP_OK;
+    const struct ulp_tensor *truth = ulp_overflow_truth(meter, view->step->outputs[o]);
+    const size_t count = ulp_overflow_turned(&view->stored[o], truth, &first);
+    if (!count)
+        return ULP_OK;
+    ULP_TRY(find_decided(meter, node, view, o, &output, error));
+    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[found.slot];
+    add_range(output, NULL, planned->constant ? planned->constant
+                                              : ulp_overflow_truth(meter, found.slot),
+              meter->sample, false);
+    if (!output->overflowed) {
+        output->cause = found.cause;
+        output->sample = meter->sample;
+        output->index = first;
+        output->culprit = ulp_arena_copy(meter->forecast.memory, planned->name);
+        ULP_TRY(ulp_taken(output->culprit, error));
+    }
+    output->overflowed += (double)count;
+    output->verdict = judge(output);
+    *born = true;
+    return ULP_OK;
+}
+
 enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_overflow_node *node,
                                   const struct ulp_overflow_view *view, bool *born,
                                   struct ulp_error *error)
@@ -419,12 +491,16 @@ enum ulp_status ulp_overflow_look(struct ulp_overflow_meter *meter, struct ulp_o
     size_t n = 0;
     *born = false;
     for (size_t o = 0; o < view->step->output_count; o++) {
-        if (view->step->outputs[o] < 0 || !ulp_type_is_float(view->exact[o].type))
+        if (view->step->outputs[o] < 0)
             continue;
-        ULP_TRY(look_at_output(meter, &node->outputs[n++], view, o, born, error));
-        if (node->outputs[n - 1].verdict > node->verdict)
-            node->verdict = node->outputs[n - 1].verdict;
+        if (ulp_type_is_float(view->exact[o].type))
+            ULP_TRY(look_at_output(meter, &node->outputs[n++], view, o, born, error));
+        else
+            ULP_TRY(look_at_integers(meter, node, view, o, born, error));
     }
+    for (size_t o = 0; o < node->output_count; o++)
+        if (node->outputs[o].verdict > node->verdict)
+            node->verdict = node->outputs[o].verdict;
     for (size_t i = 0; i < view->step->input_count; i++) {
         struct reason reason;
         node->reads_overflow |= view->rounded[i] && find_input_reason(meter, view, i, &reason) &&

@@ -95,6 +95,10 @@ static inline const struct ulp_tensor *ulp_overflow_truth(const struct ulp_overf
 size_t ulp_overflow_nonfinite(const struct ulp_tensor *value, const struct ulp_tensor *truth,
                               size_t *first);
 
+/* Integers that come out otherwise than in the reference. */
+size_t ulp_overflow_turned(const struct ulp_tensor *value, const struct ulp_tensor *truth,
+                           size_t *first);
+
 /* hidden.c: the node's entry, made when it is new; what is told of its inside; the verdicts. */
 enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane, size_t number,
                                   struct ulp_overflow_node **out, struct ulp_error *error);

@@ -108,6 +108,7 @@ static const struct ulp_field overflow_remedy[] = {
     {.name = "node_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_remedy, node_count)},
     {.name = "cast_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_remedy, cast_count)},
     {.name = "nonfinite", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_remedy, nonfinite)},
+    {.name = "turned", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_overflow_remedy, turned)},
     {.name = "sqnr_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_overflow_remedy, sqnr_db)},
     {.name = "output", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_overflow_remedy, output)},
 };

@@ -121,8 +121,9 @@ static void add_born(const struct ulp_page *page, const struct ulp_overflow_lane
 static bool is_better(const struct ulp_overflow_remedy *remedy,
                       const struct ulp_overflow_remedy *than)
 {
-    return remedy->nonfinite != than->nonfinite
-               ? remedy->nonfinite < than->nonfinite
+    return remedy->nonfinite != than->nonfinite ? remedy->nonfinite < than->nonfinite
+           : remedy->turned != than->turned
+               ? remedy->turned < than->turned
                : !than->nonfinite &&
                      (remedy->sqnr_db > than->sqnr_db + AS_GOOD_DB || isnan(than->sqnr_db));
 }
@@ -153,6 +154,11 @@ static void add_best_remedy(struct ulp_text *out, const struct ulp_overflow_lane
         return;
     }
     ulp_text_show(out, "; %s: ", best->what);
+    if (best->turned < as_it_is->turned) {
+        ulp_text_add(out, "%zu integers of the outputs turn, and without it %zu", best->turned,
+                     as_it_is->turned);
+        return;
+    }
     if (!best->output || isnan(best->sqnr_db)) {
         ulp_text_add(out, "no output can be compared");
     } else {
@@ -209,7 +215,12 @@ static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane
 {
     const struct ulp_overflow_node *first = find_first(lane);
     const struct ulp_overflow_output *worst = first ? find_worst(first) : NULL;
-    if (worst && worst->largest > lane->arithmetic.storage.max_finite)
+    if (worst && worst->decides)
+        ulp_text_show(out,
+                      "%s reaches %s, the largest %s is %.6g, and %.0f of its results turn",
+                      worst->culprit, ULP_REACH(worst->largest), lane->arithmetic.storage.name,
+                      lane->arithmetic.storage.max_finite, worst->overflowed);
+    else if (worst && worst->largest > lane->arithmetic.storage.max_finite)
         ulp_text_add(out, "its values reach %s, and the largest %s is %.6g",
                      ULP_REACH(worst->largest), lane->arithmetic.storage.name,
                      lane->arithmetic.storage.max_finite);

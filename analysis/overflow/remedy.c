@@ -235,8 +235,11 @@ static enum ulp_status measure(const struct ulp_tensor_set *outputs,
     for (size_t i = 0; i < outputs->count && status == ULP_OK; i++) {
         const struct ulp_tensor *value = &outputs->items[i].tensor;
         struct ulp_metrics metrics;
-        if (!ulp_element_is_float(value->element))
+        if (!ulp_element_is_float(value->element)) {
+            size_t first;
+            out->turned += ulp_overflow_turned(value, &reference->items[i].tensor, &first);
             continue;
+        }
         status = ulp_metrics_measure(value, &reference->items[i].tensor, format, &metrics, error);
         if (status != ULP_OK || metrics.diverged)
             continue;

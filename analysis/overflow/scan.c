@@ -89,6 +89,19 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
     return ULP_OK;
 }
 
+/* An input beyond a format may turn a comparison, which no float shows. */
+static bool is_input_beyond(const struct ulp_overflow_meter *meter,
+                            const struct ulp_tensor_set *inputs)
+{
+    bool beyond = false;
+    for (size_t i = 0; inputs && i < inputs->count; i++)
+        for (size_t l = 0; l < meter->forecast.lane_count; l++)
+            beyond |= ulp_element_is_float(inputs->items[i].tensor.element) &&
+                      !(find_largest(&inputs->items[i].tensor) <=
+                        meter->forecast.lanes[l].arithmetic.storage.max_finite);
+    return beyond;
+}
+
 enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const char *name,
                                         const struct ulp_tensor_set *inputs,
                                         const struct ulp_observer *observer,
@@ -102,7 +115,7 @@ enum ulp_status ulp_overflow_meter_scan(struct ulp_overflow_meter *meter, const 
     ULP_TRY(scan_sample(meter, inputs, false, &near, error));
     if (first)
         return ULP_OK;
-    if (near)
+    if (near || is_input_beyond(meter, inputs))
         return ulp_overflow_meter_sample(meter, name, inputs, observer, error);
     ULP_TRY(ulp_overflow_begin(meter, name, inputs, error));
     ULP_TRY(scan_sample(meter, inputs, true, &near, error));

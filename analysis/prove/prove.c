@@ -226,6 +226,15 @@ static void merge_node(struct ulp_proof_node *into, const struct ulp_proof_node 
     }
 }
 
+/* What has no element is within any bound. */
+static void look_for_empty(struct prover *prover, const struct ulp_enclosed *from)
+{
+    const struct ulp_block *main = prover->plan->main;
+    for (size_t o = 0; o < main->output_count && !from->count && !prover->proof->empty; o++)
+        if (main->outputs[o] == from->slot)
+            prover->proof->empty = copy(prover, ulp_model_output(prover->plan->model, o).name);
+}
+
 static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
                                 struct ulp_error *error)
 {
@@ -238,6 +247,8 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
                       error));
     struct ulp_proof_node *node = &proof->nodes[proof->node_count];
     ULP_TRY(make_node(prover, from, node, error));
+    for (size_t o = 0; o < from->output_count && from->block == prover->plan->main; o++)
+        look_for_empty(prover, &from->outputs[o]);
     for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)
         if (proof->nodes[n - 1].index == node->index) {
             merge_node(&proof->nodes[n - 1], node);

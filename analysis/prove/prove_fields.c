@@ -73,6 +73,7 @@ static const struct ulp_field proof[] = {
     {.name = "output_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_proof, output_count)},
     {.name = "counts", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_proof, counts), .key = word_proof_verdict, .length = 3},
     {.name = "hidden_unproven", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_proof, hidden_unproven)},
+    {.name = "empty", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_proof, empty)},
     {.name = "place_count", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_proof, place_count), .counts = true},
     {.name = "places", .kind = ULP_FIELD_STRUCT, .offset = offsetof(struct ulp_proof, places), .type = &ulp_struct_place, .points = true, .counted = true, .count = offsetof(struct ulp_proof, place_count)},
     {.name = "short_of_memory", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_proof, short_of_memory)},

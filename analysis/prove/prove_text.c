@@ -121,6 +121,10 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
     for (size_t i = 0; i < proof->input_count; i++)
         if (!proof->inputs[i].given && !proof->inputs[i].sampled && !is_index(&proof->inputs[i]))
             assumed = &proof->inputs[i];
+    if (proof->empty) {
+        ulp_text_add(out, "give samples or sizes (--dim) with which it has elements");
+        return;
+    }
     if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
         ulp_text_add(out, "nothing");
         return;
@@ -174,7 +178,10 @@ static void add_headline(const struct ulp_page *page, const struct ulp_proof *pr
                           why = ulp_page_make(&head.why, 0, false);
     const size_t proven = proof->counts[ULP_PROOF_PROVEN];
     add_upper(&head.what, proof->arithmetic);
-    if (!proof->output_count)
+    if (proof->empty)
+        ulp_text_show(&head.what, ": nothing is proven of output %s, which has no element, for ",
+                      proof->empty);
+    else if (!proof->output_count)
         ulp_text_add(&head.what, ": there is nothing to prove, for ");
     else if (proven == proof->output_count)
         ulp_text_add(&head.what, ": none of the %zu node outputs can overflow, for ",

@@ -152,6 +152,9 @@ struct ulp_comparison {
     size_t asked;   /* how many of them were asked about */
     char *unranked; /* why neighbours were not computed; NULL: they were, or were not wanted */
     size_t trials;
+    /* where the reference itself stops being finite with these inputs ("node 3 quotient (Div) is
+     * 0 / 0, in the reference already: all of c is 0"); NULL: nowhere, or not looked for */
+    char *born;
     size_t file_count;
     struct ulp_compared_file *files;
     size_t tensor_count;

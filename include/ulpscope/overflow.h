@@ -92,6 +92,9 @@ struct ulp_overflow_output {
     bool masked;    /* values beyond the format that the arithmetic made finite are left out */
     bool vanishes;  /* private: an element is zero in the arithmetic and not in the reference */
     bool finite;    /* private: an element is finite */
+    /* private: integers, which come out otherwise because an input or a constant that the node reads
+     * is too large; `largest` is of that one, `overflowed` how many do */
+    bool decides;
     double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
 
@@ -148,6 +151,7 @@ struct ulp_overflow_remedy {
     size_t node_count; /* nodes that it changes */
     size_t cast_count; /* borders (struct ulp_border) */
     size_t nonfinite;  /* elements of the model's outputs that are not what the reference's are */
+    size_t turned;     /* integers of them that are not the reference's */
     double sqnr_db;    /* of the worst output; NaN: no element can be compared */
     char *output;      /* that one; NULL: there is no float output */
 };

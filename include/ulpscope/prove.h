@@ -78,6 +78,8 @@ struct ulp_proof {
     size_t output_count;          /* their float outputs */
     size_t counts[3];             /* of outputs [by ulp_proof_verdict] */
     size_t hidden_unproven;
+    char *empty; /* the first output of the model without an element: nothing is proven of it; NULL:
+                    none */
     size_t place_count;
     struct ulp_place *places; /* of each node of the plan, by index; without histograms */
     bool short_of_memory;     /* for affine forms: the bounds are wider than with more of it */

@@ -190,6 +190,23 @@ shows out "nothing overflows at 1 node" "overflow: NaN meant"
 shows out "why   no value is finite" "overflow: NaN meant"
 expect 0 "overflow: within" gate overflow softplus.onnx x5.npz
 first=x5.npz shut "scan: beyond FP64" "fp16: overflows at 1 of 2 nodes:" "exp \(Exp\)" gate scan softplus.onnx x800.npz
+# What only comparisons read counts as well, where it turns them.
+for word in above below; do
+    shut "overflow: $word" "fp16,constants=ieee: overflows at 1 of 1 nodes: $word" "3 of its results turn" gate overflow $word.onnx above.npz --format fp16,constants=ieee
+    shows out "keep 1 node in FP32: 0 integers of the outputs turn" "overflow: $word"
+    expect 0 "overflow: $word, within" gate overflow $word.onnx within.npz
+done
+first=within.npz shut "scan: above" "overflows at 1 of 1 nodes: above" "x reaches 3e\+05" gate scan above.onnx above.npz --format fp16,constants=ieee
+for values in nan inf; do
+    gate overflow square.onnx $values.npz >out
+    sed -n 1p out | grep -q "^fp16: not judged: input x of $values.npz holds NaN or infinity" || fail "overflow: the first line of $values"
+done
+# An infinity behind a decision that is open.
+shut "audit: behind a decision" "output y" "is not finite where the reference is" gate audit behind.onnx behind.npz
+shut "doctor: behind a decision" "broken in fp16" "1 element is not finite" gate doctor behind.onnx behind.npz
+# Of an output without an element everything is proven, and nothing.
+shut "prove: nothing" "nothing is proven of output y" "has no element" "$program" prove nothing.onnx -i good.npz --fail-on unproven
+expect 0 "prove: something" "$program" prove square.onnx -i good.npz --fail-on unproven -q
 # Two reports: what says nothing in both is not equal, and what differs alike is.
 expect 0 "diff: a decision, as before" gate diff decided.onnx near.npz
 "$program" audit decided.onnx -i far.npz -a fp16 -q --no-attribute -o before >/dev/null

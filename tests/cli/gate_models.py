@@ -1,30 +1,14 @@
 #!/usr/bin/env python3
 """The models and inputs of check_gates.sh, into the folder that is given: small graphs whose outputs can be judged, and the same
 where there is nothing to judge. Python's standard library alone."""
-import io
 import os
-import struct
 import sys
-import zipfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples"))
 from onnx_writer import node, write_model  # noqa: E402
+from plain_npz import npz  # noqa: E402
 
 BOOL = 9
-
-
-def npz(path, **arrays):
-    """FP32 arrays, each (shape, numbers)."""
-    with zipfile.ZipFile(path, "w") as file:
-        for name, (shape, numbers) in arrays.items():
-            head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%s), }" % "".join("%d, " % size for size in shape)
-            head += " " * (-(len(head) + 11) % 64) + "\n"
-            data = io.BytesIO(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode())
-            data.seek(0, 2)
-            data.write(struct.pack("<%df" % len(numbers), *numbers))
-            file.writestr(name + ".npy", data.getvalue())
-
-
 nan, inf = float("nan"), float("inf")
 os.chdir(sys.argv[1])
 x = {"x": ["b", 4]}
@@ -64,6 +48,17 @@ write_model("bare.onnx", [node("Constant", "", "y", "constant", value_float=3.3)
 # g is the decision itself, h the same as numbers: in FP16 1.0001 is 1, and not larger than 1
 write_model("decided.onnx", [square, node("Greater", "x o", "g", "larger")], {**x, "o": ["b", 4]}, ["y", "g"], types={"g": BOOL})
 write_model("cast.onnx", [node("Greater", "x o", "g", "larger"), node("Cast", "g", "h", "number", to=1)], {**x, "o": ["b", 4]}, ["h"])
+# inputs and constants beyond FP16 that no float result shows; and an infinity behind a decision that FP16 takes otherwise
+write_model("above.onnx", [node("Constant", "", "k", "limit", value_float=90000.), node("Greater", "x k", "g", "above")], x, ["g"], types={"g": BOOL})
+write_model("below.onnx", [node("Constant", "", "k", "limit", value_float=90000.), node("Less", "k x", "g", "below")], x, ["g"], types={"g": BOOL})
+npz("above.npz", x=((1, 4), (1e5, 2e5, 3e5, 1)))
+npz("within.npz", x=((1, 4), (1e4, 2e4, 3e4, 1)))
+write_model("behind.onnx", [node("Greater", "x o", "g", "larger"), node("Mul", "v v", "w", "square"), node("Where", "g x w", "y", "choice")],
+            {**x, "o": ["b", 4], "v": ["b", 4]}, ["y"])
+npz("behind.npz", x=((1, 4), (1.0001, 2, 3, 4)), o=((1, 4), (1, 1, 1, 1)), v=((1, 4), (300, 1, 1, 1)))
+# a Slice of nothing
+write_model("nothing.onnx", [node("Constant", "", "zero", "zero", value_ints=[0]), node("Slice", "x zero zero", "z", "slice"), node("Mul", "z z", "y", "square")],
+            x, {"y": None})
 near, one = (1.0001, 1.0001, 2, .5), (1, 1, 1, 1)
 npz("near.npz", x=((1, 4), near), o=((1, 4), one))
 npz("far.npz", x=((1, 4), (3, 4, 2, .5)), o=((1, 4), one))

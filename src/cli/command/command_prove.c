@@ -78,7 +78,7 @@ static enum ulp_status run(const struct prove_options *options, struct ulp_error
     ULP_TRY(prove_samples(options, model, plan, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
     ULP_TRY(say_result(&result, error));
-    const bool proven = proof.output_count && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;
+    const bool proven = proof.output_count && !proof.empty && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;
     return judge(proven || !options->fail_on_unproven, error);
 }
 
