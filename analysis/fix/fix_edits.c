@@ -16,7 +16,8 @@ ULP_FREES(ulp_model_free, struct ulp_model)
 const char *ulp_fix_done_name(enum ulp_fix_done done)
 {
     static const char *const names[ULP_FIX_DONE_COUNT] = {"made",     "no gain", "changes",
-                                                          "left out", "dearer",  "refused"};
+                                                          "left out", "dearer",  "refused",
+                                                          "unproven"};
     return names[done];
 }
 
@@ -39,15 +40,21 @@ static enum ulp_status list_edits(struct ulp_fixing *x, struct ulp_error *error)
         const struct ulp_lint_edit *said = &proposals->items[i].said;
         struct ulp_fix_edit *edit = &fix->edits[fix->edit_count++];
         x->taken[i] =
+            !said->reason &&
             (!options->only_count || is_listed(said->rule, options->only, options->only_count)) &&
             !is_listed(said->rule, options->without, options->without_count);
         *edit = (struct ulp_fix_edit){.rule = ulp_arena_copy(fix->memory, said->rule),
                                       .node = ulp_arena_copy(fix->memory, said->node),
                                       .text = ulp_arena_copy(fix->memory, said->text),
-                                      .done = x->taken[i] ? ULP_FIX_MADE : ULP_FIX_LEFT_OUT,
+                                      .done = x->taken[i]    ? ULP_FIX_MADE
+                                              : said->reason ? ULP_FIX_UNPROVEN
+                                                             : ULP_FIX_LEFT_OUT,
                                       .gain = NAN,
                                       .change = NAN};
-        ULP_TRY(ulp_taken(edit->rule && edit->node && edit->text, error));
+        if (said->reason)
+            edit->reason = ulp_arena_copy(fix->memory, said->reason);
+        ULP_TRY(ulp_taken(edit->rule && edit->node && edit->text && (edit->reason || !said->reason),
+                          error));
     }
     return ULP_OK;
 }

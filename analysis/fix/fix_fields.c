@@ -29,7 +29,7 @@ static const struct ulp_field fix_edit[] = {
     {.name = "rule", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, rule)},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, node)},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, text)},
-    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 6},
+    {.name = "done", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_fix_edit, done), .word = word_fix_done, .words = 7},
     {.name = "gain", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, gain)},
     {.name = "change", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_fix_edit, change)},
     {.name = "reason", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_fix_edit, reason)},

@@ -63,13 +63,13 @@ static void say_change(struct ulp_text *out, const struct ulp_fix_edit *edit)
 static void add_edit(const struct ulp_page *page, const struct ulp_fix_edit *edit)
 {
     static const char *const titles[ULP_FIX_DONE_COUNT] = {"edit", "no gain", "left", "left out",
-                                                           "dearer", "refused"};
+                                                           "dearer", "refused", "not made"};
     struct ulp_text text = {0};
     ulp_text_show(&text, "%s (%s): %s; ", edit->node, edit->rule, edit->text);
     if (edit->done == ULP_FIX_CHANGES) {
         say_change(&text, edit);
         ulp_text_add(&text, " (--allow-value-change)");
-    } else if (edit->done == ULP_FIX_REFUSED) {
+    } else if (edit->done == ULP_FIX_REFUSED || edit->done == ULP_FIX_UNPROVEN) {
         ulp_text_show_whole(&text, edit->reason ? edit->reason : "with the others");
     } else if (edit->done == ULP_FIX_LEFT_OUT) {
         ulp_text_add(&text, "as asked");

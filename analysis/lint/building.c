@@ -13,29 +13,59 @@ void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *
     p->items[p->count - 1].edit_count++;
 }
 
+/* One more, with no edits yet; NULL: no memory. */
+static struct ulp_lint_proposal *add(struct ulp_lint_proposals *p, const char *rule,
+                                     struct ulp_lint_place place, const char *format, va_list list)
+{
+    const char *kept = ulp_lint_sentence(&p->lint, format, list),
+               *node = ulp_lint_node_name(&p->lint, place.graph, place.node->name);
+    if (!kept || !node ||
+        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
+        p->lint.failed = true;
+        return NULL;
+    }
+    p->items[p->count] =
+        (struct ulp_lint_proposal){.said = {.rule = rule, .node = node, .text = kept},
+                                   .first = p->edit_count};
+    return &p->items[p->count++];
+}
+
 void ulp_lint_propose_edit(struct ulp_lint_proposals *p, const struct ulp_edit *edit,
                            const char *rule, struct ulp_lint_place place, bool exact, bool tried,
                            const char *format, ...)
 {
     va_list list;
     va_start(list, format);
+    struct ulp_lint_proposal *added = add(p, rule, place, format, list);
+    va_end(list);
+    if (!added)
+        return;
+    added->said.exact = exact;
+    added->tried = tried;
+    ulp_lint_propose_more(p, edit);
+}
+
+static ULP_PRINTF(2, 3) const char *says(struct ulp_lint_proposals *p, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
     const char *kept = ulp_lint_sentence(&p->lint, format, list);
     va_end(list);
-    if (!kept ||
-        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
-        p->lint.failed = true;
+    return kept;
+}
+
+void ulp_lint_leave(struct ulp_lint_proposals *p, const char *rule, struct ulp_lint_place place,
+                    bool tried, const char *why, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    struct ulp_lint_proposal *added = add(p, rule, place, format, list);
+    va_end(list);
+    if (!added)
         return;
-    }
-    p->items[p->count++] =
-        (struct ulp_lint_proposal){.said = {.rule = rule,
-                                            .node = ulp_lint_node_name(&p->lint, place.graph,
-                                                                       place.node->name),
-                                            .text = kept,
-                                            .exact = exact},
-                                   .first = p->edit_count,
-                                   .tried = tried};
-    p->lint.failed |= !p->items[p->count - 1].said.node;
-    ulp_lint_propose_more(p, edit);
+    added->tried = tried;
+    added->said.reason = says(p, "right at some sizes alone: %s", why);
+    p->lint.failed |= !added->said.reason;
 }
 
 bool ulp_lint_is_edited(const struct ulp_lint_proposals *p, const struct ulp_node *node)

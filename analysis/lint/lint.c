@@ -163,7 +163,7 @@ enum ulp_status ulp_lint_run(const struct ulp_model *model, const struct ulp_lin
     out->memory = lint.arena;
     if (status == ULP_OK)
         status = look(&lint, out, error);
-    ulp_plan_free(lint.plan);
+    ulp_lint_free_plans(&lint);
     ulp_layer_options_free(&lint.precisions);
     ulp_layer_options_free(&lint.output_types);
     ulp_names_free(&lint.names);

@@ -58,6 +58,7 @@ static inline size_t ulp_lint_number(struct ulp_lint_place place)
 }
 
 struct ulp_plan;
+struct ulp_sizes;
 struct ulp_block;
 struct ulp_step;
 struct ulp_idiom;
@@ -74,16 +75,22 @@ struct ulp_lint {
     struct ulp_layer_options precisions, output_types;
     struct ulp_lint_place *places; /* every node, in the order of graphs */
     struct ulp_names names;        /* of nodes outside functions: places, by number */
-    /* operators written out as several nodes (rules_idiom.c), looked for when a rule asks */
-    bool looked_for_idioms;
+    /* of edits: what a caller may override is no constant */
+    bool overriding;
     const char *unplanned; /* why there is no plan; NULL: there is one, or none was made */
-    struct ulp_plan *plan; /* NULL: the model cannot be planned, and there are none */
-    struct ulp_lint_idioms {
-        const struct ulp_block *block;
-        struct ulp_idiom *items;
-        size_t count;
-    } * idioms;
-    size_t idiom_block_count;
+    /* The model planned at the sizes given, and at others that show which of them are facts
+     * (run/plan/open_plan.h); NULL: not asked for yet. */
+    struct ulp_lint_planned {
+        struct ulp_plan *plan; /* NULL: it could not be made, or was not asked for */
+        struct ulp_lint_idioms {
+            const struct ulp_block *block;
+            struct ulp_idiom *items;
+            size_t count;
+        } * idioms; /* operators written out as several nodes */
+        size_t block_count;
+    } * planned;
+    size_t planned_count;      /* in which an edit must be right; behind them: ulp_lint_holds */
+    struct ulp_sizes *sizes;   /* those given; behind them those of the first draw */
     bool *in_idiom;            /* by place */
     struct ulp_finding common; /* to all findings of the rule that runs */
     struct ulp_finding *findings;
@@ -177,14 +184,33 @@ bool ulp_lint_in_half(const struct ulp_lint *lint, enum ulp_type type);
 bool ulp_lint_scales_late(struct ulp_lint_place place, int *constant);
 /* The epsilon that the node adds, or bounds by, in FP16 (rules_half.c). */
 bool ulp_lint_epsilon(const struct ulp_lint *lint, struct ulp_lint_place place, double *out);
-/* planned.c, once there is a plan. The node of a step: where it stands; node NULL: in a function
- * that was expanded. A value's shape, NULL: it is not known. The graph's value that is in the
- * block's slot, -1: there is none. */
+/* ---- planned.c ---- */
+
+/* Plan the model, once; lint->unplanned: it cannot be. */
+void ulp_lint_plan(struct ulp_lint *lint);
+void ulp_lint_free_plans(struct ulp_lint *lint);
+/* The node of a step: where it stands; node NULL: in a function that was expanded. A value's shape
+ * in a plan, NULL: it is not known. The graph's value that is in the block's slot, -1: there is
+ * none. */
 struct ulp_lint_place ulp_lint_place_of(const struct ulp_lint *lint, const struct ulp_step *step);
-const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint,
+const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint, size_t at,
                                            const struct ulp_lint_graph *graph, int value);
 int ulp_lint_value_in(const struct ulp_lint *lint, const struct ulp_lint_graph *graph,
                       const struct ulp_block *block, int slot);
+/* The idiom of the plan at the sizes given in another plan; *block has it. NULL: it is none there,
+ * or one with other axes or constants. */
+const struct ulp_idiom *ulp_lint_idiom_at(const struct ulp_lint *lint, size_t at,
+                                          const struct ulp_block *given,
+                                          const struct ulp_idiom *idiom,
+                                          const struct ulp_block **block);
+/* Does the condition hold in the plan at the sizes given (at 0), and at every size? false: *why is
+ * a clause, as "t is free"; NULL: not even there. */
+typedef bool ulp_lint_condition(const struct ulp_lint *lint, size_t at, const void *of);
+bool ulp_lint_holds(struct ulp_lint *lint, ulp_lint_condition *condition, const void *of,
+                    const char **why);
+
+/* ---- rules_idiom.c ---- */
+
 /* Whether the node is part of an operator that is written out (rules_idiom.c). */
 bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place);
 /* The name of a type as prose has it: "FP16". */

@@ -63,46 +63,70 @@ static struct ulp_edit_input turn(struct ulp_building *b, const struct ulp_lint_
     return out;
 }
 
+struct joining {
+    struct ulp_lint_place place;
+    const struct ulp_block *block;
+    const struct ulp_idiom *idiom;
+};
+static const int holes[VALUES] = {ULP_IDIOM_Q, ULP_IDIOM_K, ULP_IDIOM_V, ULP_IDIOM_MASK};
+
+static bool is_attention(const struct ulp_lint *lint, size_t at, const void *of)
+{
+    const struct joining *given = of;
+    const struct ulp_block *block;
+    const struct ulp_tensor *shapes[VALUES] = {NULL};
+    const struct ulp_idiom *idiom = ulp_lint_idiom_at(lint, at, given->block, given->idiom, &block);
+    for (int i = 0; idiom && i < VALUES; i++)
+        if (idiom->holes[holes[i]] >= 0) {
+            shapes[i] = &block->slots[idiom->holes[holes[i]]].shape;
+            if (shapes[i]->type == ULP_TYPE_UNDEFINED)
+                return false;
+        }
+    return idiom && is_plain(shapes, &block->slots[block->steps[idiom->root].outputs[0]].shape);
+}
+
 static void join(struct ulp_lint_proposals *p, const struct ulp_block *block,
                  const struct ulp_idiom *idiom)
 {
-    static const int holes[VALUES] = {ULP_IDIOM_Q, ULP_IDIOM_K, ULP_IDIOM_V, ULP_IDIOM_MASK};
+    static const char rule[] = "decomposed-attention";
     const struct ulp_step *root = &block->steps[idiom->root];
-    const struct ulp_lint_place place = ulp_lint_place_of(&p->lint, root);
-    const struct ulp_tensor *shapes[VALUES] = {NULL};
+    const struct joining of = {ulp_lint_place_of(&p->lint, root), block, idiom};
     struct ulp_edit_input inputs[VALUES], out;
     const bool masked = idiom->holes[ULP_IDIOM_MASK] >= 0;
     struct ulp_building b = {.p = p, .opset = ulp_lint_may_raise(&p->lint, OPSET) ? OPSET : 0};
-    if (root->call || !place.node || place.graph->function || idiom->holes[ULP_IDIOM_LOW] >= 0 ||
-        idiom->axes != 8 || !ulp_idiom_scale_fits(idiom) ||
+    const char *why;
+    if (root->call || !of.place.node || of.place.graph->function ||
+        idiom->holes[ULP_IDIOM_LOW] >= 0 || idiom->axes != 8 || !ulp_idiom_scale_fits(idiom) ||
         (ulp_model_opset(p->lint.model, "") < OPSET && !b.opset))
         return;
     for (int i = 0; i < VALUES - !masked; i++) {
-        const int slot = idiom->holes[holes[i]];
         inputs[i] = (struct ulp_edit_input){
-            .number = ulp_lint_value_in(&p->lint, place.graph, block, slot)};
-        if (inputs[i].number < 0 || block->slots[slot].shape.type == ULP_TYPE_UNDEFINED)
+            .number = ulp_lint_value_in(&p->lint, of.place.graph, block, idiom->holes[holes[i]])};
+        if (inputs[i].number < 0)
             return;
-        shapes[i] = &block->slots[slot].shape;
     }
-    if (!is_plain(shapes, &block->slots[root->outputs[0]].shape))
+    if (!ulp_lint_holds(&p->lint, is_attention, &of, &why)) {
+        if (why)
+            ulp_lint_leave(p, rule, of.place, true, why,
+                           "product, scale, Softmax and product are one Attention");
         return;
-    inputs[K] = turn(&b, place.graph, inputs[K].number);
+    }
+    inputs[K] = turn(&b, of.place.graph, inputs[K].number);
     struct ulp_edit_part *part =
         ulp_build_part(&b, "Attention", inputs, (size_t)(VALUES - !masked), &out);
     if (!part)
         return;
     ulp_build_attribute(part, "scale", ULP_ATTRIBUTE_FLOAT)->f = (float)idiom->scale;
-    ulp_build_propose(&b, place, "decomposed-attention", true, true,
+    ulp_build_propose(&b, of.place, rule, true, true,
                       b.opset ? "product, scale, Softmax and product are one Attention, of opset 23"
                               : "product, scale, Softmax and product are one Attention");
 }
 
 void ulp_lint_join_attention(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint *lint = &p->lint;
-    for (size_t b = 0; b < lint->idiom_block_count && lint->options->targets & TAKE_IT; b++)
-        for (size_t i = 0; i < lint->idioms[b].count; i++)
-            if (lint->idioms[b].items[i].kind == ULP_IDIOM_ATTENTION)
-                join(p, lint->idioms[b].block, &lint->idioms[b].items[i]);
+    const struct ulp_lint_planned *given = p->lint.planned;
+    for (size_t b = 0; b < given->block_count && p->lint.options->targets & TAKE_IT; b++)
+        for (size_t i = 0; i < given->idioms[b].count; i++)
+            if (given->idioms[b].items[i].kind == ULP_IDIOM_ATTENTION)
+                join(p, given->idioms[b].block, &given->idioms[b].items[i]);
 }

@@ -80,26 +80,62 @@ static const struct operator_row {
     {ULP_IDIOM_SOFTMAX, "decomposed-softmax", "Softmax", NULL, 13, 0, false, true},
 };
 
+struct replacing {
+    struct ulp_lint_place place;
+    const struct ulp_block *block;
+    const struct ulp_idiom *idiom;
+    const struct operator_row *row;
+};
+
+/* Is it that operator, with the same shape behind it as before? */
+static bool is_operator(const struct ulp_lint *lint, size_t at, const void *of)
+{
+    const struct replacing *given = of;
+    const struct operator_row *row = given->row;
+    const struct ulp_block *block;
+    const struct ulp_idiom *idiom = ulp_lint_idiom_at(lint, at, given->block, given->idiom, &block);
+    if (!idiom)
+        return false;
+    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape,
+                            *y = &block->slots[block->steps[idiom->root].outputs[0]].shape;
+    return x->type != ULP_TYPE_UNDEFINED && x->type == y->type && ulp_tensor_same_shape(x, y) &&
+           !(row->axis && idiom->axis < 0) &&
+           !(row->normalises && !normalises_last(lint, given->place.graph, block, idiom)) &&
+           !(row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis);
+}
+
+static void cover(struct ulp_lint_proposals *p, const struct ulp_block *block,
+                  const struct ulp_idiom *idiom)
+{
+    for (size_t i = 0; i < idiom->step_count; i++) {
+        const struct ulp_lint_place inner =
+            ulp_lint_place_of(&p->lint, &block->steps[idiom->steps[i]]);
+        if (inner.node)
+            p->covered[ulp_lint_number(inner)] = true;
+    }
+}
+
 static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *block,
                           const struct ulp_idiom *idiom, const struct operator_row *row)
 {
     static const int holes[] = {ULP_IDIOM_X, ULP_IDIOM_GAMMA, ULP_IDIOM_BETA};
     const struct ulp_step *root = &block->steps[idiom->root];
-    const struct ulp_lint_place place = ulp_lint_place_of(&p->lint, root);
-    const struct ulp_tensor *x = &block->slots[idiom->holes[ULP_IDIOM_X]].shape,
-                            *y = &block->slots[root->outputs[0]].shape;
+    const struct replacing of = {ulp_lint_place_of(&p->lint, root), block, idiom, row};
+    const struct ulp_lint_place place = of.place;
     int inputs[3];
     size_t count = 0;
     const int64_t opset = ulp_model_opset(p->lint.model, "");
     const bool raises = opset < row->opset;
-    if (root->call || !place.node || place.graph->function ||
-        (raises &&
-         !(row->from && opset >= row->from && ulp_lint_may_raise(&p->lint, row->opset))) ||
-        x->type == ULP_TYPE_UNDEFINED || x->type != y->type || !ulp_tensor_same_shape(x, y) ||
-        idiom->step_count < 2 || (row->axis && idiom->axis < 0) ||
-        (row->normalises && !normalises_last(&p->lint, place.graph, block, idiom)) ||
-        (row->axis && !row->normalises && idiom->axes != UINT32_C(1) << idiom->axis))
+    const char *why;
+    if (root->call || !place.node || place.graph->function || idiom->step_count < 2 ||
+        (raises && !(row->from && opset >= row->from && ulp_lint_may_raise(&p->lint, row->opset))))
         return;
+    if (!ulp_lint_holds(&p->lint, is_operator, &of, &why)) {
+        if (why)
+            ulp_lint_leave(p, row->rule, place, raises, why, "%zu nodes are one %s",
+                           idiom->step_count, row->op);
+        return;
+    }
     for (int i = 0; i < (row->normalises ? 3 : 1) && idiom->holes[holes[i]] >= 0; i++) {
         inputs[count++] = ulp_lint_value_in(&p->lint, place.graph, block, idiom->holes[holes[i]]);
         if (inputs[i] < 0)
@@ -122,24 +158,19 @@ static void replace_idiom(struct ulp_lint_proposals *p, const struct ulp_block *
     char older[40] = "";
     if (raises)
         snprintf(older, sizeof older, "; the opset is %d instead of %d", row->opset, (int)opset);
-    for (size_t i = 0; i < idiom->step_count; i++) {
-        const struct ulp_lint_place inner =
-            ulp_lint_place_of(&p->lint, &block->steps[idiom->steps[i]]);
-        if (inner.node)
-            p->covered[ulp_lint_number(inner)] = true;
-    }
+    cover(p, block, idiom);
     ulp_lint_propose_edit(p, &edit, row->rule, place, true, raises, "%zu nodes are one %s%s",
                           idiom->step_count, row->op, older);
 }
 
 static void replace_idioms(struct ulp_lint_proposals *p)
 {
-    const struct ulp_lint *lint = &p->lint;
-    for (size_t b = 0; b < lint->idiom_block_count; b++)
-        for (size_t i = 0; i < lint->idioms[b].count; i++)
+    const struct ulp_lint_planned *given = p->lint.planned;
+    for (size_t b = 0; b < given->block_count; b++)
+        for (size_t i = 0; i < given->idioms[b].count; i++)
             for (size_t r = 0; r < sizeof operator_rows / sizeof *operator_rows; r++)
-                if (lint->idioms[b].items[i].kind == operator_rows[r].kind)
-                    replace_idiom(p, lint->idioms[b].block, &lint->idioms[b].items[i],
+                if (given->idioms[b].items[i].kind == operator_rows[r].kind)
+                    replace_idiom(p, given->idioms[b].block, &given->idioms[b].items[i],
                                   &operator_rows[r]);
 }
 
@@ -300,12 +331,12 @@ static void replace_constant(struct ulp_lint_proposals *p, const struct ulp_lint
 
 static void look(struct ulp_lint_proposals *p)
 {
-    for (size_t n = 0; n < p->lint.node_count; n++) {
-        if (n == 0)
-            ulp_lint_in_idiom(&p->lint, p->lint.places[n]); /* finds them */
+    ulp_lint_plan(&p->lint);
+    if (p->lint.failed)
+        return;
+    for (size_t n = 0; n < p->lint.node_count; n++)
         if (!p->lint.places[n].graph->function)
             replace_variance(p, p->lint.places[n]);
-    }
     replace_idioms(p);
     ulp_lint_join_attention(p);
     ulp_lint_fold_norms(p);
@@ -324,7 +355,8 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
     static const struct ulp_lint_options defaults;
     *out = (struct ulp_lint_proposals){.lint = {.model = model,
                                                 .options = options ? options : &defaults,
-                                                .targets = ULP_TARGET_ALL},
+                                                .targets = ULP_TARGET_ALL,
+                                                .overriding = true},
                                        .epsilon = epsilon};
     enum ulp_status status = ulp_arena_create(&out->lint.arena, ulp_model_budget(model), error);
     if (status == ULP_OK)
@@ -340,7 +372,7 @@ enum ulp_status ulp_lint_propose(const struct ulp_model *model,
 
 void ulp_lint_proposals_free(struct ulp_lint_proposals *proposals)
 {
-    ulp_plan_free(proposals->lint.plan);
+    ulp_lint_free_plans(&proposals->lint);
     ulp_names_free(&proposals->lint.names);
     ulp_arena_free(proposals->lint.arena);
     *proposals = (struct ulp_lint_proposals){0};

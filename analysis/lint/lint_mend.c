@@ -146,6 +146,10 @@ static enum ulp_status choose(struct mending *m, struct ulp_error *error)
     for (size_t i = 0; i < p->count; i++) {
         if (p->items[i].tried)
             continue;
+        if (p->items[i].said.reason) {
+            m->dropped[m->out->dropped_count++] = p->items[i].said;
+            continue;
+        }
         m->taken[i] = m->allow || p->items[i].said.exact;
         count += m->taken[i];
         m->out->left_count += !m->taken[i];

@@ -1,7 +1,161 @@
-/* Values of a graph or a body as a plan has them: a step's inputs and outputs stand in the order of
- * its node's. */
+/* The model planned: values of a graph or a body as a plan has them (a step's inputs and outputs
+ * stand in the order of its node's), operators written out in it, and what of that holds at every
+ * size of the free dimensions. */
 #include "analysis/lint/lint.h"
-#include "run/plan/plan.h"
+
+#include <ulpscope/run.h>
+
+#include "base/error.h"
+#include "run/idiom/idiom.h"
+#include "run/plan/open_plan.h"
+
+/* Plans at sizes that nobody chose, beside the one at the sizes given. */
+enum { DRAWS = 2 };
+
+/* ---- the plans ---- */
+
+static enum ulp_status find_idioms(struct ulp_lint *lint, struct ulp_lint_planned *planned,
+                                   struct ulp_error *error)
+{
+    ULP_TAKE(planned->idioms, lint->arena, planned->plan->block_count + 1, error);
+    for (size_t b = 0; b < planned->plan->block_count; b++) {
+        struct ulp_lint_idioms *found = &planned->idioms[planned->block_count];
+        found->block = planned->plan->blocks[b];
+        if (found->block->inlined_in)
+            continue;
+        ULP_TRY(ulp_idioms_find(found->block, lint->arena, &found->items, &found->count, error));
+        planned->block_count++;
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status plan_given(struct ulp_lint *lint, const struct ulp_plan_options *options,
+                                  struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    struct ulp_plan **out = &lint->planned[0].plan;
+    if (lint->overriding)
+        return ulp_plan_open(lint->model, lint->sizes, options, true, out, error);
+    ULP_TRY(ulp_arithmetic_find("model", &arithmetic, error));
+    return ulp_plan_create(lint->model, &arithmetic, 1, options, out, error);
+}
+
+/* Without a plan there nothing holds at these sizes; only memory is an error. */
+static void plan_at(struct ulp_lint *lint, size_t at, const struct ulp_sizes *sizes)
+{
+    struct ulp_error error;
+    struct ulp_lint_planned *planned = &lint->planned[at];
+    enum ulp_status status =
+        ulp_plan_open(lint->model, sizes, NULL, lint->overriding, &planned->plan, &error);
+    if (status == ULP_OK)
+        status = find_idioms(lint, planned, &error);
+    lint->failed |= status == ULP_ERROR_MEMORY;
+}
+
+/* The sizes given with other memory. */
+static bool copy_sizes(struct ulp_lint *lint, struct ulp_sizes *out)
+{
+    *out = *lint->sizes;
+    out->items = ulp_arena_take(lint->arena, out->count + 1, sizeof *out->items);
+    lint->failed |= !out->items;
+    if (out->items && out->count)
+        memcpy(out->items, lint->sizes->items, out->count * sizeof *out->items);
+    return out->items;
+}
+
+static void plan_drawn(struct ulp_lint *lint)
+{
+    struct ulp_error error;
+    lint->planned_count += DRAWS;
+    for (size_t at = DRAWS; at > 0 && copy_sizes(lint, &lint->sizes[1]); at--) {
+        const enum ulp_status status =
+            ulp_sizes_draw(lint->model, at - 1, &lint->sizes[1], NULL, &error);
+        lint->failed |= status == ULP_ERROR_MEMORY;
+        if (status == ULP_OK)
+            plan_at(lint, at, &lint->sizes[1]);
+    }
+}
+
+void ulp_lint_plan(struct ulp_lint *lint)
+{
+    struct ulp_error error;
+    const struct ulp_plan_options options = {.dims = lint->options->dims,
+                                             .dim_count = lint->options->dim_count,
+                                             .inputs = lint->options->inputs};
+    if (lint->planned || lint->failed)
+        return;
+    lint->sizes = ulp_arena_take(lint->arena, 2, sizeof *lint->sizes);
+    if (!lint->sizes ||
+        ulp_sizes_list(lint->model, &options, lint->arena, lint->sizes, &error) != ULP_OK)
+        lint->failed = true;
+    if (!lint->failed)
+        lint->planned =
+            ulp_arena_take(lint->arena, 1 + DRAWS + lint->sizes->count, sizeof *lint->planned);
+    lint->failed |= !lint->planned;
+    if (lint->failed)
+        return;
+    lint->planned_count = 1;
+    enum ulp_status status = plan_given(lint, &options, &error);
+    if (status != ULP_OK)
+        lint->unplanned = ulp_arena_copy(lint->arena, error.message);
+    else
+        status = find_idioms(lint, &lint->planned[0], &error);
+    lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].plan && !lint->unplanned);
+    if (lint->planned[0].plan && (lint->sizes->count || lint->sizes->unranked))
+        plan_drawn(lint);
+}
+
+void ulp_lint_free_plans(struct ulp_lint *lint)
+{
+    for (size_t at = 0; lint->planned && at < 1 + DRAWS + lint->sizes->count; at++)
+        ulp_plan_free(lint->planned[at].plan);
+}
+
+/* ---- what holds at every size ---- */
+
+/* The dimension that it fails with when it alone has another size, as a clause. */
+static const char *find_reason(struct ulp_lint *lint, ulp_lint_condition *condition, const void *of)
+{
+    struct ulp_sizes one;
+    const struct ulp_free_size *drawn = lint->sizes[1].items;
+    char text[200];
+    if (!drawn || !copy_sizes(lint, &one))
+        return "its sizes are free";
+    for (size_t s = 0; s < one.count; s++) {
+        const size_t at = 1 + DRAWS + s;
+        one.items[s].size = drawn[s].size + (drawn[s].size == one.items[s].size);
+        if (!lint->planned[at].plan)
+            plan_at(lint, at, &one);
+        one.items[s].size = lint->sizes->items[s].size;
+        if (condition(lint, at, of))
+            continue;
+        const char *name = ulp_free_size_text(&one.items[s], text, sizeof text);
+        struct ulp_text clause = {0};
+        ulp_text_show(&clause, "%s is free", name);
+        const char *kept =
+            clause.failed ? NULL : ulp_arena_text(lint->arena, clause.data, clause.length);
+        ulp_text_free(&clause);
+        lint->failed |= !kept;
+        return kept;
+    }
+    return lint->sizes->unranked ? "an input has no declared shape" : "its sizes are free";
+}
+
+bool ulp_lint_holds(struct ulp_lint *lint, ulp_lint_condition *condition, const void *of,
+                    const char **why)
+{
+    *why = NULL;
+    if (!condition(lint, 0, of))
+        return false;
+    for (size_t at = 1; at < lint->planned_count; at++)
+        if (!condition(lint, at, of)) {
+            *why = find_reason(lint, condition, of);
+            return false;
+        }
+    return true;
+}
+
+/* ---- values ---- */
 
 struct ulp_lint_place ulp_lint_place_of(const struct ulp_lint *lint, const struct ulp_step *step)
 {
@@ -29,11 +183,12 @@ static int beside(const int *has, size_t count, int what, const int *other, size
     return -1;
 }
 
-const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint,
+const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint, size_t at,
                                            const struct ulp_lint_graph *graph, int value)
 {
-    for (size_t b = 0; lint->plan && value >= 0 && b < lint->plan->block_count; b++) {
-        const struct ulp_block *block = lint->plan->blocks[b];
+    const struct ulp_plan *plan = lint->planned ? lint->planned[at].plan : NULL;
+    for (size_t b = 0; plan && value >= 0 && b < plan->block_count; b++) {
+        const struct ulp_block *block = plan->blocks[b];
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
             const struct ulp_node *node = step->bound.node;
@@ -68,4 +223,44 @@ int ulp_lint_value_in(const struct ulp_lint *lint, const struct ulp_lint_graph *
                 beside(step->outputs, step->output_count, slot, node->outputs, node->output_count);
     }
     return value;
+}
+
+/* ---- idioms ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+    return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_idiom(const struct ulp_block *a, const struct ulp_idiom *x,
+                       const struct ulp_block *b, const struct ulp_idiom *y)
+{
+    bool same = x->kind == y->kind && x->axes == y->axes && x->epsilon == y->epsilon &&
+                x->scale == y->scale && x->step_count == y->step_count &&
+                same_name(a->steps[x->root].name, b->steps[y->root].name);
+    for (size_t s = 0; s < x->step_count && same; s++)
+        same = same_name(a->steps[x->steps[s]].name, b->steps[y->steps[s]].name);
+    for (int h = 0; h < ULP_IDIOM_HOLE_COUNT && same; h++)
+        same =
+            (x->holes[h] < 0) == (y->holes[h] < 0) &&
+            (x->holes[h] < 0 || same_name(a->slots[x->holes[h]].name, b->slots[y->holes[h]].name));
+    return same;
+}
+
+const struct ulp_idiom *ulp_lint_idiom_at(const struct ulp_lint *lint, size_t at,
+                                          const struct ulp_block *given,
+                                          const struct ulp_idiom *idiom,
+                                          const struct ulp_block **block)
+{
+    const struct ulp_lint_planned *planned = &lint->planned[at];
+    *block = given;
+    if (at == 0)
+        return idiom;
+    for (size_t b = 0; b < planned->block_count; b++)
+        for (size_t i = 0; i < planned->idioms[b].count; i++) {
+            *block = planned->idioms[b].block;
+            if (same_idiom(given, idiom, *block, &planned->idioms[b].items[i]))
+                return &planned->idioms[b].items[i];
+        }
+    return NULL;
 }

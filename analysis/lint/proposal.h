@@ -32,6 +32,11 @@ const char *ulp_lint_rewrite_rule(size_t index); /* those of rewrite.def */
 void ulp_lint_propose_edit(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit,
                            const char *rule, struct ulp_lint_place place, bool exact, bool tried,
                            const char *format, ...) ULP_PRINTF(7, 8);
+/* One that is not made, as not every size has it, and which size is free (said.reason); it has no
+ * edits. */
+void ulp_lint_leave(struct ulp_lint_proposals *proposals, const char *rule,
+                    struct ulp_lint_place place, bool tried, const char *why, const char *format,
+                    ...) ULP_PRINTF(6, 7);
 /* One more edit of the last one. */
 void ulp_lint_propose_more(struct ulp_lint_proposals *proposals, const struct ulp_edit *edit);
 /* Does a proposal replace the node? */

@@ -33,6 +33,7 @@ struct rewriting {
         struct ulp_lint_place place; /* of a tag */
     } bound[NAMES_MAX];
     struct ulp_building building;
+    size_t plan; /* of lint->planned, that has the shapes */
 };
 
 /* ---- texts ---- */
@@ -175,7 +176,7 @@ static const struct ulp_tensor *constant_of(struct rewriting *r, const char *nam
 
 static const struct ulp_tensor *shape_of(const struct rewriting *r, int value)
 {
-    return ulp_lint_shape_of(&r->p->lint, r->root.graph, value);
+    return ulp_lint_shape_of(&r->p->lint, r->plan, r->root.graph, value);
 }
 
 static bool always(struct rewriting *r)
@@ -412,12 +413,32 @@ const char *ulp_lint_rewrite_rule(size_t index)
     return index < sizeof rows / sizeof *rows ? rows[index].rule : NULL;
 }
 
+struct trying {
+    struct rewriting *r;
+    const struct row *row;
+};
+
+static bool meets(const struct ulp_lint *lint, size_t at, const void *of)
+{
+    const struct trying *trying = of;
+    (void)lint;
+    trying->r->plan = at;
+    return trying->row->condition(trying->r);
+}
+
 static void try_row(struct ulp_lint_proposals *p, struct ulp_lint_place place,
                     const struct row *row)
 {
     struct rewriting r = {.p = p, .at = row->pattern, .root = place, .building.p = p};
-    if (!match_node(&r, place, read_term(&r)) || !row->condition(&r))
+    const struct trying trying = {&r, row};
+    const char *why;
+    if (!match_node(&r, place, read_term(&r)))
         return;
+    if (!ulp_lint_holds(&p->lint, meets, &trying, &why)) {
+        if (why)
+            ulp_lint_leave(p, row->rule, place, row->tried, why, "%s", row->text);
+        return;
+    }
     build_all(&r, row->replacement);
     ulp_build_propose(&r.building, place, row->rule, row->exact, row->tried, row->text);
 }

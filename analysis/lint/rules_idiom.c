@@ -2,47 +2,23 @@
  * (run/idiom): a model that cannot be planned has none. */
 #include <string.h>
 
-#include <ulpscope/run.h>
-
 #include "analysis/lint/lint.h"
 #include "run/idiom/idiom.h"
 
-/* Find the idioms of every block, once. */
-static void find_idioms(struct ulp_lint *lint)
+/* Which nodes are part of one, in the plan at the sizes given. */
+static void mark(struct ulp_lint *lint)
 {
-    struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    const struct ulp_plan_options options = {.dims = lint->options->dims,
-                                             .dim_count = lint->options->dim_count,
-                                             .inputs = lint->options->inputs};
-    lint->looked_for_idioms = true;
-    enum ulp_status status = ulp_arithmetic_find("model", &arithmetic, &error);
-    if (status == ULP_OK)
-        status = ulp_plan_create(lint->model, &arithmetic, 1, &options, &lint->plan, &error);
-    if (status != ULP_OK) {
-        lint->unplanned = ulp_arena_copy(lint->arena, error.message);
-        lint->failed |= !lint->unplanned || status == ULP_ERROR_MEMORY;
+    ulp_lint_plan(lint);
+    if (lint->failed)
         return;
-    }
-    lint->idioms = ulp_arena_take(lint->arena, lint->plan->block_count + 1, sizeof *lint->idioms);
     lint->in_idiom = ulp_arena_take(lint->arena, lint->node_count + 1, sizeof *lint->in_idiom);
-    if (!lint->idioms || !lint->in_idiom) {
-        lint->failed = true;
-        return;
-    }
-    for (size_t b = 0; b < lint->plan->block_count && !lint->failed; b++) {
-        const struct ulp_block *block = lint->plan->blocks[b];
-        struct ulp_lint_idioms *found = &lint->idioms[lint->idiom_block_count];
-        if (block->inlined_in)
-            continue;
-        lint->failed =
-            ulp_idioms_find(block, lint->arena, &found->items, &found->count, &error) != ULP_OK;
-        found->block = block;
-        lint->idiom_block_count++;
-        for (size_t i = 0; i < found->count && !lint->failed; i++)
+    lint->failed |= !lint->in_idiom;
+    for (size_t b = 0; b < lint->planned->block_count && !lint->failed; b++) {
+        const struct ulp_lint_idioms *found = &lint->planned->idioms[b];
+        for (size_t i = 0; i < found->count; i++)
             for (size_t s = 0; s < found->items[i].step_count; s++) {
                 const struct ulp_lint_place place =
-                    ulp_lint_place_of(lint, &block->steps[found->items[i].steps[s]]);
+                    ulp_lint_place_of(lint, &found->block->steps[found->items[i].steps[s]]);
                 if (place.node)
                     lint->in_idiom[ulp_lint_number(place)] = true;
             }
@@ -51,8 +27,8 @@ static void find_idioms(struct ulp_lint *lint)
 
 bool ulp_lint_in_idiom(struct ulp_lint *lint, struct ulp_lint_place place)
 {
-    if (!lint->looked_for_idioms)
-        find_idioms(lint);
+    if (!lint->in_idiom && !lint->failed)
+        mark(lint);
     return lint->in_idiom && lint->in_idiom[ulp_lint_number(place)];
 }
 
@@ -85,25 +61,44 @@ static bool reduces_last_axes(const struct ulp_block *block, const struct ulp_id
     return idiom->axes == (all & ~before);
 }
 
+struct found {
+    const struct ulp_block *block;
+    const struct ulp_idiom *idiom;
+};
+
+static bool is_there(const struct ulp_lint *lint, size_t at, const void *of)
+{
+    const struct found *found = of;
+    const struct ulp_block *block;
+    return ulp_lint_idiom_at(lint, at, found->block, found->idiom, &block) != NULL;
+}
+
 /* Report the idioms of kinds first to last. An attention has its Softmax reported with it. */
 static void report(struct ulp_lint *lint, enum ulp_idiom_kind first, enum ulp_idiom_kind last,
                    const char *what)
 {
-    if (!lint->looked_for_idioms)
-        find_idioms(lint);
-    for (size_t b = 0; b < lint->idiom_block_count; b++)
-        for (size_t i = 0; i < lint->idioms[b].count; i++) {
-            const struct ulp_idiom *idiom = &lint->idioms[b].items[i];
-            const struct ulp_step *root = &lint->idioms[b].block->steps[idiom->root];
+    ulp_lint_plan(lint);
+    for (size_t b = 0; !lint->failed && b < lint->planned->block_count; b++)
+        for (size_t i = 0; i < lint->planned->idioms[b].count; i++) {
+            const struct found found = {lint->planned->idioms[b].block,
+                                        &lint->planned->idioms[b].items[i]};
+            const struct ulp_idiom *idiom = found.idiom;
+            const struct ulp_step *root = &found.block->steps[idiom->root];
+            const char *why;
             const struct ulp_lint_place place = ulp_lint_place_of(lint, root);
             const bool normalises =
                 idiom->kind == ULP_IDIOM_LAYER_NORM || idiom->kind == ULP_IDIOM_RMS_NORM;
             if (idiom->kind < first || idiom->kind > last || idiom->step_count < 2 ||
-                (normalises && !reduces_last_axes(lint->idioms[b].block, idiom)) ||
-                !is_in_half(lint, lint->idioms[b].block, idiom))
+                (normalises && !reduces_last_axes(found.block, idiom)) ||
+                !is_in_half(lint, found.block, idiom))
                 continue;
-            ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s", idiom->step_count,
-                         root->name, what);
+            if (ulp_lint_holds(lint, is_there, &found, &why))
+                ulp_lint_add(lint, place, NULL, "%zu nodes that end in '%s' are %s",
+                             idiom->step_count, root->name, what);
+            else if (why)
+                ulp_lint_add(lint, place, NULL,
+                             "%s, and at some sizes alone %zu nodes that end in '%s' are %s", why,
+                             idiom->step_count, root->name, what);
         }
 }
 

@@ -224,7 +224,7 @@ static enum ulp_status fill_graph(struct ulp_lint *lint, struct ulp_lint_graph *
             view->is_output[graph->outputs[o]] = true;
     for (size_t v = 0; v < graph->value_count; v++) {
         const struct ulp_value *value = &graph->values[v];
-        view->constants[v] = value->initializer;
+        view->constants[v] = value->overridable && lint->overriding ? NULL : value->initializer;
         if (value->outer >= 0 && view->parent)
             view->constants[v] = view->parent->constants[value->outer];
         if (!view->constants[v] && value->producer >= 0) {

@@ -29,7 +29,8 @@ struct smoothing {
 static bool is_float_constant(const struct ulp_graph *graph, int value, int rank)
 {
     const struct ulp_tensor *tensor = value >= 0 ? graph->values[value].initializer : NULL;
-    return tensor && tensor->rank == rank && tensor->count && tensor->type == ULP_TYPE_FLOAT;
+    return tensor && !graph->values[value].overridable && tensor->rank == rank && tensor->count &&
+           tensor->type == ULP_TYPE_FLOAT;
 }
 
 static bool is_set(const struct ulp_node *node, const char *name)

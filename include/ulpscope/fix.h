@@ -18,9 +18,10 @@ enum ulp_fix_done {
     ULP_FIX_LEFT_OUT, /* as asked: its rule is left out */
     ULP_FIX_DEARER,   /* a plan keeps less of the model without it */
     ULP_FIX_REFUSED,  /* with it the model is not computed at sizes that it takes as it is */
+    ULP_FIX_UNPROVEN, /* it is right at the samples' sizes, but not at every size */
     ULP_FIX_DONE_COUNT
 };
-/* "made", "no gain", "changes", "left out", "dearer", "refused". */
+/* "made", "no gain", "changes", "left out", "dearer", "refused", "unproven". */
 ULP_API const char *ulp_fix_done_name(enum ulp_fix_done done);
 
 struct ulp_fix_edit {
@@ -34,7 +35,9 @@ struct ulp_fix_edit {
     /* in exact arithmetic: the rms of what it changes over the output's, of the worst output; NaN:
      * not tried */
     double change;
-    char *reason; /* where it changes most, or is refused, at which sizes; NULL: not tried alone */
+    /* where it changes most, or is refused, at which sizes; which size is free of one that is not
+     * proven; NULL: not tried alone */
+    char *reason;
 };
 
 /* How a model comes out: the output and tolerance that are worst, of all samples. */

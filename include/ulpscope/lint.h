@@ -86,16 +86,18 @@ ULP_API void ulp_lint_free(struct ulp_lint_result *result);
 struct ulp_lint_edit {
     const char *rule, *node; /* that found it, and where */
     const char *text;
-    bool exact; /* in exact arithmetic the model computes the same */
-    const char *reason; /* of one that was dropped: what it changes, and at which sizes */
+    bool exact;         /* in exact arithmetic the model computes the same */
+    const char *reason; /* it was dropped: what it changes, and where, or which size is free */
 };
 struct ulp_lint_fixed {
     size_t edit_count;
     size_t left_count; /* not made: they change what is computed, which was not allowed */
     const struct ulp_lint_edit *edits;
-    size_t dropped_count; /* not made: the model with them was run, and is not what it was */
+    /* not made: they are not right at every size, or the model with them was run, and is not what
+     * it was */
+    size_t dropped_count;
     const struct ulp_lint_edit *dropped;
-    const char *checked; /* at which sizes both were run; NULL: the model is not computed here */
+    const char *checked;   /* at which sizes both were run; NULL: the model is not computed here */
     const char *unchecked; /* why it is not; NULL: it is */
     struct ulp_arena *memory; /* private: holds the rest */
 };

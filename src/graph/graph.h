@@ -45,8 +45,11 @@ struct ulp_value {
     struct ulp_value_info info; /* as declared, type UNDEFINED when not */
     const char *container; /* "sequence", "optional", ...: declared as no dense tensor; else NULL */
     const struct ulp_tensor *initializer; /* constant data; NULL when computed or given */
-    int producer;                         /* node index; -1: input, initializer, or captured */
-    int outer; /* captured from the enclosing graph: its value number there; -1: not captured */
+    /* it is an input, too, from IR 4 on: a default, in whose place a caller may give another value
+     * (before, every initializer had to be one) */
+    bool overridable;
+    int producer; /* node index; -1: input, initializer, or captured */
+    int outer;    /* captured from the enclosing graph: its value number there; -1: not captured */
 };
 struct ulp_node {
     int index;                    /* position in topological order */
@@ -70,7 +73,7 @@ struct ulp_graph {
     /* in topological order, whatever the file's order; stable otherwise */
     const struct ulp_node *nodes;
     struct ulp_value *values;
-    /* value numbers; inputs that are also initializers (IR < 4) are listed too */
+    /* value numbers; inputs that are also initializers are listed too */
     const int *inputs, *outputs;
     const int *free_inputs; /* those without an initializer */
     size_t free_input_count;

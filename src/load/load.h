@@ -10,6 +10,7 @@
 #define ULP_MODEL_BYTES_MAX ((size_t)INT32_MAX) /* protobuf's own limit */
 #define ULP_LOAD_IR_MIN 3
 #define ULP_LOAD_IR_MAX 14
+#define ULP_LOAD_IR_DEFAULTS 4 /* from it on an initializer that is an input is a default */
 
 /* The allocator handed to protobuf-c. Memory is ulp_allocate's, so that a tensor can take over the
  * bytes of its raw_data, and is charged to the budget; the sum of all requests is limited, because

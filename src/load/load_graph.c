@@ -344,9 +344,13 @@ static enum ulp_status list_free_inputs(struct ulp_loader *loader, struct ulp_gr
     int *inputs = ulp_arena_take(loader->model->arena, graph->input_count, sizeof *inputs);
     ULP_TRY(ulp_taken(inputs, error));
     graph->free_inputs = inputs;
-    for (size_t i = 0; i < graph->input_count; i++)
-        if (!graph->values[graph->inputs[i]].initializer)
+    for (size_t i = 0; i < graph->input_count; i++) {
+        struct ulp_value *value = &graph->values[graph->inputs[i]];
+        if (!value->initializer)
             inputs[graph->free_input_count++] = graph->inputs[i];
+        else
+            value->overridable = loader->model->ir_version >= ULP_LOAD_IR_DEFAULTS;
+    }
     return ULP_OK;
 }
 

@@ -118,7 +118,7 @@ enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
                                                        : ulp_element_bytes(element, precision);
     if (!fits)
         return ulp_fail(error, ULP_ERROR_MEMORY,
-                        "a %s tensor of these dimensions has more than 2^42 elements",
+                        "a %s tensor of these dimensions has " ULP_TENSOR_TOO_LARGE,
                         ulp_type_name(type));
     out->element = element;
     out->precision = element == ULP_ELEMENT_WIDE ? precision : 0;

@@ -42,7 +42,9 @@ static inline int64_t ulp_dim_mul(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
-/* Set type, element, shape, count and element_bytes; data stays NULL. */
+/* Set type, element, shape, count and element_bytes; data stays NULL. Too many elements:
+ * ULP_ERROR_MEMORY, with these words. */
+#define ULP_TENSOR_TOO_LARGE "more than 2^42 elements"
 enum ulp_status ulp_tensor_describe(struct ulp_tensor *out, enum ulp_type type,
                                     enum ulp_element element, int precision, int rank,
                                     const int64_t *dims, struct ulp_error *error);

@@ -82,9 +82,11 @@ static int read_dims(int64_t dims[8])
         skip_spaces();
         if (isdigit((unsigned char)*at)) {
             dims[rank++] = strtoll(at, (char **)(uintptr_t)&at, 10);
+        } else if (take("?")) {
+            dims[rank++] = -'?';
         } else {
             read_name(name);
-            dims[rank++] = -1;
+            dims[rank++] = -(int64_t)name[0];
         }
         take(",");
     }

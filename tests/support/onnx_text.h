@@ -7,10 +7,10 @@
  *         [named] y = Relu(t)
  *     }
  *
- * Types: float double float16 bfloat16 fp8 int8 uint8 int32 int64 bool. "..." repeats the last
- * number. A node's name stands before it in brackets. Attributes: numbers (with '.', 'e' or "inf" a
- * float), [lists], "texts", tensors (float {1}), and graphs as above. Names may hold letters,
- * digits and _ . / : and -. */
+ * Types: float double float16 bfloat16 fp8 int8 uint8 int32 int64 bool. A free dimension is called
+ * by its first letter; ? has no name. "..." repeats the last number. A node's name stands before it
+ * in brackets. Attributes: numbers (with '.', 'e' or "inf" a float), [lists], "texts", tensors
+ * (float {1}), and graphs as above. Names may hold letters, digits and _ . / : and -. */
 #pragma once
 
 #include <ulpscope.h>

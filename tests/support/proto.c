@@ -121,10 +121,11 @@ void proto_value(struct proto *graph, int field, const char *name, int type, int
     struct proto shape = {0}, tensor = {0}, value_type = {0}, value = {0};
     for (int d = 0; d < rank; d++) {
         struct proto dim = {0};
+        const char letter[] = {(char)(dims[d] == -1 ? 'N' : -dims[d]), '\0'};
         if (dims[d] >= 0)
             proto_int(&dim, 1, dims[d]);
-        else
-            proto_text(&dim, 2, "N");
+        else if (*letter != '?')
+            proto_text(&dim, 2, letter);
         proto_message(&shape, 1, &dim);
     }
     proto_int(&tensor, 1, type);

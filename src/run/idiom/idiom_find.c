@@ -51,8 +51,8 @@ static bool is_reduction(const struct ulp_step *step)
     return strncmp(step->bound.op->name, "Reduce", 6) == 0;
 }
 
-/* Where reductions leave their axes out: nothing is broadcast but along these, after a Reshape that
- * puts them back. */
+/* Where reductions leave their axes out, or a Reshape moves dimensions of 1: nothing is broadcast
+ * but along these, after a Reshape that puts them back. */
 static bool keeps_ranks(const struct ulp_block *block, const struct ulp_idiom *out)
 {
     bool leaves_out = false;
@@ -61,13 +61,16 @@ static bool keeps_ranks(const struct ulp_block *block, const struct ulp_idiom *o
         const struct ulp_step *step = &block->steps[out->steps[s]];
         const bool reduces = is_reduction(step);
         const struct ulp_tensor *in = &block->slots[step->inputs[0]].shape;
-        leaves_out |= reduces && !ulp_step_keeps_dims(step);
+        leaves_out |= reduces
+                          ? !ulp_step_keeps_dims(step)
+                          : out->axes && ulp_is_word(step->bound.op->name, "Reshape Expand") &&
+                                !ulp_tensor_same_shape(in, &block->slots[step->outputs[0]].shape);
         rank = reduces && in->rank > rank ? in->rank : rank;
     }
     for (size_t s = 0; leaves_out && s < out->step_count; s++) {
         const struct ulp_step *step = &block->steps[out->steps[s]];
         const struct ulp_tensor *result = &block->slots[step->outputs[0]].shape;
-        if (ulp_step_is(step, "Reshape"))
+        if (ulp_is_word(step->bound.op->name, "Reshape Expand"))
             for (int d = 0; d < result->rank; d++)
                 if (result->rank != rank || (out->axes >> d & 1 && result->dims[d] != 1))
                     return false;

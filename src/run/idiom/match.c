@@ -169,8 +169,8 @@ static bool match_power(struct match *m, const struct ulp_idiom_part *part,
 
 static bool set_axes(struct match *m, uint32_t axes, const struct ulp_tensor *shape)
 {
-    if (m->out->axes)
-        return m->out->axes == axes;
+    if (!axes || m->out->axes)
+        return axes && m->out->axes == axes;
     m->out->axes = axes;
     m->out->length = 1;
     for (int d = shape->rank - 1; d >= 0; d--)
@@ -178,7 +178,7 @@ static bool set_axes(struct match *m, uint32_t axes, const struct ulp_tensor *sh
             m->out->axis = d;
             m->out->length *= (size_t)shape->dims[d];
         }
-    return axes != 0;
+    return true;
 }
 
 /* Some Reshape is among the steps. */
@@ -214,9 +214,11 @@ static bool match_reduction(struct match *m, const struct ulp_idiom_part *part, 
                                .part = part->arguments[0],
                                .slot = ulp_step_input(step, 0),
                                .next = next};
-    if (shape->type != ULP_TYPE_UNDEFINED &&
-        set_axes(m, ulp_step_axes(m->block, step, shape->rank), shape) &&
-        (!unsqueeze || add_step(m, unsqueeze)) && try_goal(m, step, &inner, NULL))
+    const uint32_t axes =
+        shape->type == ULP_TYPE_UNDEFINED ? 0 : ulp_step_axes(m->block, step, shape->rank);
+    if ((!unsqueeze || axes == ulp_step_axes(m->block, unsqueeze, shape->rank)) &&
+        set_axes(m, axes, shape) && (!unsqueeze || add_step(m, unsqueeze)) &&
+        try_goal(m, step, &inner, NULL))
         return true;
     *m->out = saved;
     return false;

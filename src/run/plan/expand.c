@@ -7,7 +7,7 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "base/text/text.h"
-#include "run/plan/plan.h"
+#include "run/plan/open_plan.h"
 
 /* Functions may call functions; a hostile file could nest them without end. */
 #define CALL_DEPTH_MAX 64
@@ -168,6 +168,13 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
                                   const char *name, struct ulp_block **out,
                                   struct ulp_error *error);
 
+/* A caller gives its value, in place of the initializer that it may have. */
+static bool is_given(const struct ulp_plan *plan, const struct ulp_value *value)
+{
+    return !value->initializer ||
+           (plan->opening && plan->opening->overriding && value->overridable);
+}
+
 /* Slots for every value of the scope's graph that has none yet (function parameters are given by
  * the caller). */
 static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
@@ -189,7 +196,7 @@ static enum ulp_status add_slots(struct scope *scope, const int *outer_slots,
             return ulp_out_of_memory(error);
         scope->slots[v] = slot;
         block->slots[slot].info = &value->info;
-        block->slots[slot].constant = value->initializer;
+        block->slots[slot].constant = is_given(scope->plan, value) ? NULL : value->initializer;
         if (value->outer >= 0 && outer_slots) {
             block->slots[slot].outer = outer_slots[value->outer];
             ULP_TRY(
@@ -403,7 +410,7 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     size_t count = graph->node_count + graph->value_count;
     ULP_TRY(charge_expansion(plan, scope.prefix, count, outer->call ? count : 0, error));
     scope.slots = ulp_arena_take(plan->arena, graph->value_count + 1, sizeof(int));
-    int *inputs = ulp_arena_take(plan->arena, graph->free_input_count + 1, sizeof(int));
+    int *inputs = ulp_arena_take(plan->arena, graph->input_count + 1, sizeof(int));
     int *outputs = ulp_arena_take(plan->arena, graph->output_count + 1, sizeof(int));
     ULP_TRY(ulp_taken(scope.slots && inputs && outputs, error));
     for (size_t v = 0; v < graph->value_count; v++)
@@ -415,10 +422,13 @@ static enum ulp_status make_block(struct scope *outer, const struct ulp_graph *g
     ULP_TAKE(block->slots, plan->arena, block->slot_capacity, error);
     ULP_TRY(add_slots(&scope, outer->slots, error));
     ULP_TRY(expand_nodes(&scope, error));
-    /* Inputs with initializers (IR < 4) are constants. */
-    for (size_t i = 0; i < graph->free_input_count; i++) {
-        inputs[block->input_count++] = scope.slots[graph->free_inputs[i]];
-        block->slots[inputs[i]].given = !outer->block;
+    /* Inputs with initializers are constants. */
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const int slot = scope.slots[graph->inputs[i]];
+        if (!is_given(plan, &graph->values[graph->inputs[i]]))
+            continue;
+        inputs[block->input_count++] = slot;
+        block->slots[slot].given = !outer->block;
     }
     for (size_t i = 0; i < graph->output_count; i++) {
         outputs[block->output_count++] = slot_of(&scope, graph->outputs[i]);

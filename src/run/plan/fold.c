@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "run/lane.h"
+#include "run/plan/open_plan.h"
 #include "tensor/stored.h"
 
 /* Larger results are left to the run. */
@@ -81,11 +82,12 @@ static bool is_constant_node(const struct ulp_step *step)
 
 /* ConstantOfShape of a known shape is a constant as an initializer is: its value stands in the
  * model, and each lane rounds it once. One in FP64 is not, because planning computes in FP32. */
-static bool is_constant_fill(const struct ulp_step *step, const struct ulp_tensor *output)
+static bool is_constant_fill(const struct ulp_plan *plan, const struct ulp_step *step,
+                             const struct ulp_tensor *output)
 {
     return strcmp(step->bound.op->name, "ConstantOfShape") == 0 && !step->bound.op->domain &&
            output->type != ULP_TYPE_UNDEFINED && output->type != ULP_TYPE_DOUBLE &&
-           output->count <= FILL_COUNT_MAX;
+           output->count <= (plan->opening ? FOLD_COUNT_MAX : FILL_COUNT_MAX);
 }
 
 /* The tensor a Constant node holds as the model has it, or NULL. */
@@ -124,24 +126,32 @@ static bool gives_constants(const struct ulp_step *step, const struct ulp_tensor
 
 /* What does not fit in a body is an error only where the body is entered: exporters leave branches
  * for other inputs than these. The step's results are unknown then, and a run that enters the body
- * finds the same error. */
-static bool may_wait(const struct ulp_block *block, enum ulp_status status)
+ * finds the same error. At drawn sizes anything may not fit. */
+static bool may_wait(const struct ulp_plan *plan, const struct ulp_block *block,
+                     enum ulp_status status, const struct ulp_error *error)
 {
-    return block->parent && status == ULP_ERROR_INPUT;
+    return (block->parent && status == ULP_ERROR_INPUT) ||
+           ulp_opening_refused(plan->opening, status, error);
 }
 
 /* The shapes of the step's results. *known: they could be found. */
-static enum ulp_status infer_step(struct ulp_block *block, const struct ulp_step *step,
-                                  struct ulp_call *call, bool *known, struct ulp_error *error)
+static enum ulp_status infer_step(const struct ulp_plan *plan, struct ulp_block *block,
+                                  const struct ulp_step *step, struct ulp_call *call,
+                                  struct ulp_tensor *views, bool *known, struct ulp_error *error)
 {
     enum ulp_status status = ulp_call_infer(call, error);
+    bool again = false;
+    if (ulp_opening_refused(plan->opening, status, error))
+        status = ulp_opening_widen(plan->opening, step, call, views, &again, error);
+    if (again && status == ULP_OK)
+        status = ulp_call_infer(call, error);
     *known = status == ULP_OK;
     for (size_t i = 0; i < step->output_count && *known; i++)
         if (step->outputs[i] >= 0) {
             block->slots[step->outputs[i]].shape = call->out[i];
             block->slots[step->outputs[i]].shape.data = NULL;
         }
-    return may_wait(block, status) ? ULP_OK : status;
+    return may_wait(plan, block, status, error) ? ULP_OK : status;
 }
 
 /* What an Identity gives is what it is given. */
@@ -169,7 +179,7 @@ static enum ulp_status compute_step(struct ulp_plan *plan, struct ulp_block *blo
     enum ulp_status status = step->bound.op->shape_only ? ULP_OK : read_stored(plan, inputs, error);
     if (status == ULP_OK)
         status = ulp_call_run(call, error);
-    if (may_wait(block, status))
+    if (may_wait(plan, block, status, error))
         return ULP_OK;
     step->folded = status == ULP_OK && gives_constants(step, call->out);
     for (size_t i = 0; i < step->output_count && status == ULP_OK; i++)
@@ -201,10 +211,10 @@ static enum ulp_status fold_step(struct ulp_plan *plan, struct ulp_block *block,
                             .pool = plan->pool};
     bool known = false;
     if (status == ULP_OK && inputs.shapes_known)
-        status = infer_step(block, step, &call, &known, error);
+        status = infer_step(plan, block, step, &call, inputs.views, &known, error);
     known &= status == ULP_OK;
     step->constant = known && (is_constant_node(step) ||
-                               (inputs.values_known && is_constant_fill(step, &outputs[0])));
+                               (inputs.values_known && is_constant_fill(plan, step, &outputs[0])));
     if (step->constant && constant_tensor(step) && step->outputs[0] >= 0) {
         struct ulp_plan_slot *slot = &block->slots[step->outputs[0]];
         slot->known = slot->constant = constant_tensor(step);
@@ -255,6 +265,8 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan,
             options->inputs ? ulp_tensor_set_find(options->inputs, slot->name) : NULL;
         int64_t dims[ULP_RANK_MAX] = {0};
         int rank = given ? given->rank : slot->info->rank;
+        if (rank < 0 && plan->opening)
+            continue;
         if (rank < 0)
             return ulp_fail(error, ULP_ERROR_USAGE,
                             "%s: input '%s' has no declared shape: give inputs with --inputs",
@@ -262,12 +274,17 @@ static enum ulp_status describe_inputs(struct ulp_plan *plan,
         for (int d = 0; d < rank; d++)
             dims[d] = given                      ? given->dims[d]
                       : slot->info->dims[d] >= 0 ? slot->info->dims[d]
-                                                 : dim_value(options, slot->info->dim_names[d]);
+                      : plan->opening
+                          ? ulp_opening_size(plan->opening, slot->name, slot->info->dim_names[d], d)
+                          : dim_value(options, slot->info->dim_names[d]);
         enum ulp_type type =
             slot->info->type == ULP_TYPE_UNDEFINED && given ? given->type : slot->info->type;
         enum ulp_status status =
             ulp_tensor_describe(&slot->shape, type, ULP_ELEMENT_COUNT, 0, rank, dims, error);
-        ULP_TRY(ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name));
+        if (ulp_opening_refused(plan->opening, status, error))
+            plan->opening->refused++;
+        else
+            ULP_TRY(ulp_fail_at(error, status, "%s: input '%s'", plan->model->path, slot->name));
     }
     return ULP_OK;
 }

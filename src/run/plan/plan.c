@@ -1,5 +1,5 @@
 /* Creating a plan, and checking inputs against it. */
-#include "run/plan/plan.h"
+#include "run/plan/open_plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static enum ulp_status find_joining(struct ulp_plan *plan, struct ulp_error *err
 
 static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithmetic *lanes,
                                  size_t lane_count, const struct ulp_plan_options *options,
-                                 struct ulp_error *error)
+                                 const struct ulp_opening *opening, struct ulp_error *error)
 {
     const size_t draws = ulp_reserve_draws();
     ULP_TRY(ulp_arena_create(&plan->arena, &plan->budget, error));
@@ -61,6 +61,10 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     ulp_pool_set_root(plan->pool, plan->budget.root);
     ULP_TRY(find_joining(plan, error));
     ULP_TRY(ulp_arithmetic_find("fp32", &plan->exact, error));
+    if (opening) {
+        ULP_TAKE(plan->opening, plan->arena, 1, error);
+        *plan->opening = *opening;
+    }
     ULP_TRY(ulp_plan_expand(plan, error));
     if (options->inputs)
         ULP_TRY(ulp_model_check_inputs(plan->model, options->inputs, error));
@@ -84,7 +88,7 @@ static enum ulp_status fill_plan(struct ulp_plan *plan, const struct ulp_arithme
     ULP_TRY(ulp_reserve_check(draws, error));
     ulp_pool_free(plan->pool);
     plan->pool = NULL;
-    return ulp_plan_check_memory(plan, false, error);
+    return plan->opening ? ULP_OK : ulp_plan_check_memory(plan, false, error);
 }
 
 enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
@@ -94,6 +98,15 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     ULP_ENTER_ENVIRONMENT;
     *out = NULL;
     ULP_OPTIONS_TAKE(ulp_plan_options, options, error);
+    return ulp_plan_make(model, lanes, lane_count, options, NULL, out, error);
+}
+
+enum ulp_status ulp_plan_make(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                              size_t lane_count, const struct ulp_plan_options *options,
+                              const struct ulp_opening *opening, struct ulp_plan **out,
+                              struct ulp_error *error)
+{
+    *out = NULL;
     if (lane_count == 0)
         return ulp_fail(error, ULP_ERROR_USAGE, "a plan needs at least one arithmetic");
     struct ulp_plan *plan = calloc(1, sizeof *plan);
@@ -104,7 +117,7 @@ enum ulp_status ulp_plan_create(const struct ulp_model *model, const struct ulp_
     ulp_budget_open(&plan->prepared, ulp_model_budget(model));
     enum ulp_status status = ulp_kept_create(&plan->kept, ulp_model_budget(model), error);
     if (status == ULP_OK)
-        status = fill_plan(plan, lanes, lane_count, options, error);
+        status = fill_plan(plan, lanes, lane_count, options, opening, error);
     if (status == ULP_OK)
         *out = plan;
     else

@@ -254,6 +254,7 @@ struct ulp_kept;
 struct ulp_plan {
     struct ulp_arena *arena;
     const struct ulp_model *model;
+    struct ulp_opening *opening; /* of a plan that is not run (open_plan.h); NULL: of others */
     struct ulp_arithmetic *lanes;
     struct ulp_mix *mixes;           /* of each lane */
     struct ulp_grouping **groupings; /* of each lane; NULL: it has none */
@@ -390,6 +391,11 @@ bool ulp_pattern_may_be_name(const char *text);
 enum ulp_status ulp_pattern_choose(const struct ulp_plan *plan, const char *pattern, bool *chosen,
                                    struct ulp_arena *scratch, struct ulp_error *error);
 
+/* plan.c: ulp_plan_create; opening (open_plan.h): a plan that is not run. */
+enum ulp_status ulp_plan_make(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                              size_t lane_count, const struct ulp_plan_options *options,
+                              const struct ulp_opening *opening, struct ulp_plan **out,
+                              struct ulp_error *error);
 /* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
  * operators. Every node that cannot be bound is collected and reported in one error. */
 enum ulp_status ulp_plan_expand(struct ulp_plan *plan, struct ulp_error *error);

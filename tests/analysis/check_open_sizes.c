@@ -1,0 +1,518 @@
+/* Edits are right at every size. Cases: what holds at the sizes given alone is not made, and says
+ * which size is free; its twin, whose sizes are declared or proven, is made. A walk: small graphs
+ * around the patterns of edits, each dimension declared, 1 or free at random; all edits that are
+ * proposed at one set of sizes are made, and the edited model computes in MPFR what the given one
+ * does at other sizes, wherever that takes them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/lint/proposal.h"
+#include "run/plan/plan.h"
+#include "tests/support/onnx_text.h"
+#include "tests/support/stream.h"
+#include "tests/support/test.h"
+
+enum { NAMELESS = 0, LETTERS = 128 };
+
+/* ---- a model at sizes ---- */
+
+/* From a file, which is edited. */
+static struct ulp_model *load(int opset, const char *text)
+{
+    struct proto bytes = onnx_text(opset, text);
+    struct ulp_model *model = NULL;
+    struct ulp_error error;
+    proto_write(&bytes, test_folder("given.onnx"));
+    proto_free(&bytes);
+    ck_ulp_ok(ulp_model_load(test_folder("given.onnx"), NULL, &model, &error), error);
+    return model;
+}
+
+/* Sizes by letter; those of dimensions without a name are drawn. */
+struct at {
+    int64_t sizes[LETTERS];
+    struct stream *stream;
+};
+
+static int64_t draw_size(struct stream *stream)
+{
+    static const int64_t sizes[] = {1, 1, 2, 3, 4, 8, 16};
+    return sizes[stream_draw_below(stream, sizeof sizes / sizeof *sizes)];
+}
+
+/* Inputs of magnitude 0.3 to 2, so that quotients and roots are harmless. */
+static void make_inputs(const struct ulp_model *model, const struct at *at,
+                        struct ulp_tensor_set *out)
+{
+    struct ulp_error error;
+    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
+        const struct ulp_value_info info = ulp_model_input(model, i);
+        int64_t dims[ULP_RANK_MAX] = {0};
+        struct ulp_tensor tensor = {0};
+        for (int d = 0; d < info.rank; d++)
+            dims[d] = info.dims[d] >= 0   ? info.dims[d]
+                      : info.dim_names[d] ? at->sizes[(unsigned char)info.dim_names[d][0] % LETTERS]
+                                          : draw_size(at->stream);
+        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, dims,
+                                    &error),
+                  error);
+        for (size_t e = 0; e < tensor.count; e++) {
+            const double size = 0.3 + (double)stream_draw_below(at->stream, 1700) / 1000;
+            ((float *)tensor.data)[e] = (float)(stream_draw_below(at->stream, 2) ? size : -size);
+        }
+        ck_ulp_ok(ulp_tensor_set_add(out, info.name, &tensor, &error), error);
+    }
+}
+
+/* false: the model does not take the inputs. *plain: an Attention has the shapes that ONNX
+ * Runtime's kernels take, which broadcast a mask's batch and heads alone. */
+static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                struct ulp_tensor_set *out, bool *plain)
+{
+    struct ulp_arithmetic exact;
+    struct ulp_plan *plan = NULL;
+    struct ulp_error error;
+    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_run_options once = {.thread_count = 1};
+    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
+    bool ran = ulp_plan_create(model, &exact, 1, &options, &plan, &error) == ULP_OK;
+    for (size_t s = 0; ran && s < plan->main->step_count; s++) {
+        const struct ulp_step *step = &plan->main->steps[s];
+        const struct ulp_tensor *of[4] = {NULL};
+        if (strcmp(step->bound.op->name, "Attention") != 0)
+            continue;
+        for (size_t i = 0; i < step->own_input_count && i < 4; i++)
+            of[i] = &plan->main->slots[step->inputs[i]].shape;
+        for (int d = 0; d < 2; d++)
+            *plain &= of[0]->dims[d] == of[1]->dims[d] && of[0]->dims[d] == of[2]->dims[d];
+        const int64_t scores[] = {of[0]->dims[2], of[1]->dims[2]};
+        for (int d = 1; of[3] && d <= 2; d++)
+            *plain &= of[3]->dims[of[3]->rank - d] == scores[2 - d];
+    }
+    ran = ran && ulp_plan_run(plan, inputs, &once, NULL, 0, out, NULL, &error) == ULP_OK;
+    ulp_plan_free(plan);
+    return ran;
+}
+
+static bool is_same(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
+{
+    const struct ulp_tensor *x = &a->items[0].tensor, *y = &b->items[0].tensor;
+    double largest = 0;
+    bool same = ulp_tensor_same_shape(x, y);
+    for (size_t e = 0; e < x->count; e++)
+        if (isfinite(ulp_tensor_get(x, e)))
+            largest = fmax(largest, fabs(ulp_tensor_get(x, e)));
+    for (size_t e = 0; e < x->count && same; e++) {
+        const double from = ulp_tensor_get(x, e), to = ulp_tensor_get(y, e);
+        /* an attribute is an FP32 number */
+        same = from == to || (isnan(from) && isnan(to)) || fabs(from - to) <= 1e-6 * largest;
+    }
+    return same;
+}
+
+/* Proposals at the inputs' sizes (NULL: none are given), and the model with all of their edits. */
+static size_t edit(const struct ulp_model *model, unsigned targets,
+                   const struct ulp_tensor_set *inputs, struct ulp_lint_proposals *proposals,
+                   struct ulp_model **edited)
+{
+    const struct ulp_lint_options options = {.targets = targets, .inputs = inputs};
+    struct ulp_error error;
+    size_t made = 0;
+    ck_ulp_ok(ulp_lint_propose(model, &options, 0x1p-24, proposals, &error), error);
+    bool *taken = calloc(proposals->count + 1, sizeof *taken);
+    for (size_t i = 0; i < proposals->count; i++) {
+        taken[i] = proposals->items[i].edit_count > 0 && proposals->items[i].said.exact;
+        made += taken[i];
+    }
+    *edited = NULL;
+    if (made && edited)
+        ck_ulp_ok(ulp_lint_load_edited(proposals, taken, true, edited, &error), error);
+    free(taken);
+    return made;
+}
+
+/* ---- cases ---- */
+
+#define NORM(constant)                                                                         \
+    "{ r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = Mul(d, d) t = ReduceSum(q, a) v = " \
+    "Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, g) }"
+#define CONSTANTS(axes, c) \
+    "<int64[" axes "] a = {1, 2}, float c = {" c "}, float e = {1e-5}, float[16] g = {2, 3...}> "
+#define ATTENTION "{ s = MatMul(q, k) m = Mul(s, c) p = Softmax(m) y = MatMul(p, v) }"
+#define MASKED "{ s = MatMul(q, k) i = Mul(s, c) b = Add(i, m) p = Softmax(b) y = MatMul(p, v) }"
+
+static const struct size_case {
+    const char *rule;
+    int opset;
+    const char *target;
+    const char *given; /* sizes by letter: "B2L1" */
+    const char *text;
+    const char *why; /* NULL: the edit is made */
+} cases[] = {
+    {"scale-after-product", 17, NULL, "m2n1",
+     "(float[m,8] x, float[8,n] z, float[m,n] d) => (float y) { p = MatMul(x, z) y = Div(p, d) }",
+     "n is free"},
+    {"scale-after-product", 17, NULL, "m2n5",
+     "(float[m,8] x, float[8,n] z, float[m,1] d) => (float y) { p = MatMul(x, z) y = Div(p, d) }",
+     NULL},
+    {"scale-after-product", 17, NULL, "m2n1",
+     "(float[m,8] x, float[8,n] z, float[m,n] d) => (float y) { p = MatMul(x, z) e = ReduceMax "
+     "<axes = [1]> (d) y = Div(p, e) }",
+     NULL},
+    {"decomposed-layernorm", 17, NULL, "b3t8",
+     "(float[b,t,16] x) => (float y) " CONSTANTS("2", "0.0078125") NORM(""), "t is free"},
+    {"decomposed-layernorm", 17, NULL, "b3",
+     "(float[b,8,16] x) => (float y) " CONSTANTS("2", "0.0078125") NORM(""), NULL},
+    /* without inputs free sizes were 1 */
+    {"decomposed-layernorm", 17, NULL, NULL,
+     "(float[b,t,16] x) => (float y) " CONSTANTS("2", "0.0625") NORM(""), "t is free"},
+    {"decomposed-layernorm", 17, NULL, "b3t8",
+     "(float[b,t,16] x) => (float y) <int64[1] i = {1}, int64[2] a = {1, 2}, float f = {16}, float "
+     "o = {1}, float e = {1e-5}, float[16] g = {2, 3...}> { h = Shape(x) l = Gather(h, i) j = Cast "
+     "<to = 1> (l) k = Mul(j, f) c = Div(o, k) r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = "
+     "Mul(d, d) t = ReduceSum(q, a) v = Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = "
+     "Mul(n, g) }",
+     NULL},
+    {"decomposed-softmax", 13, NULL, "b1",
+     "(float[b,16] x) => (float y) <int64[1] a = {1}, int64[2] t = {1, -1}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, t) y = Div(e, u) }",
+     "b is free"},
+    {"decomposed-softmax", 13, NULL, "b1",
+     "(float[b,16] x) => (float y) <int64[1] a = {1}, int64[2] t = {-1, 1}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, t) y = Div(e, u) }",
+     NULL},
+    {"decomposed-attention", 23, "ort-cuda", "B2L1T5",
+     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[1,T] m) => (float y) <float c = "
+     "{0.5}> " MASKED,
+     "L is free"},
+    {"decomposed-attention", 23, "ort-cuda", "B2L1T5",
+     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[B,1,1,T] m) => (float y) <float "
+     "c = {0.5}> " MASKED,
+     "L is free"},
+    {"decomposed-attention", 23, "ort-cuda", "B2L3T5",
+     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v, float[B,1,L,T] m) => (float y) <float "
+     "c = {0.5}> " MASKED,
+     NULL},
+    {"decomposed-attention", 23, "ort-cuda", "B1L4T5",
+     "(float[B,2,L,8] q, float[1,2,8,T] k, float[1,2,T,8] v) => (float y) <float c = "
+     "{0.5}> " ATTENTION,
+     "B is free"},
+    {"decomposed-attention", 23, "ort-cuda", "B2H1L4T5",
+     "(float[B,H,L,8] q, float[B,1,8,T] k, float[B,1,T,8] v) => (float y) <float c = "
+     "{0.5}> " ATTENTION,
+     "H is free"},
+    {"decomposed-attention", 23, "ort-cuda", "B2L4T5",
+     "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v) => (float y) <float c = "
+     "{0.5}> " ATTENTION,
+     NULL},
+    /* positions that are added end at 64, so that no large size fits */
+    {"decomposed-attention", 23, "ort-cuda", "B2L4",
+     "(float[B,2,L,8] q, float[B,2,8,L] k, float[B,2,L,8] v, float[B,1,1,L] n) => (float y) "
+     "<int64[1] o = {0}, int64[1] i = {2}, int64[1] a = {0}, float[64,1] w = {1...}, float c = "
+     "{0.5}> { h = Shape(q) l = Gather(h, i) r = Slice(w, o, l, a) m = Add(n, r) s = MatMul(q, k) "
+     "j = Mul(s, c) b = Add(j, m) p = Softmax(b) y = MatMul(p, v) }",
+     NULL},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+START_TEST(sizes_of_cases)
+{
+    const struct size_case *c = &cases[_i];
+    struct ulp_model *model = load(c->opset, c->text), *edited;
+    struct ulp_lint_proposals proposals;
+    struct ulp_tensor_set inputs = {0};
+    struct stream stream = {.key = (uint64_t)_i};
+    struct at at = {.stream = &stream};
+    const char *why = NULL;
+    bool made = false;
+    for (const char *g = c->given ? c->given : ""; *g; g += 2)
+        at.sizes[(unsigned char)*g] = g[1] - '0';
+    if (c->given)
+        make_inputs(model, &at, &inputs);
+    edit(model, c->target ? ulp_target_find(c->target)->bit : 0, c->given ? &inputs : NULL,
+         &proposals, &edited);
+    for (size_t i = 0; i < proposals.count; i++) {
+        const struct ulp_lint_proposal *item = &proposals.items[i];
+        if (strcmp(item->said.rule, c->rule) != 0)
+            continue;
+        made |= item->edit_count > 0;
+        why = item->said.reason ? item->said.reason : why;
+    }
+    ck_assert_msg(made == !c->why, "case %d (%s): %s", _i, c->rule, made ? "made" : "not made");
+    ck_assert_msg(!why == !c->why && (!why || strstr(why, c->why)), "case %d (%s): %s", _i, c->rule,
+                  why ? why : "no reason");
+    ulp_lint_proposals_free(&proposals);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(edited);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- initializers that are inputs ---- */
+
+static const struct override_case {
+    int opset;
+    const char *target;
+    const char *inputs, *rest; /* around the constants, which are inputs or not */
+    const char *constants;
+} overridden[] = {
+    {17, NULL, "float[4,8] x, float[8,4] z", "{ p = MatMul(x, z) y = Mul(p, k) }", "float[] k"},
+    {17, NULL, "float[4,8] x", "{ y = BatchNormalization(x, k, b, m, v) }",
+     "float[8] k, float[8] b, float[8] m, float[8] v"},
+    {17, "coreml-ane", "float[4,8] x", "{ p = Gemm(x, w) y = BatchNormalization(p, k, b, m, v) }",
+     "float[8,8] w, float[8] k, float[8] b, float[8] m, float[8] v"},
+    {17, NULL, "float[4,8] x",
+     "{ m = ReduceMean <axes = [1]> (x) d = Sub(x, m) q = Mul(d, d) v = ReduceMean <axes = [1]> "
+     "(q) w = Add(v, k) s = Sqrt(w) n = Div(d, s) y = Mul(n, g) }",
+     "float[] k, float[8] g"},
+};
+enum { OVERRIDDEN = sizeof overridden / sizeof *overridden };
+
+/* "float[8] k" as "float[8] k = {0.125...}". */
+static void give(const char *constants, char out[400])
+{
+    size_t length = 0;
+    for (const char *at = constants; *at; at++) {
+        const bool ends =
+            !at[1] || (at[1] == ',' && at[2] == ' ' && strncmp(at + 3, "float", 5) == 0);
+        out[length++] = *at;
+        if (ends)
+            length += (size_t)sprintf(out + length, *at == 'v'   ? " = {1e6...}"
+                                                    : *at == 'k' ? " = {0.125...}"
+                                                                 : " = {2...}");
+    }
+    out[length] = '\0';
+}
+
+START_TEST(overridable)
+{
+    const struct override_case *c = &overridden[_i];
+    char given[400], text[2000];
+    give(c->constants, given);
+    for (int way = 0; way < 3; way++) {
+        struct ulp_lint_proposals proposals;
+        struct ulp_model *edited;
+        if (way == 0) /* a constant */
+            snprintf(text, sizeof text, "(%s) => (float y) <%s> %s", c->inputs, given, c->rest);
+        else /* a default; an input */
+            snprintf(text, sizeof text, "(%s, %s) => (float y) <%s> %s", c->inputs, c->constants,
+                     way == 1 ? given : "float unused = {1}", c->rest);
+        struct ulp_model *model = load(c->opset, text);
+        const size_t made =
+            edit(model, c->target ? ulp_target_find(c->target)->bit : 0, NULL, &proposals, &edited);
+        ck_assert_msg((made > 0) == (way == 0), "case %d, way %d: %zu edits", _i, way, made);
+        ulp_lint_proposals_free(&proposals);
+        ulp_model_free(edited);
+        ulp_model_free(model);
+    }
+}
+END_TEST
+
+/* ---- the walk ---- */
+
+/* $i: a dimension; %: a number of inputs that is 1 over one, or over some; #: an axis. */
+static const struct pattern {
+    int opset;
+    const char *target, *text;
+} patterns[] = {
+    {17, NULL,
+     "(float[$0,$1] x, float[$1,$2] z, float[$3,$4] d) => (float y) { p = MatMul(x, z) y = Div(p, "
+     "d) }"},
+    {17, NULL,
+     "(float[$5,$0,$1] x, float[$5,$1,$2] z, float[$3,$0,$4] d) => (float y) { p = MatMul(x, z) y "
+     "= Div(p, d) }"},
+    {17, NULL,
+     "(float[$0,$1] x, float[$1,$2] z) => (float y) <float[1] k = {0.125}> { p = MatMul(x, z) y = "
+     "Mul(p, k) }"},
+    {17, NULL,
+     "(float[$0,$1,$2] x) => (float y) <int64[2] a = {1, 2}, float c = {%}, float e = {1e-5}, "
+     "float g = {1}> " NORM("")},
+    {17, NULL,
+     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {2}, float c = {%}, float e = {1e-5}, "
+     "float[2] g = {2, 3...}> " NORM("")},
+    {23, NULL,
+     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {2}, float c = {%}, float e = {1e-5}, "
+     "float[4] g = {2, 3...}> { q = Mul(x, x) t = ReduceSum(q, a) v = Mul(t, c) w = Add(v, e) s = "
+     "Sqrt(w) n = Div(x, s) y = Mul(n, g) }"},
+    {13, NULL,
+     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[1] b = {#}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 0> (e, a) u = Unsqueeze(s, b) y = Div(e, u) }"},
+    {13, NULL,
+     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[2] b = {1, -1}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 0> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
+    {13, NULL,
+     "(float[$0,$1] x) => (float y) <int64[1] a = {#}, int64[2] b = {-1, 1}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 1> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
+    {13, NULL,
+     "(float[$0,$1,$2] x) => (float y) <int64[1] a = {#}, int64[1] b = {-1}> { e = Exp(x) s = "
+     "ReduceSum <keepdims = 1> (e, a) u = Reshape(s, b) y = Div(e, u) }"},
+    {13, NULL,
+     "(float[$0,$1,$2] x, float[$3,$4,$2] z) => (float y) <int64[1] a = {2}> { m = ReduceMax <axes "
+     "= [2]> (x) d = Sub(z, m) e = Exp(d) s = ReduceSum(e, a) y = Div(e, s) }"},
+    {17, NULL,
+     "(float[$0,$1] x) => (float y) <int64[2] b = {1, -1}, float e = {1e-5}, float[4] g = {2, "
+     "3...}> { r = ReduceMean <axes = [1], keepdims = 0> (x) u = Reshape(r, b) d = Sub(x, u) q = "
+     "Mul(d, d) t = ReduceMean <axes = [1], keepdims = 0> (q) v = Reshape(t, b) w = Add(v, e) s = "
+     "Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
+    {17, NULL,
+     "(float[$0,$1] x) => (float y) <int64[1] b = {#}, float e = {1e-5}, float[4] g = {2, 3...}> { "
+     "r = ReduceMean <axes = [1], keepdims = 0> (x) u = Unsqueeze(r, b) d = Sub(x, u) q = Mul(d, "
+     "d) t = ReduceMean <axes = [1], keepdims = 0> (q) v = Unsqueeze(t, b) w = Add(v, e) s = "
+     "Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
+    {17, NULL,
+     "(float[$0,$1,$2] x) => (float y) <int64[1] i = {#}, int64[1] a = {#}, float o = {1}, float e "
+     "= {1e-5}, float[4] g = {2, 3...}> { h = Shape(x) l = Gather(h, i) j = Cast <to = 1> (l) c = "
+     "Div(o, j) r = ReduceSum(x, a) u = Mul(r, c) d = Sub(x, u) q = Mul(d, d) t = ReduceSum(q, a) "
+     "v = Mul(t, c) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, g) }"},
+    {23, "ort",
+     "(float[$0,$1,$2,4] q, float[$3,$4,4,$5] k, float[$3,$4,$5,4] v) => (float y) <float c = "
+     "{0.5}> " ATTENTION},
+    {23, "ort",
+     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v, float[$3,$4,$5,$6] m) => (float "
+     "y) <float c = {0.5}> " MASKED},
+    {23, "ort",
+     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v, float[$5,$6] m) => (float y) "
+     "<float c = {0.5}> " MASKED},
+    {23, "ort",
+     "(float[$0,2,$1,4] q, float[$0,2,4,$2] k, float[$0,2,$2,4] v) => (float y) <int64[1] i = {#}, "
+     "float o = {1}> { h = Shape(q) l = Gather(h, i) j = Cast <to = 1> (l) c = Div(o, j) s = "
+     "MatMul(q, k) m = Mul(s, c) p = Softmax(m) y = MatMul(p, v) }"},
+    {23, "ort",
+     "(float[$0,$1,8] x, float[$2,$1,8] z) => (float y) <int64[4] t = {0, 0, 2, 4}, int64[3] b = "
+     "{0, 0, 8}, float c = {0.5}> { f = Reshape(x, t) q = Transpose <perm = [0, 2, 1, 3]> (f) g = "
+     "Reshape(z, t) k = Transpose <perm = [0, 2, 3, 1]> (g) v = Transpose <perm = [0, 2, 1, 3]> "
+     "(g) s = MatMul(q, k) m = Mul(s, c) p = Softmax(m) o = MatMul(p, v) r = Transpose <perm = [0, "
+     "2, 1, 3]> (o) y = Reshape(r, b) }"},
+    {17, NULL,
+     "(float[$0,$1] x) => (float y) <float[4] k = {8, 9...}, float[1,1,1] l = {0.25}> { p = Mul(x, "
+     "k) y = Mul(p, l) }"},
+    {17, NULL,
+     "(float[$0,$1] x, float[$2,$3] z) => (float y) <float k = {3}> { m = Div(k, z) y = Mul(x, m) "
+     "}"},
+    {17, NULL,
+     "(float[$0,$1] x) => (float y) { q = Mul(x, x) r = ReduceMean <axes = [1]> (q) n = ReduceMean "
+     "<axes = [1]> (x) m = Mul(n, n) y = Sub(r, m) }"},
+    {17, NULL, "(float[$0,$1] x) => (float y) { y = ReduceL2 <axes = [#], keepdims = 0> (x) }"},
+    {13, NULL, "(float[$0,$1] x) => (float y) { s = Softmax <axis = #> (x) y = Log(s) }"},
+};
+enum { PATTERNS = sizeof patterns / sizeof *patterns };
+
+/* Letters stand for dimensions that are free, some of them for two. */
+static void fill(const struct pattern *pattern, struct stream *stream, const struct at *at,
+                 char out[3000])
+{
+    static const double counts[] = {1, 2, 4, 8, 16, 32, 64};
+    char dims[10][8];
+    size_t length = 0;
+    for (int d = 0; d < 10; d++) {
+        const uint64_t kind = stream_draw_below(stream, 8);
+        if (kind < 3)
+            snprintf(dims[d], sizeof *dims, "%c",
+                     'a' + (int)stream_draw_below(stream, 2) + 2 * d % 6);
+        else if (kind == 3)
+            snprintf(dims[d], sizeof *dims, "?");
+        else if (kind == 4 && d > 0)
+            memcpy(dims[d], dims[stream_draw_below(stream, (uint64_t)d)], sizeof *dims);
+        else
+            snprintf(dims[d], sizeof *dims, "%d", (int)draw_size(stream));
+    }
+    (void)at;
+    for (const char *from = pattern->text; *from; from++)
+        if (*from == '$')
+            length += (size_t)sprintf(out + length, "%s", dims[*++from - '0']);
+        else if (*from == '%')
+            length +=
+                (size_t)sprintf(out + length, "%.10g", 1 / counts[stream_draw_below(stream, 7)]);
+        else if (*from == '#')
+            length += (size_t)sprintf(out + length, "%d", (int)stream_draw_below(stream, 2));
+        else
+            out[length++] = *from;
+    out[length] = '\0';
+}
+
+static void draw_sizes(struct at *at)
+{
+    for (int l = 0; l < LETTERS; l++)
+        at->sizes[l] = draw_size(at->stream);
+}
+
+/* What became of the edits of one graph. */
+struct walked {
+    size_t graphs, edits, compared, violations;
+};
+
+static void compare(const struct ulp_model *model, const struct ulp_model *edited, struct at *at,
+                    const char *text, struct walked *walked)
+{
+    struct ulp_tensor_set inputs = {0}, before = {0}, after = {0};
+    bool plain = true;
+    draw_sizes(at);
+    make_inputs(model, at, &inputs);
+    if (run(model, &inputs, &before, &plain)) {
+        plain = true;
+        walked->compared++;
+        if (!run(edited, &inputs, &after, &plain) || !plain || !is_same(&before, &after)) {
+            if (walked->violations++ < 10)
+                printf("not the same at other sizes: %s\n", text);
+        }
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_tensor_set_free(&before);
+    ulp_tensor_set_free(&after);
+}
+
+static void walk(uint64_t seed, struct walked *walked)
+{
+    enum { OTHERS = 6, TRIES = 12 };
+    struct stream stream = {.key = seed};
+    struct at at = {.stream = &stream};
+    const struct pattern *pattern = &patterns[seed % PATTERNS];
+    struct ulp_model *edited = NULL;
+    struct ulp_lint_proposals proposals;
+    struct ulp_tensor_set inputs = {0}, ignored = {0};
+    char text[3000];
+    bool plain = true, takes = false;
+    fill(pattern, &stream, &at, text);
+    struct ulp_model *model = load(pattern->opset, text);
+    for (int t = 0; t < TRIES && !takes; t++) { /* sizes that the model takes */
+        ulp_tensor_set_free(&inputs);
+        draw_sizes(&at);
+        make_inputs(model, &at, &inputs);
+        takes = run(model, &inputs, &ignored, &plain);
+        ulp_tensor_set_free(&ignored);
+    }
+    if (takes) {
+        walked->graphs++;
+        walked->edits += edit(model, pattern->target ? ulp_target_find(pattern->target)->bit : 0,
+                              stream_draw_below(&stream, 4) ? &inputs : NULL, &proposals, &edited);
+        for (int o = 0; o < OTHERS && edited; o++)
+            compare(model, edited, &at, text, walked);
+        ulp_lint_proposals_free(&proposals);
+    }
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(edited);
+    ulp_model_free(model);
+}
+
+START_TEST(other_sizes)
+{
+    struct walked walked = {0};
+    const uint64_t count = test_count(3000, 100000);
+    for (uint64_t seed = 0; seed < count; seed++)
+        walk(seed, &walked);
+    printf("%zu edits of %zu graphs compared %zu times: %zu are not the same\n", walked.edits,
+           walked.graphs, walked.compared, walked.violations);
+    ck_assert_uint_gt(walked.edits, count / 10);
+    ck_assert_uint_eq(walked.violations, 0);
+}
+END_TEST
+
+TEST_MAIN("open_sizes", 120)
+{
+    tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
+    tcase_add_loop_test(tests, sizes_of_cases, 0, CASES);
+    tcase_add_loop_test(tests, overridable, 0, OVERRIDDEN);
+    tcase_add_test(tests, other_sizes);
+}
