@@ -96,15 +96,35 @@ static enum ulp_status try_kept(struct trial *trial, size_t node, double *const 
 
 /* ---- replays ---- */
 
+/* What a node hands on as it lies, such as a constant, is somebody else's; an error is put into a
+ * copy of it, in FP64. */
+static enum ulp_status own_value(struct trial *trial, struct ulp_tensor *value)
+{
+    ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
+    if (value->owned && value->element == ULP_ELEMENT_F64)
+        return ULP_OK;
+    ULP_TRY(ulp_tensor_describe(&copy, value->type, ULP_ELEMENT_F64, 0, value->rank, value->dims,
+                                trial->error));
+    ULP_TRY(ulp_tensor_allocate(&copy, trial->attributor->budget, trial->error));
+    ULP_TRY(ulp_tensor_convert(&copy, value, NULL, ULP_ROUND_NEAREST_EVEN, 0,
+                               trial->attributor->pool, trial->error));
+    const struct ulp_tensor before = *value;
+    *value = copy;
+    copy = before;
+    return ULP_OK;
+}
+
 static void put_error(void *context, size_t node, int position, int slot, struct ulp_tensor *value)
 {
     struct trial *trial = context;
     struct ulp_introduced *item = trial->lane->introduced[node];
+    while (item && (item->execution || item->position != position))
+        item = item->next;
+    if (item && ulp_element_is_float(value->element) && trial->status == ULP_OK)
+        trial->status = own_value(trial, value);
     double *values = value->data;
     if (value->element != ULP_ELEMENT_F64)
         return;
-    while (item && (item->execution || item->position != position))
-        item = item->next;
     if (item && node != trial->without && trial->status == ULP_OK) {
         trial->status = ulp_attribution_fetch(trial->attributor, &item->kept, trial->error);
         const float *introduced = item->kept.data;

@@ -82,6 +82,14 @@ enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, con
     return ULP_OK;
 }
 
+bool ulp_truth_is_paired(const struct ulp_truth *truth, const char *audited)
+{
+    bool is = false;
+    for (size_t i = 0; i < truth->pair_count; i++)
+        is |= strcmp(truth->pairs[i].audited, audited) == 0;
+    return is;
+}
+
 /* The number of a name, given one when it has none; -1: out of memory. */
 static int number_name(struct ulp_truth *truth, const char *name)
 {

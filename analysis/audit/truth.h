@@ -33,6 +33,7 @@ void ulp_truth_free(struct ulp_truth *truth);
  * not compute. */
 enum ulp_status ulp_truth_pair(struct ulp_truth *truth, const char *audited, const char *original,
                                struct ulp_error *error);
+bool ulp_truth_is_paired(const struct ulp_truth *truth, const char *audited);
 /* The original has a value of that name, which no node of it computes: a constant. */
 void ulp_truth_note(struct ulp_truth *truth, const char *original);
 struct ulp_observer ulp_truth_observer(struct ulp_truth *truth);

@@ -177,7 +177,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
         ulp_text_show(out, "  (neighbours are not ranked: %s)\n", comparison->unranked);
     if (file->ranked_count < 2 || !file->ranked[0].elements)
         return;
-    ulp_text_add(out, "%s  %-9s%11s%8s%8s  arithmetic, from the best fit on%s\n", page->dim,
+    ulp_text_add(out, "%s  %-9s %10s %7s %7s  arithmetic, from the best fit on%s\n", page->dim,
                  "explains", "equal bits", "ratio", "misfit", page->off);
     for (size_t i = 0; i < file->ranked_count; i++) {
         const struct ulp_ranked *ranked = &file->ranked[i];
@@ -185,7 +185,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
         if (i >= RANKED_SHOWN && !asked)
             continue;
         ulp_text_add(out, "  %-9s", ranked->explains ? "all" : "not all");
-        ulp_text_add(out, "%9.4g %%%8s%8s  ",
+        ulp_text_add(out, " %8.4g %% %7s %7s  ",
                      100 * (double)ranked->equal / (double)ranked->elements,
                      ULP_FIGURE("%.2g", ranked->ratio), ULP_FIGURE("%.2g", ranked->misfit));
         ulp_page_name(page, comparison->arithmetics[ranked->arithmetic], RANKED_AT);
@@ -280,12 +280,12 @@ static void add_row(const struct ulp_page *page, const struct ulp_compared_tenso
     if (value->reshaped) {
         ulp_text_add(out, "%-51s", "  another shape");
     } else {
-        ulp_text_add(out, "%9s%9s%9s%9s%9s", ULP_FIGURE("%.2e", tensor->range.ref_rms),
+        ulp_text_add(out, " %8s %8s %8s %8s %8s", ULP_FIGURE("%.2e", tensor->range.ref_rms),
                      ULP_FIGURE("%.2e", measured ? value->truth.rms : NAN),
                      ULP_FIGURE("%.2e", measured ? value->truth.max_abs : NAN),
                      ULP_FIGURE("%.2e", from->count ? from->rms : NAN),
                      ULP_FIGURE("%.3g", measured ? value->ratio : NAN));
-        ulp_text_add(out, "%6.2g", value->limit);
+        ulp_text_add(out, " %5.2g", value->limit);
     }
     ulp_text_add(out, " %s",
                  ulp_show(op, sizeof op, tensor->op ? tensor->op : "input", OP_COLUMNS,
@@ -302,8 +302,8 @@ static void add_table(const struct ulp_page *page, const struct ulp_comparison *
     size_t shown = 0;
     if (comparison->file_count > 1)
         ulp_text_show(out, "\n%s%s%s", page->bold, comparison->files[file].name, page->off);
-    ulp_text_add(out, "\n%s %9s%9s%9s%9s%9s%6s %-*s%s%s\n", page->dim, "ref rms", "rms", "max abs",
-                 "from it", "ratio", "limit", OP_COLUMNS, "op", "tensor", page->off);
+    ulp_text_add(out, "\n%s %9s %8s %8s %8s %8s %5s %-*s%s%s\n", page->dim, "ref rms", "rms",
+                 "max abs", "from it", "ratio", "limit", OP_COLUMNS, "op", "tensor", page->off);
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_compared_value *value = &comparison->tensors[t].values[file];
         const bool first = comparison->files[file].first_unexplained == (ptrdiff_t)t;

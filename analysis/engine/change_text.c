@@ -92,7 +92,7 @@ static void add_change(const struct ulp_page *page, const struct ulp_engine_map_
 {
     ulp_text_add(page->out, "  ");
     if (is_computed(changes))
-        ulp_text_add(page->out, "%6.1f %%  ", 100 * share(changes, change));
+        ulp_text_add(page->out, " %5.1f %%  ", 100 * share(changes, change));
     ulp_page_name(page, changes->bad->layers[change->layer].layer->name,
                   is_computed(changes) ? 12 : 2);
     ulp_text_add(page->out, "\n      ");

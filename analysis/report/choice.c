@@ -30,11 +30,11 @@ static double relative(const struct ulp_audit_output *output)
 static void add_figure(const struct ulp_page *page, double figure)
 {
     if (isinf(figure))
-        ulp_text_add(page->out, "%s%*s%s", page->red, COLUMN, "not finite", page->off);
+        ulp_text_add(page->out, " %s%*s%s", page->red, COLUMN - 1, "not finite", page->off);
     else if (isnan(figure))
-        ulp_text_add(page->out, "%*s", COLUMN, "-");
+        ulp_text_add(page->out, " %*s", COLUMN - 1, "-");
     else
-        ulp_text_add(page->out, "%*.2e", COLUMN, figure);
+        ulp_text_add(page->out, " %*.2e", COLUMN - 1, figure);
 }
 
 static void add_heads(const struct ulp_page *page, const struct ulp_choice *choice,
@@ -42,7 +42,7 @@ static void add_heads(const struct ulp_page *page, const struct ulp_choice *choi
 {
     ulp_text_add(page->out, "  %s", page->dim);
     for (size_t i = 0; i < choice->count; i++)
-        ulp_text_add(page->out, "%*s", COLUMN, choice->words[i]);
+        ulp_text_add(page->out, " %*s", COLUMN - 1, choice->words[i]);
     ulp_text_add(page->out, "  %s%s\n", what, page->off);
 }
 

@@ -115,12 +115,12 @@ static void add_tensors(const struct ulp_page *page, const struct ulp_audit *aud
     struct ulp_text *out = page->out, remedy = {0};
     ulp_text_add(out,
                  "  %swhat formats with scales do to factors, by their shares%s, in the first "
-                 "sample\n  %s%10s%9s%9s%7s%7s%7s%7s%6s  %s%s\n",
+                 "sample\n  %s%10s %8s %8s %6s %6s %6s %6s %5s  %s%s\n",
                  page->bold, page->off, page->dim, "share", "zeros", "clipped", "elem", "scale",
                  "clip", "bits", "of", "factor (format, node)", page->off);
     for (size_t i = 0; i < count && i < TENSORS_SHOWN; i++) {
         const struct ulp_scaled_tensor *t = items[i].tensor;
-        ulp_text_add(out, "  %10s%8.3g%%%8.3g%%%6.0f%%%6.0f%%%6.0f%%%7.1f%6.1f  ",
+        ulp_text_add(out, "  %10s %7.3g%% %7.3g%% %5.0f%% %5.0f%% %5.0f%% %6.1f %5.1f  ",
                      ULP_FIGURE("%.1f%%", 100 * items[i].share),
                      100 * part_of(t->zeros, t->elements), 100 * part_of(t->clipped, t->elements),
                      100 * t->rounding, 100 * t->scaling, 100 * t->clipping, t->range_bits,

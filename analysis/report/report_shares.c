@@ -50,10 +50,10 @@ static void add_node(const struct ulp_page *page, const struct ulp_audit_node *n
 {
     char worst[24] = "", decision[24] = "";
     if (columns.several)
-        snprintf(worst, sizeof worst, "%9s", PERCENT(node->share_worst));
+        snprintf(worst, sizeof worst, " %8s", PERCENT(node->share_worst));
     if (columns.decided)
-        snprintf(decision, sizeof decision, "%10s", PERCENT(node->decision));
-    ulp_text_add(page->out, "  %10s%s%9s%s%11.3g  %-8s%-14.14s ", PERCENT(node->share), decision,
+        snprintf(decision, sizeof decision, " %9s", PERCENT(node->decision));
+    ulp_text_add(page->out, "  %10s%s %8s%s %10.3g  %-7s %-14.14s ", PERCENT(node->share), decision,
                  PERCENT(node->gain), worst, node->condition, find_cause(node), node->op);
     ulp_page_name(page, node->name, 56 + (columns.several ? 9 : 0) + (columns.decided ? 10 : 0));
     ulp_text_add(page->out, "\n");
@@ -78,9 +78,9 @@ static void add_groups(const struct ulp_page *page, const struct ulp_attribution
     for (size_t i = 0; i < attribution->group_count && i < SHARES_SHOWN; i++) {
         const struct ulp_share_group *group = &attribution->groups[i];
         if (i == 0)
-            ulp_text_add(page->out, "  %s%10s%8s  %s%s\n", page->dim, "share", "nodes", "group",
+            ulp_text_add(page->out, "  %s%10s %7s  %s%s\n", page->dim, "share", "nodes", "group",
                          page->off);
-        ulp_text_add(page->out, "  %10s%8zu  ", PERCENT(group->share), group->node_count);
+        ulp_text_add(page->out, "  %10s %7zu  ", PERCENT(group->share), group->node_count);
         ulp_page_name(page, group->name, 24);
         ulp_text_add(page->out, "\n");
     }
@@ -148,7 +148,7 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
 {
     const struct ulp_attribution *attribution = &lane->attribution;
     if (attribution->verified_count)
-        ulp_text_add(page->out, "  %s%10s%10s%10s%10s  %s%s\n", page->dim, "share", "held", "gain",
+        ulp_text_add(page->out, "  %s%10s %9s %9s %9s  %s%s\n", page->dim, "share", "held", "gain",
                      "kept", "verified: without this node's error alone", page->off);
     if (attribution->verified_count && attribution->verified_output) {
         ulp_text_add(page->out, "    of ");
@@ -157,7 +157,7 @@ static void add_verified(const struct ulp_page *page, const struct ulp_audit_lan
     }
     for (size_t i = 0; i < attribution->verified_count; i++) {
         const struct ulp_verified *verified = &attribution->verified[i];
-        ulp_text_add(page->out, "  %10s%10s%10s%10s  ", ULP_FIGURE("%.2f%%", 100 * verified->share),
+        ulp_text_add(page->out, "  %10s %9s %9s %9s  ", ULP_FIGURE("%.2f%%", 100 * verified->share),
                      ULP_FIGURE("%.2f%%", 100 * verified->held),
                      ULP_FIGURE("%.2f%%", 100 * verified->gain),
                      ULP_FIGURE("%.2f%%", 100 * verified->kept));
@@ -264,7 +264,7 @@ void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *l
         ulp_text_add(page->out, ", with the %zu node%s of Try in FP32", attribution->kept_count,
                      attribution->kept_count == 1 ? "" : "s");
     ulp_text_add(page->out, "\n");
-    ulp_text_add(page->out, "  %s%10s%s%9s%s%11s  %-8s%-14s %s%s\n", page->dim, "share",
+    ulp_text_add(page->out, "  %s%10s%s %8s%s %10s  %-7s %-14s %s%s\n", page->dim, "share",
                  columns.decided ? "  decision" : "", "gain", columns.several ? "    worst" : "",
                  "condition", "mostly", "op", "node", page->off);
     for (size_t i = 0; i < count && i < SHARES_SHOWN; i++)
@@ -296,12 +296,12 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
         return;
     ulp_text_add(page->out,
                  "  %sQ/DQ: what the worst output gains when the floats pass by a pair%s\n"
-                 "  %s%10s%10s%10s%10s%10s  %s%s\n",
+                 "  %s%10s %9s %9s %9s %9s  %s%s\n",
                  page->bold, page->off, page->dim, "gains dB", "channels", "clipped", "of", "steps",
                  "read as", page->off);
     for (size_t p = 0; p < lane->qdq_pair_count && p < PAIRS_SHOWN; p++) {
         const struct ulp_qdq_pair *pair = &lane->qdq_pairs[p];
-        ulp_text_add(page->out, "  %10s%10s%10zu%10zu%10s  ", ULP_FIGURE("%.1f", pair->gained_db),
+        ulp_text_add(page->out, "  %10s %9s %9zu %9zu %9s  ", ULP_FIGURE("%.1f", pair->gained_db),
                      ULP_FIGURE("%.1f", pair->channels_db), pair->clipped, pair->elements,
                      ULP_FIGURE("%.2f", pair->step_rms));
         ulp_page_name(page, pair->value, 44);
@@ -321,7 +321,7 @@ void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_text_add(
         page->out,
         "  %sweights whose stored scales are not what their blocks ask for: scales twice "
-        "too large,\n  and the axes of blocks and of sums%s\n  %s%10s%10s%10s%10s%10s  %s%s\n",
+        "too large,\n  and the axes of blocks and of sums%s\n  %s%10s %9s %9s %9s %9s  %s%s\n",
         page->bold, page->off, page->dim, "gains dB", "too large", "of", "blocks on", "sums on",
         "read as", page->off);
     for (size_t f = 0; f < audit->stored_fault_count && f < PAIRS_SHOWN; f++) {
@@ -329,7 +329,7 @@ void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
         char summed[24] = "same";
         if (fault->summed >= 0)
             snprintf(summed, sizeof summed, "%td", fault->summed);
-        ulp_text_add(page->out, "  %10s%10zu%10zu%10td%10s  ",
+        ulp_text_add(page->out, "  %10s %9zu %9zu %9td %9s  ",
                      ULP_FIGURE("%.2f", ulp_report_stored_gain(lane, fault)), fault->loose,
                      fault->blocks, fault->axis, summed);
         ulp_page_name(page, fault->value, 44);

@@ -263,9 +263,9 @@ static int by_width(const void *a, const void *b)
 static void add_relative(const struct ulp_page *page, double rms, double reference)
 {
     if (isfinite(rms / reference))
-        ulp_text_add(page->out, "%10.2e", rms / reference);
+        ulp_text_add(page->out, " %9.2e", rms / reference);
     else
-        ulp_text_add(page->out, "%10s", "-");
+        ulp_text_add(page->out, " %9s", "-");
 }
 
 /* Which contractions depend most on the schedule, and whether that is much beside their own
@@ -289,7 +289,7 @@ static void add_spreads(const struct ulp_page *page, const struct ulp_spreads *s
         page->bold, spreads->base, page->off, dependent, spreads->count, spreads->schedule_count);
     for (size_t s = 1; s < spreads->schedule_count; s++)
         ulp_text_add(page->out, "%s%s", "  ", spreads->schedules[s]);
-    ulp_text_add(page->out, "\n  %s%-50s%10s%10s%10s%9s%8s%s\n", page->dim,
+    ulp_text_add(page->out, "\n  %s%-50s %9s %9s %9s %8s %7s%s\n", page->dim,
                  "most dependent (rms relative to the reference's)", "width", "error", "other GPU",
                  "max ulp", "differ", page->off);
     for (size_t i = 0; i < spreads->count && i < ULP_PAGE_RANKED; i++) {
@@ -302,10 +302,10 @@ static void add_spreads(const struct ulp_page *page, const struct ulp_spreads *s
         add_relative(page, spread->error_rms, spread->ref_rms);
         add_relative(page, spreads->other_gpu < 0 ? NAN : spread->gpu_rms, spread->ref_rms);
         if (isfinite(spread->differing))
-            ulp_text_add(page->out, "%9.3g%7.1f%%\n", spread->width_max_ulp,
+            ulp_text_add(page->out, " %8.3g %6.1f%%\n", spread->width_max_ulp,
                          100 * spread->differing);
         else
-            ulp_text_add(page->out, "%9s%8s\n", "-", "-");
+            ulp_text_add(page->out, " %8s %7s\n", "-", "-");
     }
     free(order);
 }

@@ -57,7 +57,7 @@ static void add_divergence(const struct ulp_page *page, const struct ulp_diverge
 
 void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane)
 {
-    ulp_text_add(page->out, "  %s%10s%10s%10s%10s%9s%10s  %s%s\n", page->dim, "ref rms", "rms",
+    ulp_text_add(page->out, "  %s%10s %9s %9s %9s %8s %9s  %s%s\n", page->dim, "ref rms", "rms",
                  "max abs", "/ref max", "sqnr dB", "nonfinite", "output", page->off);
     for (size_t o = 0; o < lane->outputs.output_count; o++) {
         const struct ulp_audit_output *output = &lane->outputs.outputs[o];
@@ -67,7 +67,7 @@ void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *
         if (remark)
             ulp_text_add(page->out, "%59s  ", remark);
         else
-            ulp_text_add(page->out, "%10s%10s%10s%10s%9s%10zu  ",
+            ulp_text_add(page->out, " %9s %9s %9s %9s %8s %9zu  ",
                          ULP_FIGURE("%.2e", output->range.ref_rms), ULP_FIGURE("%.2e", m->rms),
                          ULP_FIGURE("%.2e", m->max_abs),
                          ULP_FIGURE("%.2e", m->max_abs / output->range.ref_max),
@@ -176,7 +176,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
         page->out->failed = true;
         return;
     }
-    ulp_text_add(page->out, "  %s%-14s%10s%10s%10s%8s  %-14s %s%s\n", page->dim,
+    ulp_text_add(page->out, "  %s%-14s %9s %9s %9s %7s  %-14s %s%s\n", page->dim,
                  introduced ? "introduce most" : "carry most", "rms / ref", "max abs", "/ref max",
                  introduced ? "" : "grew", "op", "node", page->off);
     for (size_t i = 0; i < count && i < ULP_PAGE_RANKED; i++) {
@@ -187,7 +187,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_audit *aud
             snprintf(grew, sizeof grew, "%.2g", ranking[i].node->grew);
         if (ranking[i].movers)
             snprintf(movers, sizeof movers, " (+%zu that move it)", ranking[i].movers);
-        ulp_text_add(page->out, "  %14s%10s%10s%10s%8s  %-14s ", "",
+        ulp_text_add(page->out, "  %14s %9s %9s %9s %7s  %-14s ", "",
                      ULP_FIGURE("%.2e", ranking[i].relative), ULP_FIGURE("%.2e", m->max_abs),
                      ULP_FIGURE("%.2e", m->max_abs / output->range.ref_max), grew,
                      fit_op(audit, ranking[i].node, 14, op, sizeof op));

@@ -18,12 +18,12 @@ static void add_output(const struct ulp_page *page, const struct ulp_changed_out
         ulp_text_show(page->out, "  only in the second report: output %s\n", output->name);
         return;
     }
-    ulp_text_add(page->out, "  %s%16s%16s", colour, ulp_changed_say(was, output->before),
+    ulp_text_add(page->out, "  %s%16s %15s", colour, ulp_changed_say(was, output->before),
                  ulp_changed_say(is, output->after));
     if (isfinite(output->ratio))
-        ulp_text_add(page->out, "%10.2f", output->ratio);
+        ulp_text_add(page->out, " %9.2f", output->ratio);
     else
-        ulp_text_add(page->out, "%10s", "");
+        ulp_text_add(page->out, " %9s", "");
     ulp_text_add(page->out, "  %-7s", words[output->change]);
     ulp_page_name(page, output->name, 53);
     ulp_text_add(page->out, "%s\n", *colour ? page->off : "");
@@ -64,7 +64,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_changed_lane 
                   same ? "" : " -> ", lane->after, page->off);
     ulp_changed_verdict(&lane->changes, page->red, page->off, page->out);
     ulp_text_add(page->out, "\n");
-    ulp_text_add(page->out, "  %s%16s%16s%10s  %-7soutput%s\n", page->dim, "before", "after",
+    ulp_text_add(page->out, "  %s%16s %15s %9s  %-7soutput%s\n", page->dim, "before", "after",
                  "error x", "", page->off);
     for (size_t o = 0; o < lane->output_count; o++)
         add_output(page, &lane->outputs[o]);

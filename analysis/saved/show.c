@@ -24,7 +24,7 @@ static void add_figure(struct ulp_text *out, const char *format, const char *das
 
 static void add_exponent(struct ulp_text *out, double value)
 {
-    add_figure(out, "%11.2e", "          -", value);
+    add_figure(out, " %10.2e", "          -", value);
 }
 
 static void add_output(const struct ulp_page *page, const json_t *output)
@@ -35,10 +35,10 @@ static void add_output(const struct ulp_page *page, const json_t *output)
     add_exponent(page->out, ulp_saved_number(entire, "rms"));
     add_exponent(page->out, ulp_saved_number(entire, "max_abs"));
     if (ulp_saved_true(entire, "exact"))
-        ulp_text_add(page->out, "%9s", "equal");
+        ulp_text_add(page->out, " %8s", "equal");
     else
-        add_figure(page->out, "%9.1f", "        -", ulp_saved_number(entire, "sqnr_db"));
-    add_figure(page->out, "%11.0f  ", "          -  ", ulp_saved_number(entire, "nonfinite"));
+        add_figure(page->out, " %8.1f", "        -", ulp_saved_number(entire, "sqnr_db"));
+    add_figure(page->out, " %10.0f  ", "          -  ", ulp_saved_number(entire, "nonfinite"));
     ulp_page_name(page, ulp_saved_text(output, "name"), 57);
     ulp_text_add(page->out, "%s\n", ulp_saved_true(entire, "diverged") ? "  diverged" : "");
 }
@@ -59,8 +59,8 @@ static void add_whole(const struct ulp_page *page, const struct ulp_saved *saved
     {
         nodes = json_array_size(json_object_get(lane, "nodes"));
         ulp_text_show(page->out, "\n%s%s%s\n", page->bold, ulp_saved_text(lane, "name"), page->off);
-        ulp_text_add(page->out, "%s%11s%11s%11s%9s%11s  output%s\n", page->dim, "ref rms", "rms",
-                     "max abs", "sqnr dB", "nonfinite", page->off);
+        ulp_text_add(page->out, "%s%11s %10s %10s %8s %10s  output%s\n", page->dim, "ref rms",
+                     "rms", "max abs", "sqnr dB", "nonfinite", page->off);
         json_array_foreach(json_object_get(lane, "outputs"), o, output) add_output(page, output);
     }
     ulp_text_add(page->out,
@@ -118,9 +118,9 @@ static void add_views(const struct ulp_page *page, const json_t *lane, const jso
         ulp_text_add(page->out, "      %-11s", ulp_view_names[v]);
         add_exponent(page->out, ulp_saved_relative(output, ulp_view_names[v]));
         for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-            add_figure(page->out, "%11.3g", "          -",
+            add_figure(page->out, " %10.3g", "          -",
                        ulp_saved_number(view, ulp_figure_rows[f].name));
-        add_figure(page->out, "%11.0f", "          -", ulp_saved_number(view, "nonfinite"));
+        add_figure(page->out, " %10.0f", "          -", ulp_saved_number(view, "nonfinite"));
         ulp_text_add(page->out, "%s\n", ulp_saved_true(view, "diverged") ? "  diverged" : "");
     }
 }
@@ -146,10 +146,10 @@ static void add_node(const struct ulp_page *page, const struct ulp_saved *saved,
         ulp_saved_add_shape(page->out, output);
         ulp_text_add(page->out, ": reference rms %.3g, largest %.3g\n",
                      ulp_saved_number(range, "ref_rms"), ulp_saved_number(range, "ref_max"));
-        ulp_text_add(page->out, "%s%17s%11s", page->dim, "", "rms / ref");
+        ulp_text_add(page->out, "%s%17s %10s", page->dim, "", "rms / ref");
         for (int f = 0; f < ULP_FIGURE_COUNT; f++)
-            ulp_text_add(page->out, "%11s", ulp_figure_rows[f].name);
-        ulp_text_add(page->out, "%11s%s\n", "nonfinite", page->off);
+            ulp_text_add(page->out, " %10s", ulp_figure_rows[f].name);
+        ulp_text_add(page->out, " %10s%s\n", "nonfinite", page->off);
         json_array_foreach(saved->lanes, l, lane)
         {
             const json_t *own = find_node(lane, place, ulp_saved_text(node, "name"));

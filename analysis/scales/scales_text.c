@@ -81,12 +81,12 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_scales *sc
 static void add_tensors(const struct ulp_page *page, const struct ulp_scales *scales)
 {
     struct ulp_text *out = page->out;
-    ulp_text_add(out, "\n%s%8s%8s%8s%8s%7s%7s%7s%7s%7s%9s  %s%s\n", page->dim, "dB", "own dB",
-                 "zero %", "clip %", "elem", "scale", "clip", "bits", "of", "outlier",
+    ulp_text_add(out, "\n%s%8s %7s %7s %7s %6s %6s %6s %6s %6s %8s  %s%s\n", page->dim, "dB",
+                 "own dB", "zero %", "clip %", "elem", "scale", "clip", "bits", "of", "outlier",
                  "factor (node)", page->off);
     for (size_t i = 0; i < scales->tensor_count && i < TENSORS_SHOWN; i++) {
         const struct ulp_scaled_tensor *t = &scales->tensors[i];
-        ulp_text_add(out, "%8.1f%8.1f%8.3g%8.3g%6.0f%%%6.0f%%%6.0f%%%7.1f%7.1f%8.3gx  ",
+        ulp_text_add(out, " %7.1f %7.1f %7.3g %7.3g %5.0f%% %5.0f%% %5.0f%% %6.1f %6.1f %7.3gx  ",
                      t->product_db, t->sqnr_db, percent(t->zeros, t->elements),
                      percent(t->clipped, t->elements), 100 * t->rounding, 100 * t->scaling,
                      100 * t->clipping, t->range_bits, t->format_bits, t->outlier_ratio);
@@ -103,10 +103,10 @@ static void add_choices(const struct ulp_page *page, const struct ulp_scales *sc
     struct ulp_text *out = page->out;
     if (!scales->choice_count)
         return;
-    ulp_text_add(out, "\n%s%10s%8s  other choices, each run%s\n", page->dim, "dB", "gain",
+    ulp_text_add(out, "\n%s%10s %7s  other choices, each run%s\n", page->dim, "dB", "gain",
                  page->off);
     for (size_t i = 0; i < scales->choice_count && i < CHOICES_SHOWN; i++)
-        ulp_text_show(out, "%10.1f%+8.1f  %s\n", scales->choices[i].sqnr_db,
+        ulp_text_show(out, " %9.1f %+7.1f  %s\n", scales->choices[i].sqnr_db,
                       scales->choices[i].gain_db, scales->choices[i].words);
 }
 

@@ -146,7 +146,7 @@ static void add_points(struct ulp_text *out, const struct ulp_search *found)
         return;
     ulp_text_add(out, "\n%10s  %s\n", "bits", "least error");
     for (size_t p = 0; p < found->point_count; p++) {
-        ulp_text_add(out, "%10.4g  ", found->frontier[p].bits);
+        ulp_text_add(out, " %9.4g  ", found->frontier[p].bits);
         add_error(out, found, found->frontier[p].ratio);
         ulp_text_add(out, "\n");
     }
@@ -159,7 +159,7 @@ void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *fou
                      "weight", "share", "op", "name");
     for (size_t l = 0; l < found->layer_count; l++) {
         const struct ulp_search_layer *layer = &found->layers[l];
-        ulp_text_add(out, "%7zu  %-16s %6.4g %8s %7s", layer->index,
+        ulp_text_add(out, " %6zu  %-16s %6.4g %8s %7s", layer->index,
                      found->formats[layer->format].name, layer->bits,
                      ULP_FIGURE("%.1f%%", 100 * layer->weight / found->total_weight),
                      ULP_FIGURE("%.1f%%", 100 * layer->share));

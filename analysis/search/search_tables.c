@@ -32,14 +32,14 @@ static void add_ratio(struct ulp_text *out, double ratio)
     if (isnan(ratio))
         ulp_text_add(out, "         -");
     else
-        ulp_text_add(out, "%10.3g", ratio);
+        ulp_text_add(out, " %9.3g", ratio);
 }
 
 static void add_layer(struct ulp_text *out, const struct ulp_search *found,
                       const struct ulp_search_layer *layer)
 {
     const struct ulp_search_format *format = &found->formats[layer->format];
-    ulp_text_add(out, "%7zu  %-9s %8d %8d %6d  %9.3g %7s", layer->index, format->name,
+    ulp_text_add(out, " %6zu  %-9s %8d %8d %6d  %9.3g %7s", layer->index, format->name,
                  (int)layer->bits - 1 - format->exponent, format->exponent, layer->exponent_needed,
                  layer->largest, ULP_FIGURE("%.1f%%", 100 * layer->share));
     add_ratio(out, layer->predicted);
@@ -60,7 +60,7 @@ static enum ulp_status add_layers(struct ulp_text *out, const struct ulp_search 
         order[l] = &found->layers[l];
     qsort(order, found->layer_count, sizeof *order, by_share);
     qsort(order, shown, sizeof *order, by_index);
-    ulp_text_add(out, "\n%7s  %-9s %8s %8s %6s  %9s %7s%10s%10s  %-15s  %s\n", "node", "format",
+    ulp_text_add(out, "\n%7s  %-9s %8s %8s %6s  %9s %7s %9s %9s  %-15s  %s\n", "node", "format",
                  "mantissa", "exponent", "needs", "largest", "share", "expected", "fewer", "op",
                  "name");
     for (size_t l = 0; l < shown; l++)
@@ -84,11 +84,11 @@ static void add_kept(struct ulp_text *out, const struct ulp_search *found)
     ulp_text_add(out, "\n   node  without  op               name\n");
     for (size_t k = 0; k < found->kept_count; k++) {
         const struct ulp_search_node *node = &found->kept[k];
-        ulp_text_add(out, "%7zu  ", node->index);
+        ulp_text_add(out, " %6zu  ", node->index);
         if (node->always)
             ulp_text_add(out, " always");
         else
-            ulp_text_add(out, "%7s", ULP_FIGURE("%.3g", node->without));
+            ulp_text_add(out, " %6s", ULP_FIGURE("%.3g", node->without));
         ulp_text_show(out, "  %-15s  %s\n", node->op, node->name);
     }
     ulp_text_add(out, "\nwithout: the error, in units of what is allowed, when this node alone "
@@ -103,7 +103,7 @@ static void add_frontier(struct ulp_text *out, const struct ulp_search *found)
                  "one for all");
     for (size_t p = 0; p < found->point_count; p++) {
         const struct ulp_search_point *point = &found->frontier[p];
-        ulp_text_add(out, "%9.4gx %9.3gx %8.3f %10.3f", point->allowed, point->ratio, point->bits,
+        ulp_text_add(out, " %8.4gx %9.3gx %8.3f %10.3f", point->allowed, point->ratio, point->bits,
                      point->mantissa);
         if (isnan(point->uniform_bits))
             ulp_text_add(out, "              -\n");

@@ -21,7 +21,8 @@
 /* One pair, and its floats in the arithmetic's own run. */
 struct paired {
     const struct ulp_step *quantizer, *dequantizer; /* quantizer NULL: of weights */
-    struct ulp_tensor floats;                       /* what its readers would read without it */
+    const struct ulp_step *folded; /* the original's activation that it does, too; or NULL */
+    struct ulp_tensor floats;      /* what its readers would read without it */
     bool there;
 };
 
@@ -49,7 +50,9 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
             continue;
         struct paired *pair = &pairing->items[pairing->count];
-        *pair = (struct paired){.quantizer = ulp_twin_quantizer(block, step), .dequantizer = step};
+        *pair = (struct paired){.quantizer = ulp_twin_quantizer(block, step),
+                                .dequantizer = step,
+                                .folded = ulp_twin_folded(pairing->plan, pairing->original, step)};
         const struct ulp_tensor *weight =
             pair->quantizer ? NULL
                             : ulp_twin_weight(pairing->session->options, pairing->plan,
@@ -103,6 +106,8 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
             status = ulp_tensor_copy(&pair->floats, event->inputs[0].entire,
                                      ulp_model_budget(pairing->plan->model), error);
             pair->there = status == ULP_OK;
+            if (pair->there && pair->folded)
+                ulp_twin_activate(pairing->original, pair->folded, &pair->floats);
         }
         if (pair->dequantizer->number == event->index && event->output_count && pair->there &&
             event->values[0].entire)

@@ -136,6 +136,8 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     for (size_t s = 0; status == ULP_OK && s < plan->main->slot_count; s++)
         if (plan->main->slots[s].constant && plan->main->slots[s].name)
             ulp_truth_note(one->session->truth, plan->main->slots[s].name);
+    if (status == ULP_OK)
+        status = ulp_twin_pair_folded(one->plan, plan, one->session->truth, error);
     if (status == ULP_OK && one->attributor)
         status = ulp_twin_weights(one->options, one->plan, plan, &one->weights, error);
     if (status == ULP_OK)

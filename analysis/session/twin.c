@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "analysis/session/twin.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ops/product/quantize_rows.h"
@@ -60,6 +61,104 @@ const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options
             }
         }
     return NULL;
+}
+
+/* ---- activations that quantisers took in ---- */
+
+static int find_slot(const struct ulp_block *block, const char *name)
+{
+    for (size_t s = 0; name && s < block->slot_count; s++)
+        if (block->slots[s].name && strcmp(block->slots[s].name, name) == 0)
+            return (int)s;
+    return -1;
+}
+
+static bool is_activation(const struct ulp_step *step)
+{
+    return strcmp(step->bound.op->name, "Relu") == 0 || strcmp(step->bound.op->name, "Clip") == 0;
+}
+
+/* The only reader of the slot, which is no output; NULL: there is none, or several. */
+static const struct ulp_step *only_reader(const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *reader = NULL;
+    size_t count = 0;
+    for (size_t o = 0; o < block->output_count; o++)
+        count += block->outputs[o] == slot;
+    for (size_t s = 0; s < block->step_count; s++)
+        for (size_t i = 0; i < block->steps[s].input_count; i++)
+            if (block->steps[s].inputs[i] == slot) {
+                reader = &block->steps[s];
+                count++;
+            }
+    return count == 1 ? reader : NULL;
+}
+
+const struct ulp_step *ulp_twin_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
+                                       const struct ulp_step *dequantizer)
+{
+    const struct ulp_block *block = plan->main, *other = original->main;
+    const struct ulp_step *quantizer = ulp_twin_quantizer(block, dequantizer);
+    const int read = quantizer ? quantizer->inputs[0] : -1;
+    const int slot = read < 0 ? -1 : find_slot(other, block->slots[read].name);
+    if (slot < 0)
+        return NULL;
+    const struct ulp_step *made = ulp_block_producer(other, slot),
+                          *own = ulp_block_producer(block, read),
+                          *reader = only_reader(other, slot);
+    if (made && is_activation(made))
+        return own && strcmp(own->bound.op->name, made->bound.op->name) == 0 ? NULL : made;
+    return reader && is_activation(reader) && reader->inputs[0] == slot &&
+                   reader->outputs[0] >= 0 &&
+                   find_slot(block, other->slots[reader->outputs[0]].name) < 0
+               ? reader
+               : NULL;
+}
+
+enum ulp_status ulp_twin_pair_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
+                                     struct ulp_truth *truth, struct ulp_error *error)
+{
+    const struct ulp_block *block = plan->main;
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        const struct ulp_step *folded =
+            !step->folded && ulp_is_dequantizer(step->bound.op) && step->outputs[0] >= 0
+                ? ulp_twin_folded(plan, original, step)
+                : NULL;
+        const char *name = folded ? block->slots[step->outputs[0]].name : NULL;
+        if (name && !ulp_truth_is_paired(truth, name))
+            ULP_TRY(
+                ulp_truth_pair(truth, name, original->main->slots[folded->outputs[0]].name, error));
+    }
+    return ULP_OK;
+}
+
+/* Input i of a Clip, or in the opsets before 11 its attribute. */
+static double bound_of(const struct ulp_plan *original, const struct ulp_step *step, size_t i,
+                       const char *name, double otherwise)
+{
+    const struct ulp_attribute *attribute = ulp_node_attribute(step->bound.node, name);
+    const struct ulp_tensor *constant = i < step->own_input_count && step->inputs[i] >= 0
+                                            ? original->main->slots[step->inputs[i]].constant
+                                            : NULL;
+    return constant && constant->count == 1 ? ulp_tensor_read(constant, 0)
+           : attribute                      ? (double)attribute->f
+                                            : otherwise;
+}
+
+void ulp_twin_activate(const struct ulp_plan *original, const struct ulp_step *step,
+                       struct ulp_tensor *floats)
+{
+    const bool clips = strcmp(step->bound.op->name, "Clip") == 0;
+    const double low = clips ? bound_of(original, step, 1, "min", -INFINITY) : 0,
+                 high = clips ? bound_of(original, step, 2, "max", INFINITY) : INFINITY;
+    for (size_t i = 0; i < floats->count; i++) {
+        const double x = ulp_tensor_read(floats, i), y = x < low ? low : x > high ? high : x;
+        if (floats->element == ULP_ELEMENT_F32)
+            ((float *)floats->data)[i] = (float)y;
+        else if (floats->element == ULP_ELEMENT_F64)
+            ((double *)floats->data)[i] = y;
+    }
 }
 
 /* ---- what the original says of every value ---- */

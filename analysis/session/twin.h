@@ -16,6 +16,17 @@ const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options
                                          const struct ulp_plan *plan,
                                          const struct ulp_plan *original,
                                          const struct ulp_step *dequantizer);
+/* The Relu or Clip of the original that the range of the pair's quantiser has taken in, and that is
+ * no node of its own: all that reads there what the pair reads, or computes it. NULL: there is
+ * none. */
+const struct ulp_step *ulp_twin_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
+                                       const struct ulp_step *dequantizer);
+/* What such a pair gives is that step's result, which the truth is told. */
+enum ulp_status ulp_twin_pair_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
+                                     struct ulp_truth *truth, struct ulp_error *error);
+/* Do to the floats, in place, what the step does. */
+void ulp_twin_activate(const struct ulp_plan *original, const struct ulp_step *step,
+                       struct ulp_tensor *floats);
 /* Copies of those constants, by the names of what the dequantizers of `plan` give. */
 enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
                                  const struct ulp_plan *plan, const struct ulp_plan *original,

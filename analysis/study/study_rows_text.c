@@ -95,7 +95,7 @@ static void add_nodes(const struct ulp_page *page, const struct ulp_study_rows *
         ulp_text_add(page->out, "\n%12s %8s  product, on equal inputs\n", "differ", "max ulp");
     for (size_t n = 0; n < study->node_count && n < NODES_MOST; n++) {
         const struct ulp_study_rows_node *node = &study->nodes[n];
-        ulp_text_add(page->out, "%10.3g %% %8s  ",
+        ulp_text_add(page->out, " %9.3g %% %8s  ",
                      100 * (double)node->differing / (double)node->elements,
                      ULP_FIGURE("%.3g", node->width_max_ulp));
         ulp_page_name(page, node->name, 40);

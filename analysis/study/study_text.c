@@ -13,7 +13,7 @@ static void add_row(const struct ulp_page *page, const struct ulp_study_setting 
 {
     const struct ulp_study_point *point = &setting->points[place];
     const struct ulp_study_trials *t = &point->trials;
-    ulp_text_add(page->out, "%10s %10s %8s %10zu", ULP_FIGURE("%.2e", point->relative),
+    ulp_text_add(page->out, " %9s %10s %8s %10zu", ULP_FIGURE("%.2e", point->relative),
                  ULP_FIGURE("%.2e", point->metrics.max_abs),
                  ULP_FIGURE("%.1f", point->metrics.sqnr_db), point->nonfinite);
     if (trials && t->count)
@@ -60,7 +60,7 @@ static void add_laws(const struct ulp_page *page, const struct ulp_study *study,
                                                   .points[p];
         if (fit->unusable == series->count && !first->nonfinite && !first->diverged)
             continue; /* no error anywhere: integers, or exact */
-        ulp_text_add(page->out, "%6s %6s %8s %6s %10s %10s  ", ULP_FIGURE("%.2f", fit->slope),
+        ulp_text_add(page->out, " %5s %6s %8s %6s %10s %10s  ", ULP_FIGURE("%.2f", fit->slope),
                      ULP_FIGURE("%.2f", fit->slope_error), ULP_FIGURE("%.2f", fit->residual),
                      ulp_study_law_name(fit->law), ULP_FIGURE("%.2e", first->relative),
                      ULP_FIGURE("%.2e", last->relative));

@@ -22,7 +22,7 @@ static void add_total(const struct sheet *sheet, const char *what, const char *n
     char shown[ULP_SHOWN_BYTES];
     ULP_SCOPED(ulp_text_free) struct ulp_text label = {0};
     ulp_text_add(&label, "%s%s", what, name);
-    ulp_text_add(sheet->out, "  %s%12.6f s%7.1f %%\n",
+    ulp_text_add(sheet->out, "  %s %11.6f s %6.1f %%\n",
                  ulp_show(shown, sizeof shown, label.data ? label.data : "", 40, 40),
                  seconds / runs, 100 * seconds / sheet->timings->seconds);
     sheet->out->failed |= label.failed;
@@ -59,25 +59,25 @@ static void add_row(const struct sheet *sheet, const char *label, const struct u
     char shown[ULP_SHOWN_BYTES];
     ulp_text_add(sheet->out, "  %s", ulp_show(shown, sizeof shown, label, 30, 30));
     if (!time->name)
-        ulp_text_add(sheet->out, "%7zu", time->nodes);
+        ulp_text_add(sheet->out, " %6zu", time->nodes);
     else
         ulp_text_add(sheet->out, " %s", ulp_show(shown, sizeof shown, time->op, 18, 18));
     if (timings->lane_count > 1)
-        ulp_text_add(sheet->out, "%12.6f%12.6f%12.6f", time->lanes[0] / sheet->runs,
+        ulp_text_add(sheet->out, " %11.6f %11.6f %11.6f", time->lanes[0] / sheet->runs,
                      sum_arithmetics(timings, time) / sheet->runs,
                      (time->measuring + time->attributing) / sheet->runs);
-    ulp_text_add(sheet->out, "%12.6f s", time->seconds / sheet->runs);
+    ulp_text_add(sheet->out, " %11.6f s", time->seconds / sheet->runs);
     if (sheet->runs > 1)
-        ulp_text_add(sheet->out, "%12.6f s", time->fastest / sheet->runs);
+        ulp_text_add(sheet->out, " %11.6f s", time->fastest / sheet->runs);
     ulp_text_add(sheet->out, "\n");
 }
 
 static void add_head(const struct sheet *sheet, const char *label, const char *second, int columns)
 {
-    ulp_text_add(sheet->out, "\n  %-30s%*s", label, columns, second);
+    ulp_text_add(sheet->out, "\n  %-30s %*s", label, columns - 1, second);
     if (sheet->timings->lane_count > 1)
-        ulp_text_add(sheet->out, "%12s%12s%12s", "reference", "arithmetics", "observing");
-    ulp_text_add(sheet->out, sheet->runs > 1 ? "%12s%14s\n" : "%12s\n", "in all", "fastest");
+        ulp_text_add(sheet->out, " %11s %11s %11s", "reference", "arithmetics", "observing");
+    ulp_text_add(sheet->out, sheet->runs > 1 ? " %11s %13s\n" : " %11s\n", "in all", "fastest");
 }
 
 static void add_tables(const struct sheet *sheet)

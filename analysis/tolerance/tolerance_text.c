@@ -108,7 +108,7 @@ static void add_table(struct ulp_text *out, const struct ulp_tolerance *toleranc
                  "independent", "bound", "atol", "output");
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        ulp_text_show(out, "%10.2e %10.2e %10.2e %12s %10s %10s  %s%s", output->ref_rms,
+        ulp_text_show(out, " %9.2e %10.2e %10.2e %12s %10s %10s  %s%s", output->ref_rms,
                       output->rms, output->max_abs, ULP_FIGURE("%.2e", output->random),
                       ULP_FIGURE("%.2e", output->bound), ULP_FIGURE("%.1e", output->atol),
                       output->name, output->open ? " ~" : "");

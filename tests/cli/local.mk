@@ -22,8 +22,8 @@ check_sandbox_SOURCES = %D%/check_sandbox.c src/cli/sandbox/landlock.c src/cli/s
 EXTRA_DIST += tests/support/program.sh
 
 # Scripts: those of the whole tree, then those of the program.
-dist_check_SCRIPTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
-TESTS += tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
+dist_check_SCRIPTS += tests/check_cells.sh tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
+TESTS += tests/check_cells.sh tests/check_circles.sh tests/check_floors.sh tests/check_headers.sh tests/check_commit_msg.sh tests/check_names.sh tests/check_sizes.sh
 dist_check_SCRIPTS += tests/check_dist.sh
 TESTS += tests/check_dist.sh
 dist_check_SCRIPTS += tests/check_doxygen.sh
@@ -111,5 +111,8 @@ dist_check_SCRIPTS += %D%/check_weights.sh
 TESTS += %D%/check_weights.sh
 dist_check_SCRIPTS += %D%/check_taken.sh
 TESTS += %D%/check_taken.sh
+dist_check_SCRIPTS += %D%/check_attributed.sh
+TESTS += %D%/check_attributed.sh
+EXTRA_DIST += %D%/folded_activations.py
 # Not among the tests yet: its table shows false alarms and false peace.
 EXTRA_DIST += %D%/check_twins.sh %D%/twin_cases.py %D%/twin_net.py %D%/twin_sweeps.py %D%/twin_table.py

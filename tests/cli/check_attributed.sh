@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# What an error is said to come from: in a quantised model beside its original an activation that the quantiser took into a pair's range belongs to the pair; --verify holds
+# the shares of nodes that only hand on a constant.
+. "${top_srcdir:-.}/tests/support/program.sh" || exit 99
+python3 -c 'import numpy' 2>/dev/null || { echo "no numpy for python3: skipped"; exit 77; }
+
+for kind in RELU CLIP CLIP6; do
+    for form in KEPT FOLDED RENAMED; do
+        python3 "$source/tests/cli/folded_activations.py" "$source/examples" . $kind $form || fail "$kind $form"
+        "$program" audit quantised.onnx -i inputs.npz -i inputs.npz -a fp32 --reference-model float.onnx -q --json $form.json >$form.out || [ $? -eq 1 ] || fail "$kind $form: audit"
+        shows $form.out "without the pair of node" "$kind $form"
+    done
+    python3 - <<'END2' || fail "$kind: folded and kept activations differ"
+import json
+
+def figures(form):
+    lane = json.load(open(form + ".json"))["lanes"][0]
+    pairs = [(p["gained_db"], p["clipped"], p["step_rms"]) for p in lane["qdq_pairs"]]
+    shares = {n["name"]: n.get("share", 0) or 0 for n in lane["nodes"]}
+    return pairs, [shares[n] for n in ("product0", "q0", "d0", "product1", "q1", "d1", "product2")]
+
+kept = figures("KEPT")
+assert len(kept[0]) == 2 and kept[0][0][0] >= 5 and all(p[1] == 0 for p in kept[0]), kept
+for form in ("FOLDED", "RENAMED"):
+    got = figures(form)
+    for a, b in zip(kept[0], got[0]):
+        assert all(abs(x - y) <= 1e-9 * max(1, abs(x)) for x, y in zip(a, b)), (form, kept[0], got[0])
+    assert all(abs(x - y) <= 1e-6 for x, y in zip(kept[1], got[1])), (form, kept[1], got[1])
+END2
+done
+
+# An activation that another reads beside is there still: it is none of the pair's.
+python3 - "$source/examples" <<'END2' || fail "shared"
+import sys
+
+import numpy as np
+
+sys.path.insert(0, sys.argv[1])
+from onnx_writer import node, write_model
+
+random = np.random.RandomState(2)
+x, w = random.randn(8, 16).astype("f4"), (random.randn(16, 16) / 4).astype("f4")
+for name, read, pair in (("float", "p", []), ("quantised", "p_DequantizeLinear_Output", [node("QuantizeLinear", "p s z", "q"), node("DequantizeLinear", "q s z", "p_DequantizeLinear_Output")])):
+    nodes = [node("MatMul", "x w", "p")] + pair + [node("Relu", read, "a"), node("Sigmoid", read, "b"), node("Add", "a b", "y")]
+    constants = {"w": w, **({"s": np.float32(abs(x @ w).max() / 127), "z": np.int8(0)} if pair else {})}
+    write_model(name + ".onnx", nodes, {"x": x.shape}, {"y": None}, constants, opset=17)
+np.savez("inputs.npz", x=x)
+
+# nodes that hand on a constant as it lies, and one that computes it
+c, d = random.randn(8, 8).astype("f4"), random.randn(64).astype("f4")
+np.savez("x.npz", x=random.randn(3, 8).astype("f4"))
+hands = {"Identity": ([node("Identity", "c", "w")], {"c": c}), "Reshape": ([node("Reshape", "d s", "w")], {"d": d, "s": np.array([8, 8])}),
+         "Unsqueeze": ([node("Unsqueeze", "c k", "u"), node("Squeeze", "u k", "w")], {"c": c, "k": np.array([0])}),
+         "Flatten": ([node("Flatten", "e", "w", axis=1)], {"e": c.reshape(8, 2, 4)}), "Transpose": ([node("Transpose", "c", "w", perm=[1, 0])], {"c": c}),
+         "twice": ([node("Identity", "c", "w"), node("MatMul", "x c", "z"), node("Add", "y z", "both")], {"c": c})}
+for name, (nodes, constants) in hands.items():
+    product = node("MatMul", "x w", "y")
+    write_model(name + ".onnx", nodes[:1] + [product] + nodes[1:] if name == "twice" else nodes + [product], {"x": (3, 8)}, {"both" if name == "twice" else "y": None}, constants, opset=17)
+END2
+"$program" audit quantised.onnx -i inputs.npz -a fp32 --reference-model float.onnx -q --json shared.json >/dev/null
+python3 -c '
+import json
+pair = json.load(open("shared.json"))["lanes"][0]["qdq_pairs"][0]
+assert pair["clipped"] == 0 and pair["gained_db"] is None or pair["gained_db"] > 20, pair' || fail "an activation beside another reader"
+for name in Identity Reshape Unsqueeze Flatten Transpose twice; do
+    "$program" audit $name.onnx -i x.npz -a fp16 --verify 3 -q --json verified.json >/dev/null || [ $? -eq 1 ] || fail "$name: audit"
+    python3 -c '
+import json
+verified = json.load(open("verified.json"))["lanes"][0]["attribution"]["verified"]
+assert verified and all(abs(v["held"] - v["share"]) <= 0.01 for v in verified), verified' || fail "$name: held is not share"
+done
+exit $failed
