@@ -1,7 +1,7 @@
 """What is made here of the package: two modules, from the public headers, and copies of the library and the program.
 
-The library is the file that ULPSCOPE_LIBRARY names, else build/.libs/libulpscope.so of this tree, which scripts/build makes first when
-it is not there. The program is the file that ULPSCOPE_PROGRAM names, else build/.libs/ulpscope. What they need themselves (MPFR, libzip, ...)
+The library is the file that ULPSCOPE_LIBRARY names, else build/libulpscope.so of this tree, which scripts/build makes first when
+it is not there. The program is the file that ULPSCOPE_PROGRAM names, else build/ulpscope. What they need themselves (MPFR, libzip, ...)
 is not copied: scripts/python-wheel makes a wheel with all of it inside."""
 
 import os
@@ -25,11 +25,11 @@ class BinaryDistribution(Distribution):
 
 def prepare():
     subprocess.run([sys.executable, str(TREE / "scripts" / "python_declarations.py")], check=True)
-    library = pathlib.Path(os.environ.get("ULPSCOPE_LIBRARY", TREE / "build" / ".libs" / "libulpscope.so"))
+    library = pathlib.Path(os.environ.get("ULPSCOPE_LIBRARY", TREE / "build" / "libulpscope.so"))
     if not library.exists() and "ULPSCOPE_LIBRARY" not in os.environ:
         if subprocess.run([str(TREE / "scripts" / "build")]).returncode:
             sys.exit("ulpscope: libulpscope could not be built; scripts/install-packages installs what that needs (Debian, Ubuntu)")
-    program = pathlib.Path(os.environ.get("ULPSCOPE_PROGRAM", TREE / "build" / ".libs" / "ulpscope"))
+    program = pathlib.Path(os.environ.get("ULPSCOPE_PROGRAM", TREE / "build" / "ulpscope"))
     shutil.rmtree(INSIDE, ignore_errors=True)
     INSIDE.mkdir()
     shutil.copy(library.resolve(), INSIDE / "libulpscope.so.0")

@@ -14,7 +14,7 @@ cd "$OLDPWD/${top_builddir:-.}" || exit 99
 [ "${#objects[@]}" -gt 100 ] || { echo "only ${#objects[@]} object files were found: is top_builddir right?"; exit 1; }
 # Each file's line: all files it reaches that reach it, itself among them.
 circles=$(${NM:-nm} -A -P "${objects[@]}" | awk '
-    { sub(/:$/, "", $1); sub(/\.libs\//, "", $1) }
+    { sub(/:$/, "", $1) }
     $3 ~ /^[TDBRCVW]$/ { home[$2] = $1 }
     $3 == "U" { users[++n] = $1; used[n] = $2 }
     END {

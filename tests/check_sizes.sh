@@ -16,6 +16,13 @@ said=$(awk '$1 == "product" { print $2 }' <<<"$table")
 [ "$(awk '/^tests\/kernels/ { print $2 }' <<<"$table")" -gt 1000 ] || { echo "no tests of kernels"; exit 1; }
 scripts/sizes --nonsense 2>/dev/null
 [ $? = 2 ] || { echo "an unknown option is no wrong usage"; exit 1; }
+made=$(mktemp -d -p "$ULPSCOPE_BUILD") || exit 99
+: >"$made/check_a.log"
+sleep 0.2
+: >"$made/check_a.trs"
+said=$(ULPSCOPE_BUILD=$made scripts/sizes --slowest) born=$(stat -c %W "$made/check_a.log")
+rm -r "$made"
+[ "$born" -le 0 ] || [[ $said == [0-9]*.[0-9]" s  check_a" && $said != 0.0* ]] || { echo "the slowest tests: $said"; exit 1; }
 news=$(grep -oE '[0-9,]+ product lines' NEWS.md | head -1 | tr -dc 0-9)
 [ -n "$news" ] || { echo "NEWS.md has no totals: scripts/sizes --totals"; exit 1; }
 [ $((20 * (news > there ? news - there : there - news))) -le "$there" ] ||

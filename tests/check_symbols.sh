@@ -4,7 +4,7 @@
 # exports exactly what the public headers declare with ULP_API.
 set -u
 export LC_ALL=C
-source=${top_srcdir:-.} library=${top_builddir:-.}/.libs/libulpscope.so
+source=${top_srcdir:-.} library=${top_builddir:-.}/libulpscope.so
 declared=$(cat "$source"/include/ulpscope.h "$source"/include/ulpscope/*.h | tr '\n' ' ' |
     grep -oE 'ULP_API [^;(]*\bulp_[a-z0-9_]+ ?\(' | grep -oE 'ulp_[a-z0-9_]+ ?\($' | tr -d ' (' | sort)
 [ "$(echo "$declared" | wc -l)" -gt 30 ] || { echo "too few declarations were found"; exit 1; }

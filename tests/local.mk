@@ -15,7 +15,7 @@ libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line
 	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/fuzz_study.c %D%/fuzz/mutate.c %D%/fuzz/target.def
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 AM_CPPFLAGS += $(CHECK_CFLAGS)
-LDADD = libtest.a libcore.la $(CHECK_LIBS)
+LDADD = libtest.a $(core) $(CHECK_LIBS)
 test_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/support
 test_libs = $(LDADD)
 # Check's time-outs only catch hangs; ten times longer, a sanitizer build or a busy machine does not trip them.

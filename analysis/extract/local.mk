@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/extract.c
+libulpscope_a_SOURCES += %D%/extract.c

@@ -3,8 +3,8 @@ html_page = %D%/page/page.html %D%/page/page.css \
 	%D%/page/text.js %D%/page/element.js %D%/page/state.js %D%/page/hero.js %D%/page/theme.js %D%/page/adapt.js %D%/page/adapt_audit.js %D%/page/adapt_others.js %D%/page/adapt_diff.js %D%/page/adapt_study.js %D%/page/adapt_bits.js \
 	%D%/page/groups.js %D%/page/layout.js %D%/page/histogram.js %D%/page/detail.js %D%/page/graph.js %D%/page/depth.js %D%/page/curves.js %D%/page/table.js \
 	%D%/page/sections.js %D%/page/main.js
-libcore_la_SOURCES += %D%/html.h %D%/html_write.c
-nodist_libcore_la_SOURCES += %D%/page.c
+libulpscope_a_SOURCES += %D%/html.h %D%/html_write.c
+nodist_libulpscope_a_SOURCES += %D%/page.c
 CLEANFILES += %D%/page.c
 EXTRA_DIST += %D%/embed $(html_page)
 

@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/mixed_compare.c %D%/mixed.c %D%/mixed.h %D%/mixed_text.c
+libulpscope_a_SOURCES += %D%/mixed_compare.c %D%/mixed.c %D%/mixed.h %D%/mixed_text.c

@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/resized.c %D%/resized.h %D%/resized_change.c
+libulpscope_a_SOURCES += %D%/resized.c %D%/resized.h %D%/resized_change.c

@@ -1,1 +1,1 @@
-libcore_la_SOURCES += %D%/calibrate.c %D%/scales.c %D%/scales_block.c %D%/scales_choices.c %D%/scales_factor.c %D%/scales.h %D%/scales_fields.c %D%/scales_quantize.c %D%/scales_smooth.c %D%/scales_smooth.h %D%/scales_stored.c %D%/scales_stored.h %D%/scales_text.c
+libulpscope_a_SOURCES += %D%/calibrate.c %D%/scales.c %D%/scales_block.c %D%/scales_choices.c %D%/scales_factor.c %D%/scales.h %D%/scales_fields.c %D%/scales_quantize.c %D%/scales_smooth.c %D%/scales_smooth.h %D%/scales_stored.c %D%/scales_stored.h %D%/scales_text.c

@@ -1,3 +1,3 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/approach.c %D%/choices.c %D%/confidence.c %D%/cost_file.c %D%/course.c %D%/descend.c %D%/emulate.c %D%/frontier.c %D%/hold.c %D%/layers.c %D%/learn.c %D%/learn_links.c %D%/links.c %D%/links.h %D%/model.c %D%/modelopt.c %D%/picture.c %D%/picture.h %D%/products.c %D%/range.c %D%/release.c \
 	%D%/search_audit.c %D%/search_casts.c %D%/search_decided.c %D%/search_fields.c %D%/search_mixed.c %D%/search_quantised.c %D%/search_result.c %D%/search_run.c %D%/search_say.c %D%/search_scaled.c %D%/search_tables.c %D%/search_text.c %D%/search_text.h %D%/search_unit.c %D%/search_write.c %D%/searcher.h %D%/towards.c %D%/trt_files.c %D%/trt_files.h %D%/uniform.c %D%/verify_draws.c %D%/within.c

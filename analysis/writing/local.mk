@@ -1,3 +1,3 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/columns.c %D%/columns.h %D%/csv.c %D%/csv.h %D%/folder.c %D%/folder.h %D%/json_value.c %D%/json_value.h %D%/json_writer.c \
 	%D%/json_writer.h %D%/fields.c %D%/fields.h %D%/fields_code.c %D%/fields_json.c %D%/fields_read.c %D%/structs.h %D%/first_screen.c %D%/first_screen.h

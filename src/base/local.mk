@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/bits.h %D%/vectorise.h \
 	%D%/error.c %D%/error.h \
 	%D%/options.c %D%/options.h \

@@ -105,7 +105,7 @@ ulpscope_SOURCES += src/base/text/suggest.h
 ulpscope_SOURCES += src/base/text/text.c
 ulpscope_SOURCES += src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
-ulpscope_LDADD = libulpscope.la $(JANSSON_LIBS) $(GMP_LIBS) $(MPI_LIBS)
+ulpscope_LDADD = $(core) $(MPI_LIBS)
 # The files that the program carries, as C.
 example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.npz expected=examples/digits/expected.npz units=tests/data/unit/h200_mma.npz
 %D%/command/example_bytes.h: examples/digits/model.onnx examples/digits/inputs.npz examples/digits/expected.npz tests/data/unit/h200_mma.npz

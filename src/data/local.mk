@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/base64.c \
 	%D%/check_inputs.c \
 	%D%/data.h \

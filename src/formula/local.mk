@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/adjoint.c %D%/adjoint.h \
 	%D%/build.c %D%/build.h \
 	%D%/layout.c %D%/layout.h %D%/layout_window.c \

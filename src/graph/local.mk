@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/find.c \
 	%D%/graph.c %D%/graph.h \
 	%D%/mapped.c \

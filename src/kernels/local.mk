@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/contract.c %D%/contract.h %D%/cublas.c %D%/cublas.h %D%/cublas_floats.def %D%/cublas_split.def %D%/reference.c %D%/reference.h %D%/scaled_contract.c %D%/scaled_contract.h
 include src/kernels/operand/local.mk
 include src/kernels/exact/local.mk

@@ -1,5 +1,5 @@
 # onnx.proto is ours; protoc-c turns it into C in the build tree.
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/load_element.c \
 	%D%/external_data.c \
 	%D%/load.h \
@@ -11,10 +11,10 @@ libcore_la_SOURCES += \
 	%D%/mixed/annotate.c %D%/mixed/annotate.h %D%/mixed/body.c %D%/mixed/edit_file.c %D%/mixed/edit_file.h %D%/mixed/extract_file.c %D%/mixed/extract_file.h %D%/mixed/message.c %D%/mixed/mixed.h %D%/mixed/node.c %D%/mixed/quantise_file.c %D%/mixed/quantise_file.h %D%/mixed/quantising.c %D%/mixed/quantising.h %D%/mixed/scope.c %D%/mixed/settle.c \
 	%D%/mixed/mixed_tensor.c %D%/mixed/mixed_write.c %D%/mixed/writer.h \
 	%D%/unpack.c
-nodist_libcore_la_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
+nodist_libulpscope_a_SOURCES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 BUILT_SOURCES += %D%/onnx.pb-c.h
 # make all, check and install make BUILT_SOURCES first; this is for one target alone, such as make ulpscope.
-$(libcore_la_OBJECTS): | %D%/onnx.pb-c.h
+$(libulpscope_a_OBJECTS): | %D%/onnx.pb-c.h
 CLEANFILES += %D%/onnx.pb-c.c %D%/onnx.pb-c.h
 EXTRA_DIST += %D%/onnx.proto
 

@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/bind/attributes.c %D%/bind/bind.c %D%/bind/binding.h %D%/bind/slots.c \
 	%D%/call/arguments.c %D%/call/call_blocks.c %D%/call/formula.c %D%/call/call_join.c %D%/join.h %D%/call/call_memory.c %D%/call/library.c %D%/call/library.h %D%/call/ranges.c %D%/call.h \
 	%D%/bounds.c %D%/bounds.h %D%/combine.c %D%/combine.h %D%/compare.c %D%/compare.h \

@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/array.c \
 	%D%/broadcast.c \
 	%D%/convert.c \

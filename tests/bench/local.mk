@@ -2,16 +2,16 @@
 EXTRA_PROGRAMS += bench_contract bench_elementwise bench_measure bench_wide
 bench_contract_SOURCES = %D%/bench_contract.c %D%/bench.h
 bench_contract_CPPFLAGS = $(AM_CPPFLAGS) $(BLAS_CFLAGS)
-bench_contract_LDADD = libcore.la $(BLAS_LIBS)
+bench_contract_LDADD = $(core) $(BLAS_LIBS)
 bench_wide_SOURCES = %D%/bench_wide.c %D%/bench.h
 bench_wide_CPPFLAGS = $(AM_CPPFLAGS)
-bench_wide_LDADD = libcore.la $(FLINT_LIBS) -lm
+bench_wide_LDADD = $(core) $(FLINT_LIBS) -lm
 bench_elementwise_SOURCES = %D%/bench_elementwise.c %D%/bench.h
 bench_elementwise_CPPFLAGS = $(AM_CPPFLAGS)
-bench_elementwise_LDADD = libcore.la -lm
+bench_elementwise_LDADD = $(core) -lm
 bench_measure_SOURCES = %D%/bench_measure.c %D%/bench.h
 bench_measure_CPPFLAGS = $(AM_CPPFLAGS)
-bench_measure_LDADD = libcore.la -lm
+bench_measure_LDADD = $(core) -lm
 
 EXTRA_DIST += %D%/instruction_sets.py %D%/networks.py %D%/operators.py %D%/page.py %D%/pairs.py %D%/process.py %D%/rounding.py
 EXTRA_DIST += %D%/stack.py %D%/units.py

@@ -70,9 +70,9 @@ class Build:
                 subprocess.run(["tar", "-x", "-C", self.tree], stdin=files.stdout, check=True)
             if not os.path.exists(os.path.join(self.build, "ulpscope")):
                 print(f"pairs: {self.label} is built in {self.build}", file=sys.stderr)
-                subprocess.run([os.path.join(self.tree, "scripts", "build"), "--disable-static", "CFLAGS=-O3 -g1"], check=True,
+                subprocess.run([os.path.join(self.tree, "scripts", "build"), "--disable-static"], check=True,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ, ULPSCOPE_BUILD=self.build))
-        # what libtool calls ulpscope beside a shared library is a script
+        # commits that libtool built have a script for ulpscope beside a shared library
         shared = os.path.join(self.build, ".libs", "ulpscope")
         self.program = shared if os.path.exists(shared) else os.path.join(self.build, "ulpscope")
         self.environment = dict(os.environ, LD_LIBRARY_PATH=os.path.join(self.build, ".libs"))
@@ -82,8 +82,9 @@ class Build:
 
     def package(self):
         """The environment in which Python finds this build's package, which is made as tests/python/package.sh makes it."""
-        library = os.path.join(self.build, ".libs", "libulpscope.so")
-        if not os.path.exists(library):
+        made = [os.path.join(self.build, folder, "libulpscope.so") for folder in ("", ".libs")]
+        library = next(filter(os.path.exists, made), None)
+        if library is None:
             raise RuntimeError(f"{self.build} has no shared library for Python: leave the part python out")
         folder = os.path.join(self.build, "pairs-python")
         shutil.copytree(os.path.join(self.tree, "python", "ulpscope"), os.path.join(folder, "ulpscope"), dirs_exist_ok=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rounding beside its peers in Python, on the same arrays in one run: equal bits, and nanoseconds an element.
 
-    PYTHONPATH=python ULPSCOPE_LIBRARY=build/.libs/libulpscope.so tests/bench/rounding.py [COUNT]
+    PYTHONPATH=python ULPSCOPE_LIBRARY=build/libulpscope.so tests/bench/rounding.py [COUNT]
 
 Peers: gfloat, pychop, ml_dtypes and numpy itself, each where it is installed and has the format and the mode. COUNT floats (default
 10^7): a quarter over all exponents, the rest where the formats have their numbers, with ties, neighbours of ties, subnormals and

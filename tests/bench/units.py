@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Matrix units beside MMA-Sim (mmasim of PyPI), on the same operands in one run: equal bits, and multiplications a second.
 
-    PYTHONPATH=python ULPSCOPE_LIBRARY=build/.libs/libulpscope.so tests/bench/units.py [SIZE]
+    PYTHONPATH=python ULPSCOPE_LIBRARY=build/libulpscope.so tests/bench/units.py [SIZE]
 
 For each unit of Hopper's that both have a product [SIZE, SIZE] [SIZE, SIZE] (default 256), as normal numbers of like exponents, and as bit patterns at
 random, with subnormals, infinities and NaN. MMA-Sim computes the whole product in one call of its vectorised operation, which is its fastest

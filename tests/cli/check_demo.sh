@@ -31,9 +31,7 @@ expect 0 "selftest in plain C" env ULPSCOPE_DISABLE_CPU=avx2,avx512,neon "$progr
 shows out "none: portable C" "selftest in plain C"
 # a program whose model has another weight
 command -v python3 >/dev/null || { echo "no python3: a wrong oracle is not tried"; exit $failed; }
-real=$program
-[ -f "$program_folder/.libs/ulpscope" ] && real=$program_folder/.libs/ulpscope
-python3 - "$real" "$model" <<'END_OF_SCRIPT'
+python3 - "$program" "$model" <<'END_OF_SCRIPT'
 import sys
 program, model = (open(path, "rb").read() for path in sys.argv[1:])
 at = program.find(model)
@@ -45,6 +43,6 @@ for i in range(weight, weight + 64):
 open("wrong", "wb").write(wrong)
 END_OF_SCRIPT
 chmod +x wrong
-expect 1 "a wrong model" env LD_LIBRARY_PATH="$program_folder/.libs" ./wrong selftest
+expect 1 "a wrong model" ./wrong selftest
 shows out "FAIL  a model" "a wrong model"
 exit $failed

@@ -3,7 +3,12 @@ EXTRA_PROGRAMS += layer_error
 $(also)%D%/check_cli.sh.log: layer_error$(EXEEXT)
 layer_error_SOURCES = examples/layer_error.c
 layer_error_CPPFLAGS = -I$(top_srcdir)/include
-layer_error_LDADD = libulpscope.la
+if SHARED
+layer_error_LDADD = libulpscope.so
+layer_error_LDFLAGS = -Wl,-rpath,'$(abs_top_builddir)'
+else
+layer_error_LDADD = $(core)
+endif
 
 # The whole program with its main under another name, and allocation that can be made to fail: the linker turns our own calls
 # into those of tests/support/exhaust.c, which libraries' calls find as well.

@@ -4,7 +4,7 @@ python=${ULPSCOPE_TEST_PYTHON:-python3}
 source=$(cd "${top_srcdir:-.}" && pwd)
 build=$(cd "${top_builddir:-.}" && pwd)
 program=$build/ulpscope
-export ULPSCOPE_LIBRARY=$build/.libs/libulpscope.so
+export ULPSCOPE_LIBRARY=$build/libulpscope.so
 [ -f "$ULPSCOPE_LIBRARY" ] || { echo "no shared library was built: skipped"; exit 77; }
 command -v "$python" >/dev/null || { echo "$python is not there: skipped"; exit 77; }
 "$python" -c 'import sys, numpy; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || { echo "$python is older than 3.9 or has no numpy: skipped"; exit 77; }

@@ -1,2 +1,2 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/divergence.c %D%/divergence.h %D%/qdq.c %D%/qdq.h %D%/suppression.c

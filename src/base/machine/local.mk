@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/available.c %D%/available.h \
 	%D%/clock.h \
 	%D%/cpu.c %D%/cpu.h %D%/each_cpu_template.h \

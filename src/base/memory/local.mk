@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/alloc.c %D%/alloc.h \
 	%D%/budget.c %D%/budget.h %D%/spin.h \
 	%D%/reserve.c %D%/reserve.h \

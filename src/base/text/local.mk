@@ -1,4 +1,4 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/coder.c %D%/coder.h \
 	%D%/glob.c %D%/glob.h \
 	%D%/names.c %D%/names.h \

@@ -1,3 +1,3 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/enclose.c %D%/enclose.h \
 	%D%/interval.c %D%/interval.h

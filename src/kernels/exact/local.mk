@@ -1,2 +1,2 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/kulisch.c %D%/number.h %D%/parts.h %D%/exact_round.c %D%/sum.c

@@ -322,9 +322,11 @@ INLINE void run_panel(const struct ulp_unit_tile *tile, const size_t length, con
     }
 }
 
-/* All chains of a tile of columns in planes. */
-INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, const bool half)
+/* All chains of a tile of columns in planes, whose blocks are run four slots at a time: their length
+ * need not be a constant. */
+INLINE void run_planes(const struct ulp_unit_tile *tile, const bool half)
 {
+    const size_t length = (size_t)tile->layout->unit.block;
     const struct ulp_unit_limits limits = tile->layout->limits;
     const bool strips = tile->block_last - tile->block_first >= STRIP_BLOCKS;
     size_t row = 0;
@@ -340,30 +342,32 @@ INLINE void run_planes(const struct ulp_unit_tile *tile, const size_t length, co
         run_places(tile, row);
 }
 
-INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length)
+INLINE void run_length(const struct ulp_unit_tile *tile, const size_t length, bool half)
 {
-    const bool packed = tile->slot_offset == tile->layout->panel_offset,
-               half = tile->layout->unit.output == ULP_UNIT_RNE_FP16;
-    if (packed && tile->fresh)
-        memset(tile->c, 0, tile->row_count * ULP_UNIT_COLUMNS * sizeof *tile->c);
-    if (packed && half)
+    if (half)
         run_panel(tile, length, true);
-    else if (packed)
-        run_panel(tile, length, false);
-    else if (half)
-        run_planes(tile, length, true);
     else
-        run_planes(tile, length, false);
+        run_panel(tile, length, false);
 }
 
 /* A function, so that nothing in it is computed before or after. */
 TARGET static __attribute__((noinline)) void run_blocks(const struct ulp_unit_tile *tile)
 {
+    const bool half = tile->layout->unit.output == ULP_UNIT_RNE_FP16;
+    if (tile->slot_offset != tile->layout->panel_offset) {
+        if (half)
+            run_planes(tile, true);
+        else
+            run_planes(tile, false);
+        return;
+    }
+    if (tile->fresh)
+        memset(tile->c, 0, tile->row_count * ULP_UNIT_COLUMNS * sizeof *tile->c);
     switch (tile->layout->unit.block) {
-    case 4: run_length(tile, 4); break;
-    case 8: run_length(tile, 8); break;
-    case 16: run_length(tile, 16); break;
-    case 32: run_length(tile, 32); break;
+    case 4: run_length(tile, 4, half); break;
+    case 8: run_length(tile, 8, half); break;
+    case 16: run_length(tile, 16, half); break;
+    case 32: run_length(tile, 32, half); break;
     default: break;
     }
 }

@@ -272,8 +272,8 @@ INLINE void store_halves(float *const *c, const struct strip_half *low,
 }
 
 /* STRIP_ROWS rows from `row` on, 2 W columns of a place: all blocks, or those before one that
- * run_row has to do; the first block that was not done is returned. length, packed and half are
- * constants after inlining. */
+ * run_row has to do; the first block that was not done is returned. packed, half and a
+ * panel's length are constants after inlining. */
 INLINE size_t run_strip(const struct ulp_unit_tile *tile, const struct ulp_unit_limits *limits,
                         size_t row, size_t place, size_t column, const size_t length,
                         const bool packed, const bool half)

@@ -1,2 +1,2 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/mpfr.c %D%/odd.h %D%/round.c %D%/round.h %D%/round_template.h

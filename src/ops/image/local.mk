@@ -1,2 +1,2 @@
-libcore_la_SOURCES += \
+libulpscope_a_SOURCES += \
 	%D%/detect.c %D%/detect.h %D%/resize.c %D%/roi.c %D%/sample.c
