@@ -11,7 +11,8 @@
 #define CHEAP 1e7
 /* Where the sample itself is refused. */
 #define MOST 1e9
-/* Of the first sample's cost: where the batch alone is free, 2 and 3 are tried. */
+/* Of the first sample's cost, where nothing is found that costs no more than it: where the batch
+ * alone is free, 2 and 3 are tried. */
 #define COST_MOST 4
 
 bool ulp_resized_refuses(enum ulp_status status)
@@ -63,7 +64,7 @@ static enum ulp_status find_most(const struct ulp_resizing *given,
         return ULP_OK;
     ULP_TRY(ulp_plans_choose(given->plans ? given->plans : &own, given->samples[0].inputs, &plan,
                              error));
-    *most = COST_MOST * plan->main->cost;
+    *most = plan->main->cost;
     if (*most < CHEAP)
         *most = CHEAP;
     return ULP_OK;
@@ -104,8 +105,9 @@ enum ulp_status ulp_resized_find(const struct ulp_resizing *given, struct ulp_re
     *out = (struct ulp_resized){0};
     ULP_TRY(ulp_arithmetic_find("fp64", &out->fp64, error));
     ULP_TRY(find_most(given, &out->fp64, &most, error));
-    for (size_t attempt = 0; attempt < ULP_RESIZE_ATTEMPTS && out->count < ULP_RESIZED; attempt++) {
-        ULP_TRY(find_next(given, attempt, most, out, error));
+    for (size_t i = 0; i < 2 * ULP_RESIZE_ATTEMPTS && out->count < ULP_RESIZED; i++) {
+        ULP_TRY(find_next(given, i % ULP_RESIZE_ATTEMPTS,
+                          i < ULP_RESIZE_ATTEMPTS ? most : COST_MOST * most, out, error));
         if (!out->is_free)
             break;
     }
