@@ -58,32 +58,52 @@ static void add_range(struct ulp_text *out, const struct ulp_proof_input *input)
         ulp_text_add(out, " in [%g, %g]", input->low, input->high);
 }
 
-/* For which inputs the sentence holds: the first one's range in full. */
-static void add_quantifier(const struct ulp_page *page, const struct ulp_proof *proof)
+/* Where the range is from, unless it was given. */
+static const char *origin_of(const struct ulp_proof_input *input)
+{
+    return input->given ? "" : input->sampled ? " (sampled)" : " (assumed)";
+}
+
+/* How much a headline says: the shorter, the more of it stands below. */
+enum words { WHOLE, FORMAT_ALONE, NO_NAME, NO_RANGE, WORDS_COUNT };
+
+/* The condition on the inputs under which the verdict holds: the range of one, or of all that have
+ * the same, and whether it is assumed. */
+static void add_condition(const struct ulp_page *page, const struct ulp_proof *proof,
+                          enum words words)
 {
     const struct ulp_proof_input *first = NULL;
-    size_t others = 0, indexes = 0;
+    size_t count = 0, alike = 0, assumed = 0;
     for (size_t i = 0; i < proof->input_count; i++) {
         const struct ulp_proof_input *input = &proof->inputs[i];
-        indexes += is_index(input);
-        others += first && !is_index(input);
-        first = first || is_index(input) ? first : input;
+        if (is_index(input))
+            continue;
+        first = first ? first : input;
+        count++;
+        alike += input->low == first->low && input->high == first->high &&
+                 strcmp(origin_of(input), origin_of(first)) == 0;
+        assumed += !input->given && !input->sampled;
     }
-    if (!first) {
-        ulp_text_add(page->out, indexes ? "any indexes" : "its constants");
+    if (!count) {
+        ulp_text_add(page->out, proof->input_count ? " for any indexes" : " for its constants");
         return;
     }
-    ulp_text_add(page->out, "every ");
-    ulp_page_name(page, first->name, 60);
-    add_range(page->out, first);
-    ulp_text_add(page->out, "%s",
-                 first->given     ? ""
-                 : first->sampled ? " (from the samples)"
-                                  : " (assumed)");
-    if (others)
-        ulp_text_add(page->out, ", %zu other input%s as below", others, others == 1 ? "" : "s");
-    if (indexes)
-        ulp_text_add(page->out, " and any indexes");
+    if (alike < count || words == NO_RANGE) {
+        ulp_text_add(page->out, " if inputs are as %sbelow", assumed ? "assumed " : "");
+        return;
+    }
+    ulp_text_add(page->out, " if ");
+    if (count > 1)
+        ulp_text_add(page->out, "%zu inputs are", count);
+    else if (words < NO_NAME)
+        ulp_page_name(page, first->name, 60);
+    else
+        ulp_text_add(page->out, "its input");
+    ulp_text_add(page->out, count > 1 ? " " : " is ");
+    if (first->low == first->high)
+        ulp_text_add(page->out, "%g%s", first->low, origin_of(first));
+    else
+        ulp_text_add(page->out, "in [%g, %g]%s", first->low, first->high, origin_of(first));
 }
 
 static void add_upper(struct ulp_text *out, const char *text)
@@ -126,7 +146,8 @@ static void add_advice(struct ulp_text *out, const struct ulp_proof *proof)
         return;
     }
     if (proof->counts[ULP_PROOF_PROVEN] == proof->output_count && !proof->hidden_unproven) {
-        ulp_text_add(out, "nothing");
+        ulp_text_add(out, "nothing%s",
+                     assumed ? ", if inputs are that; --input-range says what they are" : "");
         return;
     }
     ulp_command_add(out, "overflow", proof->arguments);
@@ -171,25 +192,51 @@ static void add_why(const struct ulp_page *page, const struct ulp_proof *proof)
     }
 }
 
+/* The verdict and its condition, which one line holds; false: these words are too many for it. */
+static bool add_what(const struct ulp_page *page, const struct ulp_proof *proof, enum words words)
+{
+    const size_t proven = proof->counts[ULP_PROOF_PROVEN],
+                 conditional = proof->counts[ULP_PROOF_CONDITIONAL],
+                 others = proof->counts[ULP_PROOF_NOT_PROVEN];
+    const bool whole = words == WHOLE || strcmp(proof->format.name, proof->arithmetic) == 0;
+    const char *node = words < NO_NAME ? "node " : "";
+    size_t indexes = 0;
+    add_upper(page->out, whole ? proof->arithmetic : proof->format.name);
+    if (proof->empty)
+        ulp_text_show(page->out, ": nothing is proven of output %s, which has no element",
+                      proof->empty);
+    else if (!proof->output_count)
+        ulp_text_add(page->out, ": there is nothing to prove");
+    else if (proven == proof->output_count)
+        ulp_text_add(page->out, ": none of the %zu %soutputs can overflow", proven, node);
+    else
+        ulp_text_add(page->out, ": %zu of %zu %soutputs cannot overflow", proven,
+                     proof->output_count, node);
+    add_condition(page, proof, words);
+    const bool fits = ulp_page_columns(page->out->data, page->out->length) <= ULP_HEADLINE_COLUMNS;
+    if (conditional && others)
+        ulp_text_add(page->out, ", %zu more if the other %zu stay finite", conditional, others);
+    else if (conditional)
+        ulp_text_add(page->out, ", %zu more if the inputs fit the format", conditional);
+    for (size_t i = 0; i < proof->input_count; i++)
+        indexes += is_index(&proof->inputs[i]);
+    if (indexes && indexes < proof->input_count)
+        ulp_text_add(page->out, ", for any indexes");
+    if (!whole)
+        ulp_text_add(page->out, ", in %s", proof->arithmetic);
+    return fits;
+}
+
 static void add_headline(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     struct ulp_headline head = {0};
     const struct ulp_page what = ulp_page_make(&head.what, 0, false),
                           why = ulp_page_make(&head.why, 0, false);
-    const size_t proven = proof->counts[ULP_PROOF_PROVEN];
-    add_upper(&head.what, proof->arithmetic);
-    if (proof->empty)
-        ulp_text_show(&head.what, ": nothing is proven of output %s, which has no element, for ",
-                      proof->empty);
-    else if (!proof->output_count)
-        ulp_text_add(&head.what, ": there is nothing to prove, for ");
-    else if (proven == proof->output_count)
-        ulp_text_add(&head.what, ": none of the %zu node outputs can overflow, for ",
-                     proof->output_count);
-    else
-        ulp_text_add(&head.what, ": %zu of %zu node outputs cannot overflow, for ", proven,
-                     proof->output_count);
-    add_quantifier(&what, proof);
+    for (enum words words = WHOLE; words < WORDS_COUNT; words++) {
+        ulp_text_free(&head.what);
+        if (add_what(&what, proof, words))
+            break;
+    }
     add_why(&why, proof);
     add_advice(&head.todo, proof);
     ulp_page_headline(page, first_unproven(proof) ? page->yellow : page->bold, &head);
@@ -199,7 +246,6 @@ static void add_headline(const struct ulp_page *page, const struct ulp_proof *pr
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_proof *proof)
 {
-    const size_t conditional = proof->counts[ULP_PROOF_CONDITIONAL];
     add_headline(page, proof);
     for (size_t i = 0; i < proof->input_count; i++)
         if (proof->inputs[i].beyond) {
@@ -213,10 +259,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_proof *pro
             else
                 ulp_text_add(page->out, "its type in the model ends before.\n");
         }
-    if (conditional)
-        ulp_text_add(page->out,
-                     "  %zu more cannot unless one of those that are not proven overflows first.\n",
-                     conditional);
     if (proof->hidden_unproven)
         ulp_text_add(
             page->out,
