@@ -207,6 +207,13 @@ static const struct size_case {
      "(float[B,2,L,8] q, float[B,2,8,T] k, float[B,2,T,8] v) => (float y) <float c = "
      "{0.5}> " ATTENTION,
      NULL},
+    /* the token that is put in front has a batch of 1, so that b can be nothing else */
+    {"decomposed-layernorm", 17, NULL, "b1",
+     "(float[b,3,16] x) => (float y) <float[1,1,16] o = {1...}, float e = {1e-5}, float[16] g = {2, "
+     "3...}> { j = Concat <axis = 1> (o, x) r = ReduceMean <axes = [2]> (j) d = Sub(j, r) q = "
+     "Mul(d, d) v = ReduceMean <axes = [2]> (q) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, "
+     "g) }",
+     NULL},
     /* positions that are added end at 64, so that no large size fits */
     {"decomposed-attention", 23, "ort-cuda", "B2L4",
      "(float[B,2,L,8] q, float[B,2,8,L] k, float[B,2,L,8] v, float[B,1,1,L] n) => (float y) "

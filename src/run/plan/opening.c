@@ -29,23 +29,24 @@ int64_t ulp_opening_size(const struct ulp_opening *opening, const char *input, c
     return size ? size->size : 1;
 }
 
-/* Dimensions that do not broadcast, counted from the last. */
-static enum ulp_status widen_broadcast(struct ulp_opening *opening, struct ulp_call *call,
-                                       struct ulp_tensor *views, struct ulp_error *error)
+/* Dimensions, counted from the last, that do not broadcast, or that are not equal beside the axis
+ * of a Concat (0: of none). */
+static enum ulp_status widen_dims(struct ulp_opening *opening, struct ulp_call *call,
+                                  struct ulp_tensor *views, int axis, struct ulp_error *error)
 {
     for (int back = 1; back <= ULP_RANK_MAX; back++) {
         int64_t size = 1;
         bool fits = true;
-        for (size_t i = 0; i < call->input_count; i++) {
+        for (size_t i = 0; i < call->input_count && back != axis; i++) {
             const int64_t here = back <= views[i].rank ? views[i].dims[views[i].rank - back] : 1;
-            fits &= here == 1 || size == 1 || here == size;
-            size = here == 1 ? size : here;
+            fits &= (axis && i == 0) || (!axis && (here == 1 || size == 1)) || here == size;
+            size = axis || size == 1 ? here : size;
         }
         const int64_t unlike = fits ? 0 : opening->unlike++;
         for (size_t i = 0; i < call->input_count && !fits; i++) {
             struct ulp_tensor shape = {0};
             int64_t dims[ULP_RANK_MAX];
-            if (back > views[i].rank || views[i].dims[views[i].rank - back] == 1)
+            if (back > views[i].rank || (!axis && views[i].dims[views[i].rank - back] == 1))
                 continue;
             memcpy(dims, views[i].dims, sizeof dims);
             dims[views[i].rank - back] = unlike;
@@ -78,11 +79,15 @@ enum ulp_status ulp_opening_widen(struct ulp_opening *opening, const struct ulp_
                                   struct ulp_call *call, struct ulp_tensor *views, bool *again,
                                   struct ulp_error *error)
 {
+    const bool broadcasts = step->bound.op->infer == ulp_infer_broadcast ||
+                            step->bound.op->infer == ulp_infer_broadcast_bool,
+               joins = strcmp(step->bound.op->name, "Concat") == 0 && call->input_count > 0;
+    const int64_t axis = joins ? ulp_node_int(step->bound.node, "axis", 0) : 0;
     opening->refused++;
-    *again = step->bound.op->infer == ulp_infer_broadcast ||
-             step->bound.op->infer == ulp_infer_broadcast_bool;
+    *again = broadcasts || joins;
     if (*again)
-        return widen_broadcast(opening, call, views, error);
+        return widen_dims(opening, call, views,
+                          !joins ? 0 : (int)(axis < 0 ? -axis : views[0].rank - axis), error);
     if (strcmp(step->bound.op->name, "Reshape") == 0 && call->input_count == 2 && views[1].data &&
         views[1].count <= ULP_RANK_MAX)
         return take_target(opening, call, views, error);
