@@ -55,6 +55,13 @@ static enum ulp_status store_constant(struct quantised *q, const struct ulp_tens
     return ULP_OK;
 }
 
+/* The graph's value that the item is. */
+static const struct ulp_value *value_of(const struct quantised *q, const struct ulp_quantised *item)
+{
+    const struct ulp_graph *graph = q->search->emulation.given.model->graph;
+    return &graph->values[item->node->inputs[item->input]];
+}
+
 static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_node *node,
                                   size_t input, const struct ulp_scaling *scaling,
                                   struct ulp_error *error)
@@ -70,7 +77,7 @@ static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_nod
                                                 .rank = slot->shape.rank,
                                                 .axis = axis,
                                                 .k = (size_t)slot->shape.dims[axis]};
-    if (slot->constant)
+    if (slot->constant && !value_of(q, &q->items[q->count])->overridable)
         status = store_constant(q, slot->constant, error);
     const int64_t opset = ulp_quantise_opset(scaling, q->search->options->tensorrt);
     q->opset = q->opset > opset ? q->opset : opset;
@@ -105,12 +112,10 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
 
 static void measure(struct quantised *q, const char *name, const struct ulp_tensor *tensor)
 {
-    const struct ulp_graph *graph = q->search->emulation.given.model->graph;
     const struct ulp_format *storage = &q->search->choices[0].arithmetic.storage;
     for (size_t i = 0; i < q->count && tensor; i++) {
         struct ulp_quantised *item = &q->items[i];
-        if (item->constant ||
-            strcmp(graph->values[item->node->inputs[item->input]].name, name) != 0)
+        if (item->constant || strcmp(value_of(q, item)->name, name) != 0)
             continue;
         for (size_t e = 0; e < tensor->count; e++) {
             const double x = ulp_format_round(storage, ULP_ROUND_NEAREST_EVEN,
@@ -144,6 +149,8 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
                               .lane_count = 1,
                               .options = {.keeps = &keeps}};
     ULP_TRY(ulp_search_keeps(search, search->best, &keeps, error));
+    for (size_t i = 0; i < q->count; i++) /* defaults */
+        measure(q, value_of(q, &q->items[i])->name, value_of(q, &q->items[i])->initializer);
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};

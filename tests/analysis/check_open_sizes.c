@@ -506,7 +506,7 @@ static void walk(uint64_t seed, struct walked *walked)
 START_TEST(other_sizes)
 {
     struct walked walked = {0};
-    const uint64_t count = test_count(3000, 100000);
+    const uint64_t count = test_count(3000, 20000);
     for (uint64_t seed = 0; seed < count; seed++)
         walk(seed, &walked);
     printf("%zu edits of %zu graphs compared %zu times: %zu are not the same\n", walked.edits,
@@ -516,7 +516,7 @@ START_TEST(other_sizes)
 }
 END_TEST
 
-TEST_MAIN("open_sizes", 120)
+TEST_MAIN("open_sizes", 900)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
     tcase_add_loop_test(tests, sizes_of_cases, 0, CASES);

@@ -47,10 +47,14 @@ PYTHONPATH=$source/examples python3 - <<'END' || exit 99
 import numpy as np
 from onnx_writer import node, write_model
 write_model("zeros.onnx", [node("MatMul", "x w", "p"), node("Add", "p x", "y")], {"x": [2, 32]}, {"y": [2, 32]}, {"w": np.zeros((32, 32), "f4")}, opset=25, ir_version=11)
+write_model("default.onnx", [node("MatMul", "x w", "y")], {"x": [2, 32], "w": [32, 32]}, ["y"], {"w": np.eye(32, dtype="f4")}, opset=25, ir_version=11)
 np.savez("zeros.npz", x=np.random.default_rng(1).standard_normal((2, 32)).astype("f4"))
 END
 expect 0 "a product with zeros" "$program" plan zeros.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o zeros
 shows out "in its declared types no error." "a product with zeros"
+# a weight that a caller may give in another way is read
+expect 0 "a weight that is an input" "$program" plan default.onnx -i zeros.npz -q --formats nvfp4,bf16 --budget bits=5 -o default
+shows out "quantises 0 constants and 2 values" "a weight that is an input"
 
 for seed in 0 1 2; do
     oracle make "$seed" || fail "making $seed"
