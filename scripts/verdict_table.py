@@ -5,7 +5,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-ROW = re.compile(r"^(TASK|KNOWN|FIGURE|RULE)\((.*)\)$", re.M)
+ROW = re.compile(r"^(TASK|BASIS|KNOWN|FIGURE|RULE)\((.*)\)$", re.M)
 
 
 def cells(text):
@@ -25,16 +25,19 @@ def make():
     for kind, text in ROW.findall((ROOT / "analysis/measure/verdict.def").read_text()):
         rows.setdefault(kind, []).append(cells(text))
     word = {name: said for name, said, _ in rows["TASK"]} | {"ANY": "any"}
-    known = [[f"`{word[task]}`", words.replace(" ", ", ") or "–", ops.replace(" ", ", ") or "–", between(low, high),
-              between(shortest, longest) + ("" if by == "1" else f", a multiple of {by}")] for task, words, ops, low, high, shortest, longest, by in rows["KNOWN"]]
+    said = {"ANY": "–", "ROWS": "the last axis adds up to 1", "PLACES": "the second axis adds up to 1", "UNBOUND": "some not from 0 to 1",
+            "BOXES": "the last axis at most twice as long as that before it"}
+    known = [[f"`{word[task]}`", words.replace(" ", ", ") or "–", ops.replace(" ", ", ") or "–", between(low, high), between(shortest, longest), said[what]]
+             for task, words, ops, low, high, shortest, longest, what in rows["KNOWN"]]
     smallest = {name for name, worst, _ in rows["FIGURE"] if worst == "SMALLEST"} | {"sqnr_db"}
     rules = []
     for task, figure, of, fine, broken, sentence in rows["RULE"]:
         said = f"`{figure}`" + ("" if of == "one" else f" / `{of}`")
         bounds = [f"from {fine} on", f"below {broken}"] if figure in smallest else [f"up to {fine}", f"above {broken}"]
-        rules.append([f"`{word[task]}`", said, *bounds, re.sub(r"%(.)", lambda m: {"v": "N", "o": "M", "r": "M", "m": "D", "c": "N"}[m[1]], sentence).replace("|", "")])
+        bounds = [bound.replace("below -INFINITY", "never") for bound in bounds]
+        rules.append([f"`{word[task]}`", said, *bounds, re.sub(r"%(.)", lambda m: {"v": "N", "o": "M", "r": "M", "m": "D", "c": "N", "g": "column C", "s": "S"}[m[1]], sentence).replace("|", "")])
     return {"tasks": table(["task", "the output is"], [[f"`{said}`", what] for _, said, what in rows["TASK"]]),
-            "known": table(["task", "the name has", "or the last operator is", "axes", "length of the last"], known),
+            "known": table(["task", "the name has", "or the last operator is", "axes", "length of the last", "elements"], known),
             "figures": table(["figure", "is"], [[f"`{name}`", what] for name, _, what in rows["FIGURE"]]),
             "rules": table(["task", "figure", "fine", "broken", "sentence"], rules)}
 

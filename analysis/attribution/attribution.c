@@ -9,7 +9,7 @@
 #include "run/pass/backward.h"
 #include "run/pass/weigh.h"
 
-static const char no_error[] = "the outputs equal the reference's",
+static const char no_error[] = "no output of floats differs from the reference's",
                   no_memory[] =
                       "going back through the graph needs more memory: raise --max-memory";
 

@@ -5,6 +5,10 @@
 
 /* clang-format off */
 
+static const char *word_basis(int value)
+{
+    return ulp_basis_name((enum ulp_basis)value);
+}
 static const char *word_grade(int value)
 {
     return ulp_grade_name((enum ulp_grade)value);
@@ -181,6 +185,7 @@ const struct ulp_struct ulp_struct_range = {
 
 static const struct ulp_field judged[] = {
     {.name = "task", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, task), .word = word_task, .words = 10},
+    {.name = "basis", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, basis), .word = word_basis, .words = 6},
     {.name = "varies", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_judged, varies)},
     {.name = "grade", .kind = ULP_FIELD_WORD, .offset = offsetof(struct ulp_judged, grade), .word = word_grade, .words = 4, .whole = true},
     {.name = "text", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_judged, text), .whole = true},
@@ -203,6 +208,14 @@ static const struct ulp_field judged[] = {
     {.name = "constant_rows", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_rows)},
     {.name = "constant_columns", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_columns)},
     {.name = "constant_channels", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, constant_channels)},
+    {.name = "group_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, group_db)},
+    {.name = "faint_db", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, faint_db)},
+    {.name = "group_kind", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, group_kind)},
+    {.name = "group_at", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, group_at)},
+    {.name = "group_carries", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, group_carries)},
+    {.name = "faint_kind", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, faint_kind)},
+    {.name = "faint_at", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, faint_at)},
+    {.name = "faint_carries", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_judged, faint_carries)},
 };
 const struct ulp_struct ulp_struct_judged = {
     "ulp_judged", sizeof(struct ulp_judged), judged, sizeof judged / sizeof *judged};

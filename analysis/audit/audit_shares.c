@@ -5,10 +5,12 @@
 
 const char ulp_attribution_nonfinite[] = "a value is not finite";
 
-/* NULL, and what cannot be compared, is no worse than anything. */
+/* NULL, and what cannot be compared, is no worse than anything; nor are integers but those that are
+ * off by steps. */
 static bool is_worse(const struct ulp_audit_output *output, const struct ulp_audit_output *than)
 {
-    if (!output || !ulp_type_is_float(output->type) || output->entire.diverged ||
+    if (!output || output->entire.diverged ||
+        (!ulp_type_is_float(output->type) && !(output->entire.max_abs > 0)) ||
         (!output->entire.count && !output->entire.nonfinite))
         return false;
     return !than || output->entire.nonfinite > than->entire.nonfinite ||

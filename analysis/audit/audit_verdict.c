@@ -14,20 +14,28 @@
 
 /* ---- of one sample ---- */
 
-/* Hands its first input's values on. */
+/* Hands its first input's values on, but for a rounding. */
 static bool hands_on(const struct ulp_step *step)
 {
     return ulp_is_word(step->bound.op->name,
-                       "Identity Reshape Flatten Squeeze Unsqueeze Cast Transpose");
+                       "Identity Reshape Flatten Squeeze Unsqueeze Cast Transpose QuantizeLinear "
+                       "DequantizeLinear");
 }
 
-enum ulp_task ulp_audit_task(const struct ulp_plan *plan, size_t output,
-                             const struct ulp_tensor *truth)
+struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
+                                     enum ulp_task asked, const struct ulp_tensor *truth)
 {
     const struct ulp_block *block = plan->main;
     const struct ulp_step *step = ulp_block_producer(block, block->outputs[output]);
-    while (step && hands_on(step) && ulp_block_producer(block, step->inputs[0]))
+    const bool integer = !ulp_type_is_float(truth->type);
+    while (step && !(integer && step->quantizes) && hands_on(step) &&
+           ulp_block_producer(block, step->inputs[0]))
         step = ulp_block_producer(block, step->inputs[0]);
+    if (asked && (!integer || asked == ULP_TASK_SIGNAL))
+        return (struct ulp_purpose){asked, ULP_BASIS_ASKED};
+    if (integer)
+        return (struct ulp_purpose){step && step->quantizes ? ULP_TASK_SIGNAL : ULP_TASK_INTEGER,
+                                    ULP_BASIS_NONE};
     return ulp_task_recognise(truth, ulp_model_output(plan->model, output).name,
                               step ? step->bound.op->name : "");
 }
@@ -47,6 +55,12 @@ static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp
     return -1;
 }
 
+bool ulp_auditor_asks_steps(const struct ulp_auditor *auditor, const struct ulp_event *event,
+                            size_t o)
+{
+    return auditor->task == ULP_TASK_SIGNAL && find_graph_output(auditor->plan, event, o) >= 0;
+}
+
 enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,
                                   size_t lane, size_t o, bool amounts, struct ulp_error *error)
 {
@@ -62,10 +76,12 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
     if (index < 0 || !value || !truth || value->rank != truth->rank ||
         memcmp(value->dims, truth->dims, (size_t)value->rank * sizeof *value->dims) != 0)
         return ULP_OK;
-    const enum ulp_task task =
-        auditor->task ? auditor->task : ulp_audit_task(auditor->plan, (size_t)index, truth);
-    ULP_TRY(ulp_judged_measure(value, truth, task, amounts || event->quantizes,
-                               ulp_model_budget(auditor->plan->model), &judged, error));
+    struct ulp_purpose purpose =
+        ulp_audit_purpose(auditor->plan, (size_t)index, auditor->task, truth);
+    if (amounts && purpose.task == ULP_TASK_INTEGER)
+        purpose.task = ULP_TASK_SIGNAL;
+    ULP_TRY(ulp_judged_measure(value, truth, purpose, ulp_model_budget(auditor->plan->model),
+                               &judged, error));
     ulp_judged_add(&output->judged, &judged);
     return ULP_OK;
 }
@@ -199,11 +215,14 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
         const double db = ulp_decibels(&worst->entire, worst->judged.sqnr_db);
         out->sqnr_db = isnan(db) ? (double)INFINITY : db;
         ulp_text_show(&text, "output %s", worst->name);
-        if (worst->judged.task != ULP_TASK_NONE)
-            ulp_text_add(&text, " (%s)", ulp_task_name(worst->judged.task));
+        if (worst->judged.task != ULP_TASK_NONE && worst->judged.grade != ULP_GRADE_NOT) {
+            ulp_text_add(&text, " (");
+            ulp_judged_say_task(&text, &worst->judged);
+            ulp_text_add(&text, ")");
+        }
         ulp_text_add(&text, ": %s", worst->judged.text);
         if (out->grade != ULP_GRADE_NOT && isfinite(out->sqnr_db) &&
-            !strstr(worst->judged.text, " dB"))
+            ulp_judged_tells(&worst->judged))
             ulp_text_add(&text, ", at %.1f dB", out->sqnr_db);
         if (out->grade != worst->judged.grade)
             ulp_text_add(&text, ", and yet a node overflows");

@@ -6,6 +6,7 @@
 #include "analysis/audit/taint.h"
 #include "analysis/audit/truth.h"
 #include "analysis/measure/figure.h"
+#include "analysis/measure/judged.h"
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
 #include "base/machine/thread.h"
@@ -93,9 +94,13 @@ enum ulp_status ulp_auditor_truth(struct ulp_auditor *auditor, const struct ulp_
 enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit *out,
                                    struct ulp_error *error);
 
-/* audit_verdict.c: what an output of the graph is for, by the table. */
-enum ulp_task ulp_audit_task(const struct ulp_plan *plan, size_t output,
-                             const struct ulp_tensor *truth);
+/* audit_verdict.c: what an output of the graph is for, as asked (UNKNOWN: not) or by the table.
+ * Integers are a signal where that is asked or they are amounts. */
+struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
+                                     enum ulp_task asked, const struct ulp_tensor *truth);
+/* Is output o of the event's node one of the graph's, of which it is said that it is a signal? */
+bool ulp_auditor_asks_steps(const struct ulp_auditor *auditor, const struct ulp_event *event,
+                            size_t o);
 /* Output o of the event's node in that lane (index into the audit's), where it is
  * one of the graph's: what it is for, and how well it does it. */
 enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,

@@ -212,12 +212,12 @@ static enum ulp_status measure_output(struct ulp_auditor *auditor, const struct 
 
 /* What the node's inputs say about an output's views. */
 static void clear_views(struct looked *looked, const struct ulp_event *event,
-                        const struct ulp_taint *from)
+                        const struct ulp_taint *from, bool steps)
 {
     struct ulp_metrics *views = looked->round.views;
-    looked->stepped =
-        clear_amounts(views, event->quantizes ||
-                                 (from->stepped && from->type == looked->value->entire->type));
+    looked->stepped = clear_amounts(
+        views, steps || event->quantizes ||
+                   (from->stepped && from->type == looked->value->entire->type));
     if (from->diverged)
         views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
 }
@@ -277,7 +277,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
     bool nonfinite = false, diverged = false, fits = true, own = false;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         struct looked *looked = &observed->looked[l * event->output_count + o];
-        clear_views(looked, event, &from);
+        clear_views(looked, event, &from, ulp_auditor_asks_steps(auditor, event, o));
         const struct ulp_taint taint = make_taint(event, o, looked, &ranges[o]);
         const struct ulp_metrics *entire = &looked->round.views[ULP_VIEW_ENTIRE];
         look_at_output(&look, &from, &taint, &ranges[o], looked->round.views);

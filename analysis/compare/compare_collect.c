@@ -177,10 +177,11 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
     if (o == block->output_count || !ulp_tensor_same_shape(recorded, reference) ||
         !value->truth.count || value->truth.nonfinite)
         return ULP_OK;
-    const enum ulp_task asked = comparing->options->task,
-                        task = asked ? asked : ulp_audit_task(comparing->plan, o, reference);
-    ULP_TRY(ulp_judged_measure(recorded, reference, task, !value->truth.diverged,
-                               ulp_comparing_budget(comparing), judged, error));
+    const struct ulp_purpose purpose =
+        ulp_audit_purpose(comparing->plan, o, comparing->options->task, reference);
+    value->truth.diverged &= purpose.task != ULP_TASK_SIGNAL;
+    ULP_TRY(ulp_judged_measure(recorded, reference, purpose, ulp_comparing_budget(comparing),
+                               judged, error));
     judged->sqnr_db = value->truth.sqnr_db;
     judged->grade = ulp_judged_grade(judged, &text);
     judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);

@@ -197,8 +197,8 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
                  page->dim, page->off);
 }
 
-/* "What the outputs are for: broken (logits, classify: 1 of 3 first choices change).": of the
- * worst. */
+/* "What the outputs are for: broken (logits, classify by name: 1 of 3 first choices change).": of
+ * the worst. */
 static void add_grade(const struct ulp_page *page, const struct ulp_comparison *comparison,
                       size_t f)
 {

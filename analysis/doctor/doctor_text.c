@@ -3,6 +3,7 @@
 
 #include "analysis/audit/auditor.h"
 #include "analysis/doctor/doctoring.h"
+#include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 
@@ -18,20 +19,25 @@ static const char *colour_of(const struct ulp_page *page, enum ulp_grade grade)
     return grade == ULP_GRADE_FINE ? "" : grade == ULP_GRADE_BORDERLINE ? page->yellow : page->red;
 }
 
-/* "broken in fp16: output logits (classify): 1 of 4 first choices change"; where that is too long
- * for a line, what happened to the output before its name. */
+/* "broken in fp16: output logits (classify by name): 1 of 4 first choices change"; where that is too
+ * long for a line, without its first word or, if that helps as little, what happened before. */
 static void add_what(struct ulp_text *out, const struct ulp_doctor *doctor)
 {
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(&doctor->audit->lanes[0]);
     const char *grade = ulp_grade_name(doctor->grade), *reason = doctor->reason;
-    const size_t columns = strlen(grade) + strlen(doctor->arithmetic) + strlen(" in : ");
+    const size_t columns = strlen(grade) + strlen(doctor->arithmetic) + strlen(" in : ") +
+                           ulp_page_columns(reason, strcspn(reason, ","));
+    const size_t word = strncmp(reason, "output ", 7) == 0 ? 7 : 0;
     ulp_text_show(out, "%s in %s: ", grade, doctor->arithmetic);
-    if (!worst || worst->judged.grade == ULP_GRADE_NOT || strncmp(reason, "output ", 7) != 0 ||
-        columns + ulp_page_columns(reason, strcspn(reason, ",")) <= ULP_HEADLINE_COLUMNS)
+    if (columns <= ULP_HEADLINE_COLUMNS || !worst || !word)
         ulp_text_show(out, "%s", reason);
-    else
-        ulp_text_show(out, "%s; output %s (%s)", worst->judged.text, worst->name,
-                      ulp_task_name(worst->judged.task));
+    else if (columns - word <= ULP_HEADLINE_COLUMNS || worst->judged.grade == ULP_GRADE_NOT)
+        ulp_text_show(out, "%s", reason + word);
+    else {
+        ulp_text_show(out, "%s; output %s (", worst->judged.text, worst->name);
+        ulp_judged_say_task(out, &worst->judged);
+        ulp_text_add(out, ")");
+    }
 }
 
 /* What the outputs are, the most probable cause, what to do about it. */

@@ -173,8 +173,8 @@ bool ulp_emulation_diverged(const struct ulp_emulation *emulation,
 /* Before runs of which is asked whether they diverge: those of others do not count. */
 void ulp_emulation_forget_decided(struct ulp_emulation *emulation);
 /* What the output is for, as asked or as it looks. */
-enum ulp_task ulp_emulation_task(const struct ulp_emulation *emulation, size_t output,
-                                 const struct ulp_tensor *truth);
+struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, size_t output,
+                                         const struct ulp_tensor *truth);
 
 /* shapes.c. Which sample has which shapes; every one is planned once. */
 enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp_error *error);

@@ -212,11 +212,10 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
                               error);
 }
 
-enum ulp_task ulp_emulation_task(const struct ulp_emulation *emulation, size_t output,
-                                 const struct ulp_tensor *truth)
+struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, size_t output,
+                                         const struct ulp_tensor *truth)
 {
-    return emulation->given.task ? emulation->given.task
-                                 : ulp_audit_task(emulation->plan, output, truth);
+    return ulp_audit_purpose(emulation->plan, output, emulation->given.task, truth);
 }
 
 /* What the output is for, and how well it does it. */
@@ -227,9 +226,8 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     struct ulp_judged *sum = &emulation->judged[o], one;
     if (!ulp_tensor_same_shape(value, exact))
         return ULP_OK;
-    ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_task(emulation, o, exact),
-                               !metrics->diverged, ulp_model_budget(emulation->given.model), &one,
-                               error));
+    ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, o, exact),
+                               ulp_model_budget(emulation->given.model), &one, error));
     const bool first = sum->task == ULP_TASK_UNKNOWN;
     const double before = sum->sqnr_db;
     ulp_judged_add(sum, &one);
@@ -250,6 +248,8 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
     for (size_t o = 0; o < truth->count; o++) {
         const struct ulp_tensor *exact = &truth->items[o].tensor;
         const bool is_float = ulp_element_is_float(exact->element);
+        const bool steps =
+            !is_float && ulp_emulation_purpose(emulation, o, exact).task == ULP_TASK_SIGNAL;
         const struct ulp_tensor *given = ulp_tensor_set_find(outputs, name_of(emulation, o));
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor value = ulp_tensor_view(given);
         struct ulp_metrics metrics;
@@ -259,6 +259,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (is_float)
             ULP_TRY(hand_on(emulation, o, given, &format, &value, error));
         ULP_TRY(ulp_metrics_measure_on(&value, exact, &format, emulation->pool, &metrics, error));
+        metrics.diverged &= !(steps && ulp_tensor_same_shape(&value, exact));
         const bool leaves = is_left(emulation, o, &metrics);
         if (emulation->judged && !leaves)
             ULP_TRY(judge_task(emulation, o, &value, exact, &metrics, error));
@@ -270,7 +271,7 @@ enum ulp_status ulp_emulation_judge(const struct ulp_emulation *emulation,
         if (!any)
             *out = (struct ulp_judgement){0};
         any = true;
-        judge_metrics(emulation, o, &metrics, is_float, out);
+        judge_metrics(emulation, o, &metrics, is_float || steps, out);
     }
     if (any || !left)
         return ULP_OK;

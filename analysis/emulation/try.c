@@ -140,8 +140,8 @@ enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t out
                                 *value = &outputs[1].items[output].tensor;
         if (ulp_tensor_same_shape(value, exact)) {
             status =
-                ulp_judged_measure(value, exact, ulp_emulation_task(emulation, output, exact),
-                                   false, ulp_model_budget(emulation->given.model), &one, error);
+                ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, output, exact),
+                                   ulp_model_budget(emulation->given.model), &one, error);
             if (status == ULP_OK)
                 ulp_judged_add(out, &one);
         }

@@ -6,6 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "number/function/math.h"
+#include "tensor/tensor.h"
+
 const char *ulp_grade_name(enum ulp_grade grade)
 {
     static const char *const names[] = {"fine", "borderline", "broken", "not judged"};
@@ -25,6 +28,15 @@ const char *ulp_task_name(enum ulp_task task)
 #include "analysis/measure/verdict.def"
     };
     return names[task];
+}
+
+const char *ulp_basis_name(enum ulp_basis basis)
+{
+    static const char *const names[ULP_BASIS_COUNT] = {
+#define BASIS(NAME, op, words) [ULP_BASIS_##NAME] = words,
+#include "analysis/measure/verdict.def"
+    };
+    return names[basis];
 }
 
 /* ---- recognising ---- */
@@ -59,29 +71,102 @@ static bool is_word(const char *words, const char *text)
     return false;
 }
 
-enum ulp_task ulp_task_recognise(const struct ulp_tensor *output, const char *name, const char *op)
+int ulp_judged_rank(const struct ulp_tensor *output)
+{
+    size_t behind = 1;
+    for (int d = 2; d < output->rank; d++)
+        behind *= (size_t)output->dims[d];
+    return output->rank > 2 && behind == 1 ? 2 : output->rank;
+}
+
+/* What is known of an output's elements. */
+enum what { ANY, ROWS, PLACES, UNBOUND, BOXES };
+
+/* Sums of up to this many lines are formed, spread over the output: what a Softmax gives adds up
+ * everywhere. */
+enum { LINES = 256 };
+
+/* Do the elements along that axis add up to 1, or their exponentials? */
+static bool adds_up(const struct ulp_tensor *output, int axis, int rank)
+{
+    size_t inner = 1, seen = 0;
+    const size_t length = (size_t)output->dims[axis];
+    for (int d = axis + 1; d < rank; d++)
+        inner *= (size_t)output->dims[d];
+    const size_t lines = length ? output->count / length : 0;
+    size_t right[2] = {0};
+    for (size_t l = 0; l < lines; l += 1 + lines / LINES) {
+        double sum = 0, exps = 0, least = 0;
+        for (size_t i = 0; i < length; i++) {
+            const double x = ulp_tensor_read(output, (l / inner * length + i) * inner + l % inner);
+            sum += x;
+            exps += ulp_math_exp(x);
+            least = ulp_math_min(least, x);
+        }
+        seen += !isnan(sum);
+        right[0] += least >= 0 && fabs(sum - 1) < ULP_ADDS_UP;
+        right[1] += fabs(exps - 1) < ULP_ADDS_UP;
+    }
+    return right[0] == seen || right[1] == seen;
+}
+
+static bool is_share(const struct ulp_tensor *output)
+{
+    bool share = true;
+    for (size_t i = 0; i < output->count && share; i++) {
+        const double x = ulp_tensor_read(output, i);
+        share = isnan(x) || (x >= 0 && x <= 1);
+    }
+    return share;
+}
+
+static bool has_elements(const struct ulp_tensor *output, enum what what)
+{
+    const int rank = ulp_judged_rank(output), last = rank - 1;
+    return what == ROWS      ? adds_up(output, last, rank)
+           : what == PLACES  ? adds_up(output, 1, rank)
+           : what == UNBOUND ? !is_share(output)
+           : what == BOXES   ? rank < 3 || output->dims[last] <= 2 * output->dims[last - 1] ||
+                                 output->dims[last - 1] < 4
+                           : true;
+}
+
+static enum ulp_basis find_basis(const char *op)
+{
+    static const char *const ops[] = {
+#define BASIS(NAME, op, words) [ULP_BASIS_##NAME] = op,
+#include "analysis/measure/verdict.def"
+    };
+    int basis = ULP_BASIS_COUNT - 1;
+    while (basis > 0 && strcmp(ops[basis], op) != 0)
+        basis--;
+    return (enum ulp_basis)basis;
+}
+
+struct ulp_purpose ulp_task_recognise(const struct ulp_tensor *output, const char *name,
+                                      const char *op)
 {
     static const struct {
         enum ulp_task task;
         const char *words, *ops;
         int rank_low, rank_high;
-        int64_t last_low, last_high, divisor;
+        int64_t last_low, last_high;
+        enum what what;
     } rows[] = {
-#define KNOWN(task, words, ops, rank_low, rank_high, last_low, last_high, divisor) \
-    {ULP_TASK_##task, words, ops, rank_low, rank_high, last_low, last_high, divisor},
+#define KNOWN(task, words, ops, rank_low, rank_high, last_low, last_high, what) \
+    {ULP_TASK_##task, words, ops, rank_low, rank_high, last_low, last_high, what},
 #include "analysis/measure/verdict.def"
     };
-    const int64_t last = output->rank ? output->dims[output->rank - 1] : 1;
-    if (!ulp_type_is_float(output->type))
-        return ULP_TASK_INTEGER;
+    const int rank = ulp_judged_rank(output);
+    const int64_t last = rank ? output->dims[rank - 1] : 1;
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        const bool any = !*rows[r].words && !*rows[r].ops;
-        if (output->rank >= rows[r].rank_low && output->rank <= rows[r].rank_high &&
-            last >= rows[r].last_low && last <= rows[r].last_high && last % rows[r].divisor == 0 &&
-            (any || has_word(rows[r].words, name) || is_word(rows[r].ops, op)))
-            return rows[r].task;
+        const bool ends = is_word(rows[r].ops, op);
+        if (rank >= rows[r].rank_low && rank <= rows[r].rank_high && last >= rows[r].last_low &&
+            last <= rows[r].last_high && (ends || has_word(rows[r].words, name)) &&
+            has_elements(output, rows[r].what))
+            return (struct ulp_purpose){rows[r].task, ends ? find_basis(op) : ULP_BASIS_NAME};
     }
-    return ULP_TASK_SIGNAL;
+    return (struct ulp_purpose){ULP_TASK_SIGNAL, ULP_BASIS_NONE};
 }
 
 /* ---- figures ---- */
@@ -114,6 +199,12 @@ static double worst_of(double a, double b, enum ulp_worst worst)
                                          : (a > b ? a : b);
 }
 
+/* NaN: there is none. */
+static bool is_less(double a, double b)
+{
+    return !isnan(a) && !(a >= b);
+}
+
 /* Those that are counts. */
 static bool is_count(int figure)
 {
@@ -133,7 +224,14 @@ void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more)
         return;
     }
     sum->varies |= sum->task != more->task;
-    sum->task = sum->task < more->task ? sum->task : more->task;
+    if (more->task < sum->task)
+        sum->task = more->task, sum->basis = more->basis;
+    if (is_less(more->group_db, sum->group_db))
+        sum->group_kind = more->group_kind, sum->group_at = more->group_at,
+        sum->group_carries = more->group_carries;
+    if (is_less(more->faint_db, sum->faint_db))
+        sum->faint_kind = more->faint_kind, sum->faint_at = more->faint_at,
+        sum->faint_carries = more->faint_carries;
     const double rows = sum_of(sum->rows, more->rows);
     /* a mean over rows */
     const double kl = isnan(sum->kl)    ? more->kl
@@ -243,6 +341,18 @@ void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db)
                       db > 0 ? "equals the reference" : "has an error where the reference is 0");
 }
 
+/* "column 3", "1e-06": of the group that the figure is of */
+static void say_group(struct ulp_text *text, bool faint, bool share,
+                      const struct ulp_judged *judged)
+{
+    static const char *const kinds[] = {"column", "channel", "eighth"};
+    if (share)
+        ulp_text_add(text, "%.1g", faint ? judged->faint_carries : judged->group_carries);
+    else
+        ulp_text_add(text, "%s %.0f", kinds[(int)(faint ? judged->faint_kind : judged->group_kind)],
+                     faint ? judged->faint_at : judged->group_at);
+}
+
 static void say(struct ulp_text *text, const struct rule *rule, const struct ulp_judged *judged)
 {
     if (rule->figure == AT(sqnr_db)) {
@@ -256,6 +366,10 @@ static void say(struct ulp_text *text, const struct rule *rule, const struct ulp
             ulp_text_add(text, "%c", *c);
         else if (*++c == 'c')
             ulp_text_add(text, "%.6f", member(judged, rule->figure));
+        else if (*c == 'g' || *c == 's')
+            say_group(text, rule->figure == AT(faint_db), *c == 's', judged);
+        else if (rule->figure == AT(group_db) || rule->figure == AT(faint_db))
+            ulp_text_add(text, "%.1f", member(judged, rule->figure));
         else
             add_number(text, *c == 'v'   ? member(judged, rule->figure)
                              : *c == 'o' ? member(judged, rule->of)
@@ -289,8 +403,13 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
 
 bool ulp_judged_tells(const struct ulp_judged *judged)
 {
-    return judged->varies ||
-           (!strstr(judged->text, " dB") && strcmp(judged->text, "it equals the reference") != 0);
+    return judged->varies || strncmp(judged->text, "it ", 3) != 0;
+}
+
+void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged)
+{
+    ulp_text_add(out, "%s%s%s", ulp_task_name(judged->task), judged->basis ? " " : "",
+                 ulp_basis_name(judged->basis));
 }
 
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
@@ -301,7 +420,8 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
         ulp_text_show(out, " (%s %s)", name ? name : "it", judged->text);
     if (judged->grade == ULP_GRADE_NOT || judged->task == ULP_TASK_NONE)
         return;
-    ulp_text_show(out, " (%s%s%s", name ? name : "", name ? ", " : "", ulp_task_name(judged->task));
+    ulp_text_show(out, " (%s%s", name ? name : "", name ? ", " : "");
+    ulp_judged_say_task(out, judged);
     if (ulp_judged_tells(judged))
         ulp_text_show(out, ": %s", judged->text);
     ulp_text_add(out, ")");

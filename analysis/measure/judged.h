@@ -22,13 +22,28 @@ double ulp_judged_get(const struct ulp_judged *judged, int figure);
 /* Of several outputs the worst counts: broken before not judged before borderline. */
 int ulp_grade_weigh(enum ulp_grade grade);
 
-/* The task of an output of that name and shape, whose last operator that computes is `op`. */
-enum ulp_task ulp_task_recognise(const struct ulp_tensor *output, const char *name, const char *op);
+/* A row of probabilities adds up to 1 within this. */
+#define ULP_ADDS_UP 0.05
 
-/* Measure value against base, of one shape. Integers are choices of their own; amounts: they are
- * steps, and no figure is theirs. */
+/* Along the last axis; of axis 1; an eighth of a long last axis. */
+enum ulp_judged_group { ULP_GROUP_COLUMN, ULP_GROUP_CHANNEL, ULP_GROUP_WINDOW };
+
+/* What an output is for, and why. */
+struct ulp_purpose {
+    enum ulp_task task;
+    enum ulp_basis basis;
+};
+/* Of the reference's values of a float output of that name, whose last operator that computes is
+ * `op`. */
+struct ulp_purpose ulp_task_recognise(const struct ulp_tensor *output, const char *name,
+                                      const char *op);
+/* Axes, without those behind the second where all of them are 1. */
+int ulp_judged_rank(const struct ulp_tensor *output);
+
+/* Measure value against base, of one shape. Integers that are a signal are steps, and no figure is
+ * theirs; others are choices of their own, whatever the task. */
 enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
-                                   enum ulp_task task, bool amounts, struct ulp_budget *budget,
+                                   struct ulp_purpose purpose, struct ulp_budget *budget,
                                    struct ulp_judged *out, struct ulp_error *error);
 /* Another sample's, of the same output. */
 void ulp_judged_add(struct ulp_judged *sum, const struct ulp_judged *more);
@@ -41,13 +56,15 @@ void ulp_judged_say_sqnr(struct ulp_text *out, const char *name, double db);
 /* What the rules say of the figures, in a sentence. */
 enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text *text);
 
-/* "fine (logits, classify: 0 of 3 first choices change)"; name NULL: not said. Where the rule is
- * about decibels alone, which others say, "fine (signal)". */
+/* "fine (logits, classify by name: 0 of 3 first choices change)"; name NULL: not said. Where the
+ * rule is about decibels alone, which others say, "fine (signal)". */
 void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp_judged *judged,
                     const char *name);
 
-/* Does its text say more than that and its decibels? */
+/* Does its text say more than the decibels of the whole? */
 bool ulp_judged_tells(const struct ulp_judged *judged);
+/* "classify by name" */
+void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged);
 
 /* judged_rows.c: the first of the largest; NaN is no choice where there is another. */
 size_t ulp_first_choice(const double *row, size_t length);

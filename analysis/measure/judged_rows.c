@@ -1,6 +1,6 @@
 /* Measuring struct ulp_judged: one pass over the rows of both tensors, and one over the second axis
  * where that is of classes. */
-#include "analysis/measure/judged.h"
+#include "analysis/measure/judged_groups.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,52 +9,24 @@
 #include "base/error.h"
 #include "number/function/math.h"
 
-/* A part of the reference whose elements differ by less than this of the largest is as good as
- * constant itself. */
-#define SPREAD 0.1
 /* Probabilities below this are as good as none: FP16's least number is 6e-8. */
 #define UNLIKELY 1e-12
 /* Choices that are nearer, of the row's rms, are as good as equal. */
 #define CLEAR 0.01
-enum { FIRST = 5, COLUMNS_MAX = 1 << 18 };
-
-/* Elements of a row, a column or a channel so far. */
-struct part {
-    double least, most, base_least, base_most;
-    bool finite;
-    size_t count;
-};
+enum { FIRST = 5 };
 
 struct judging {
     const struct ulp_tensor *value, *base;
     struct ulp_judged *out;
     size_t rows, length;        /* along the last axis */
-    size_t column_count;        /* 0: they are not looked at */
     size_t channels, rows_each; /* channels 0: there are none */
     double *v, *b;              /* a row */
-    struct part *columns, *of_channels;
+    struct ulp_judged_groups groups;
     double kl_sum;
     bool corners; /* of boxes: two corners, not a centre and a size */
+    bool shares;  /* of choices and scores: all are from 0 to 1 */
+    bool logs;    /* of scores: they are logarithms of probabilities */
 };
-
-static void add_to(struct part *part, double value, double base)
-{
-    if (!part->count++)
-        *part = (struct part){value, value, base, base, true, 1};
-    part->finite &= isfinite(value) && isfinite(base);
-    part->least = ulp_math_min(part->least, value);
-    part->most = ulp_math_max(part->most, value);
-    part->base_least = ulp_math_min(part->base_least, base);
-    part->base_most = ulp_math_max(part->base_most, base);
-}
-
-/* Has it become constant? */
-static bool is_dead(const struct part *part)
-{
-    const double size = ulp_math_max(fabs(part->base_least), fabs(part->base_most));
-    return part->count > 1 && part->finite && part->least == part->most &&
-           part->base_most - part->base_least >= SPREAD * size && size > 0;
-}
 
 size_t ulp_first_choice(const double *row, size_t length)
 {
@@ -197,8 +169,8 @@ static void judge_vector(struct judging *j)
         bb += j->b[i] * j->b[i];
         vb += j->v[i] * j->b[i];
     }
-    if (isnan(bb))
-        return;
+    if (!ulp_groups_are_something(&j->groups, sqrt(bb / (double)j->length)))
+        return; /* or NaN */
     const double cosine = vv > 0 && bb > 0 ? vb / (sqrt(vv) * sqrt(bb)) : vv == bb;
     j->out->row_cosine =
         isnan(j->out->row_cosine) ? cosine : ulp_math_min(j->out->row_cosine, cosine);
@@ -206,6 +178,10 @@ static void judge_vector(struct judging *j)
 
 static void judge_threshold(struct judging *j, double threshold)
 {
+    for (size_t i = 0; i < j->length && j->logs; i++) {
+        j->v[i] = ulp_math_exp(j->v[i]);
+        j->b[i] = ulp_math_exp(j->b[i]);
+    }
     for (size_t i = 0; i < j->length; i++) {
         if (isnan(j->b[i])) {
             j->out->elements--;
@@ -226,38 +202,30 @@ static void read_row(const struct judging *j, size_t row)
     ulp_side_read(j->b, j->base, row * j->length, j->length);
 }
 
-static void look_for_dead(struct judging *j, size_t row)
-{
-    struct part whole = {0};
-    struct part *channel =
-        j->channels ? &j->of_channels[row / j->rows_each % j->channels] : &(struct part){0};
-    for (size_t i = 0; i < j->length; i++) {
-        add_to(&whole, j->v[i], j->b[i]);
-        add_to(channel, j->v[i], j->b[i]);
-    }
-    for (size_t i = 0; i < j->column_count; i++)
-        add_to(&j->columns[i], j->v[i], j->b[i]);
-    j->out->constant_rows += is_dead(&whole);
-}
-
 /* What holds for all elements of the reference. */
 struct overview {
-    double least, most;
-    /* rows whose third and fourth are beyond the first and second; or are lengths */
-    size_t corners, sizes;
+    double least, most, squares, finite;
+    /* rows whose third and fourth are beyond the first and second; or are lengths; whose
+     * exponentials add up to 1 */
+    size_t corners, sizes, logs;
 };
 
-static struct overview look_over(const struct judging *j)
+static struct overview look_over(const struct judging *j, bool logs)
 {
-    struct overview view = {INFINITY, -INFINITY, 0, 0};
+    struct overview view = {INFINITY, -INFINITY, 0, 0, 0, 0, 0};
     for (size_t r = 0; r < j->rows; r++) {
+        double exps = 0;
         ulp_side_read(j->b, j->base, r * j->length, j->length);
         for (size_t i = 0; i < j->length; i++) {
             if (isnan(j->b[i]))
                 continue;
+            exps += logs ? ulp_math_exp(j->b[i]) : 0;
+            view.squares += isfinite(j->b[i]) ? j->b[i] * j->b[i] : 0;
+            view.finite += isfinite(j->b[i]);
             view.least = ulp_math_min(view.least, j->b[i]);
             view.most = ulp_math_max(view.most, j->b[i]);
         }
+        view.logs += j->length > 1 && fabs(exps - 1) < ULP_ADDS_UP;
         view.corners += j->length >= 4 && j->b[2] >= j->b[0] && j->b[3] >= j->b[1];
         view.sizes += j->length >= 4 && j->b[2] >= 0 && j->b[3] >= 0;
     }
@@ -299,32 +267,23 @@ static bool is_most(size_t count, size_t of)
 
 static void judge_rows(struct judging *j, enum ulp_task task)
 {
-    const bool whole =
-        task == ULP_TASK_DETECT || task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT;
-    const struct overview view = whole ? look_over(j) : (struct overview){0};
-    const double threshold = view.least >= 0 && view.most <= 1 ? 0.5 : 0;
-    size_t dead = 0;
+    const bool scores = task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT,
+               chooses = scores || task == ULP_TASK_CLASSIFY || task == ULP_TASK_TEXT;
+    const struct overview view = look_over(j, scores);
+    j->groups.rms = sqrt(view.squares / view.finite);
+    j->shares = chooses && view.least >= 0 && view.most <= 1;
+    j->logs = view.most <= 0 && view.logs > 0 && is_most(view.logs, j->rows);
     j->corners = is_most(view.corners, j->rows);
-    if (task == ULP_TASK_DETECT && !j->corners && !is_most(view.sizes, j->rows))
+    if (task == ULP_TASK_DETECT && !j->corners && !is_most(view.sizes, j->rows)) {
         j->out->task = task = ULP_TASK_SIGNAL; /* distances to anchors, not boxes */
+        j->out->basis = ULP_BASIS_NONE;
+    }
     for (size_t r = 0; r < j->rows; r++) {
         read_row(j, r);
-        look_for_dead(j, r);
-        judge_row(j, task, threshold);
+        ulp_groups_add(&j->groups, r, j->v, j->b, j->out);
+        judge_row(j, task, j->shares || j->logs ? 0.5 : 0);
     }
-    for (size_t i = 0; i < j->column_count; i++)
-        dead += is_dead(&j->columns[i]);
-    if (j->column_count) {
-        j->out->columns = (double)j->column_count;
-        j->out->constant_columns = (double)dead;
-    }
-    dead = 0;
-    for (size_t c = 0; c < j->channels; c++)
-        dead += is_dead(&j->of_channels[c]);
-    if (j->channels > 1) {
-        j->out->channels = (double)j->channels;
-        j->out->constant_channels = (double)dead;
-    }
+    ulp_groups_judge(&j->groups, j->shares, j->out);
     if (task == ULP_TASK_TEXT && j->out->rows > 0)
         j->out->kl = j->kl_sum / j->out->rows;
 }
@@ -379,10 +338,12 @@ static void judge_integers(struct judging *j)
     }
 }
 
-static void prepare_figures(struct ulp_judged *out, enum ulp_task task, const struct judging *j)
+static void prepare_figures(struct ulp_judged *out, struct ulp_purpose purpose,
+                            const struct judging *j)
 {
-    *out = (struct ulp_judged){.task = task};
-    out->sqnr_db = out->columns = out->channels = NAN;
+    const enum ulp_task task = purpose.task;
+    *out = (struct ulp_judged){.task = task, .basis = purpose.basis};
+    out->sqnr_db = NAN;
     out->rows = (double)j->rows;
     out->elements = (double)(j->rows * j->length);
     for (int f = 0; f < ULP_JUDGED_COUNT; f++)
@@ -391,6 +352,7 @@ static void prepare_figures(struct ulp_judged *out, enum ulp_task task, const st
         out->top1_flips = out->top1_clear = out->top1_margin = 0;
     if (task == ULP_TASK_SCORE || task == ULP_TASK_SEGMENT)
         out->mask_flips = 0;
+    ulp_groups_prepare(out);
     if (task != ULP_TASK_INTEGER && j->length > 1)
         out->constant_rows = 0;
 }
@@ -399,18 +361,12 @@ static enum ulp_status measure(struct judging *j, enum ulp_task task, struct ulp
                                struct ulp_error *error)
 {
     ULP_SCOPED(ulp_free_of) void *rows = NULL;
-    ULP_SCOPED(ulp_free_of) void *columns = NULL;
-    ULP_SCOPED(ulp_free_of) void *channels = NULL;
+    ULP_SCOPED(ulp_free_of) void *parts = NULL;
     ULP_TRY(
         ulp_allocate(&rows, j->length, 2 * sizeof(double), budget, "a row of an output", error));
-    ULP_TRY(ulp_allocate_zero(&columns, j->column_count + 1, sizeof(struct part), budget,
-                              "columns of an output", error));
-    ULP_TRY(ulp_allocate_zero(&channels, j->channels + 1, sizeof(struct part), budget,
-                              "channels of an output", error));
+    ULP_TRY(ulp_groups_open(&j->groups, j->base, &parts, budget, error));
     j->v = rows;
     j->b = j->v + j->length;
-    j->columns = columns;
-    j->of_channels = channels;
     if (task == ULP_TASK_INTEGER)
         judge_integers(j);
     else
@@ -421,22 +377,20 @@ static enum ulp_status measure(struct judging *j, enum ulp_task task, struct ulp
 }
 
 enum ulp_status ulp_judged_measure(const struct ulp_tensor *value, const struct ulp_tensor *base,
-                                   enum ulp_task task, bool amounts, struct ulp_budget *budget,
+                                   struct ulp_purpose purpose, struct ulp_budget *budget,
                                    struct ulp_judged *out, struct ulp_error *error)
 {
-    const int rank = base->rank;
+    const int rank = ulp_judged_rank(base);
     struct judging j = {.value = value, .base = base, .out = out, .rows = 1, .rows_each = 1};
-    const bool integers = !ulp_type_is_float(base->type);
+    const bool integers = !ulp_type_is_float(base->type),
+               steps = integers && purpose.task == ULP_TASK_SIGNAL;
     j.length = rank ? (size_t)base->dims[rank - 1] : 1;
     j.rows = j.length ? base->count / j.length : 0;
     for (int d = 2; d + 1 < rank; d++)
         j.rows_each *= (size_t)base->dims[d];
     j.channels = rank >= 4 ? (size_t)base->dims[1] : 0; /* of three axes rows are the channels */
-    j.column_count = j.rows > 1 && j.length <= COLUMNS_MAX ? j.length : 0;
-    prepare_figures(out, integers ? ULP_TASK_INTEGER : task, &j);
-    if (integers && amounts)
-        out->task = ULP_TASK_SIGNAL;
-    if (!base->count || (integers && amounts))
-        return ULP_OK;
-    return measure(&j, out->task, budget, error);
+    if (integers && !steps)
+        purpose.task = ULP_TASK_INTEGER;
+    prepare_figures(out, purpose, &j);
+    return base->count && !steps ? measure(&j, purpose.task, budget, error) : ULP_OK;
 }

@@ -212,13 +212,34 @@ static void add_birth(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_add(out, ", and outputs depend on that although they are finite");
 }
 
-/* "broken (classify): logits is at 2.2 dB, 1 of 4 first choices change" */
+/* "logits is at 2.2 dB" */
+static void add_figure(struct ulp_text *out, const struct ulp_audit_output *judged,
+                       const struct ulp_audit_output *worst,
+                       const struct ulp_audit_output *diverged)
+{
+    if (judged->entire.nonfinite)
+        ulp_text_show(out, "%s is not finite", judged->name);
+    else if (worst && !(worst->entire.rms > 0))
+        ulp_text_show(out, "%s equals the reference", worst->name);
+    else if (worst && isfinite(worst->entire.sqnr_db))
+        ulp_text_show(out, "%s is at %.1f dB", worst->name, worst->entire.sqnr_db);
+    else if (worst)
+        ulp_text_show(out, "%s is off by %.2g where it should be 0", worst->name,
+                      worst->entire.rms);
+    else if (diverged)
+        ulp_text_show(out, "%s follows other decisions", diverged->name);
+}
+
+/* "broken (classify by name): logits is at 2.2 dB, 1 of 4 first choices change"; where a line has
+ * room for one of them only, it is what decides. */
 static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_output *judged = ulp_audit_judged_worst(lane),
                                   *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
+    ULP_SCOPED(ulp_text_free) struct ulp_text figure = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text told = {0};
     if (!judged) {
         ulp_text_add(out, "no output can be compared");
         return;
@@ -234,22 +255,25 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
         ulp_text_show(out, ": %s %s", judged->name, judged->judged.text);
         return;
     }
-    if (judged->judged.task != ULP_TASK_NONE && !is_unmeant(audit))
-        ulp_text_add(out, " (%s)", ulp_task_name(judged->judged.task));
-    if (judged->entire.nonfinite)
-        ulp_text_show(out, ": %s is not finite", judged->name);
-    else if (worst && !(worst->entire.rms > 0))
-        ulp_text_show(out, ": %s equals the reference", worst->name);
-    else if (worst && isfinite(worst->entire.sqnr_db))
-        ulp_text_show(out, ": %s is at %.1f dB", worst->name, worst->entire.sqnr_db);
-    else if (worst)
-        ulp_text_show(out, ": %s is off by %.2g where it should be 0", worst->name,
-                      worst->entire.rms);
-    else if (diverged)
-        ulp_text_show(out, ": %s follows other decisions", diverged->name);
+    if (judged->judged.task != ULP_TASK_NONE && !is_unmeant(audit)) {
+        ulp_text_add(out, " (");
+        ulp_judged_say_task(out, &judged->judged);
+        ulp_text_add(out, ")");
+    }
+    add_figure(&figure, judged, worst, diverged);
     if (ulp_judged_tells(&judged->judged) && !judged->entire.nonfinite)
-        ulp_text_show(out, ", %s%s%s", worst == judged ? "" : judged->name,
+        ulp_text_show(&told, "%s%s%s", worst == judged ? "" : judged->name,
                       worst == judged ? "" : ": ", judged->judged.text);
+    const size_t columns = strlen(lane->name) + strlen(": : ") + out->length +
+                           (told.data ? strcspn(told.data, ",") : 0);
+    const bool swaps = told.length && columns <= ULP_HEADLINE_COLUMNS &&
+                       columns + figure.length + strlen(", ") > ULP_HEADLINE_COLUMNS;
+    struct ulp_text *first = swaps ? &told : &figure, *second = swaps ? &figure : &told;
+    if (first->length)
+        ulp_text_add(out, ": %s", first->data);
+    if (second->length)
+        ulp_text_add(out, "%s%s", first->length ? ", " : ": ", second->data);
+    out->failed |= figure.failed || told.failed;
 }
 
 /* Texts begin with what joins them to the sentence before: ". ", "; ". */

@@ -78,7 +78,7 @@ struct ulp_divergence {
 
 /* What an output of the graph is for: rows of one table (doc/verdicts.md). */
 enum ulp_task {
-    ULP_TASK_UNKNOWN, /* to be recognised, from the name, the last operator and the shape */
+    ULP_TASK_UNKNOWN, /* to be recognised, from the name and the last operator */
     ULP_TASK_NONE,
     ULP_TASK_CLASSIFY,
     ULP_TASK_SCORE,
@@ -92,6 +92,18 @@ enum ulp_task {
 };
 /* "classify"; NULL: UNKNOWN. Static storage. */
 ULP_API const char *ulp_task_name(enum ulp_task task);
+/* Why it is taken for that. */
+enum ulp_basis {
+    ULP_BASIS_NONE, /* nothing says what it is for: decibels decide */
+    ULP_BASIS_ASKED,
+    ULP_BASIS_NAME,
+    ULP_BASIS_SOFTMAX,
+    ULP_BASIS_LOG_SOFTMAX,
+    ULP_BASIS_LP_NORMALIZATION,
+    ULP_BASIS_COUNT
+};
+/* "by name", "by Softmax"; "" of ULP_BASIS_NONE. Static storage. */
+ULP_API const char *ulp_basis_name(enum ulp_basis basis);
 enum ulp_grade {
     ULP_GRADE_FINE,
     ULP_GRADE_BORDERLINE,
@@ -104,6 +116,7 @@ ULP_API const char *ulp_grade_name(enum ulp_grade grade);
  * each figure is. Counts are doubles, so that NaN is: it has no such figure. */
 struct ulp_judged {
     enum ulp_task task;   /* UNKNOWN: of a value that is no output of the graph */
+    enum ulp_basis basis; /* why */
     bool varies;          /* samples are of several tasks: it is judged as each, and as a signal */
     enum ulp_grade grade; /* by the rules, of the figures below and of sqnr_db [whole] */
     char *text;           /* why [whole] */
@@ -111,7 +124,11 @@ struct ulp_judged {
     double sqnr_db;
     double rows, columns, channels, elements; /* that figures are of */
     double top1_flips, top1_clear, top1_margin, top5_changes, logprob, kl, iou, row_cosine,
-        mask_flips, score_shift, differing, constant_rows, constant_columns, constant_channels;
+        mask_flips, score_shift, differing, constant_rows, constant_columns, constant_channels,
+        group_db, faint_db;
+    /* which column (0, along the last axis), channel (1, of axis 1) or eighth (2, of a long last
+     * axis) that is, from 0, and its rms as part of the output's */
+    double group_kind, group_at, group_carries, faint_kind, faint_at, faint_carries;
 };
 
 /* One output of a node. */

@@ -222,7 +222,8 @@ struct ulp_search {
     double ratio, predicted; /* emulated, and by the model */
     /* of the output that is worst by what it is for, in the samples with the allocation */
     enum ulp_grade grade;
-    char *grade_text; /* "fine (classify: 0 of 3 first choices change)"; NULL: there is none */
+    char *grade_text; /* "fine (classify by name: 0 of 3 first choices change)"; NULL: there is none
+                       */
     double bits, mantissa, exponent; /* means over layers, weighted */
     double relaxed;                  /* the mean bits if they could be fractions, by the model */
     double total_cost, total_weight;

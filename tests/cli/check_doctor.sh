@@ -51,7 +51,8 @@ grep -q "^  remedy" out && fail "a plan that keeps nothing is a remedy"
 
 # A first choice that stays is fine at less than the usual tolerance, and the gate for CI passes there.
 expect 0 "fine below 40 dB" "$program" doctor "$model" -i "$inputs" -a bf16 -q
-shows out "0 of 4 first choices change, at 39" "fine below 40 dB"
+shows out "0 of 4 first choices change" "fine below 40 dB"
+shows out "at 39.2 dB" "fine below 40 dB"
 next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 

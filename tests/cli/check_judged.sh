@@ -31,41 +31,42 @@ judged() {
     }
 }
 meant=--allow-nonfinite-inputs
-judged masked masked.npz "broken (classify): logits is at 36.8 dB, 1 of 1 first choices change, by a margin of up to 0.9; " $meant
+judged masked masked.npz "broken (classify by name): 1 of 1 first choices change, by a margin of up to 0.9, logits is at 36.8 dB; " $meant
 judged born_masked born_masked.npz "broken: node 0 mask (Log) is log 0, in the reference already; 1 of 6 elements of m is 0; 1 of its 6 elements is not finite, nor is output logits, in the reference as in fp16"
-judged vanished vanished.npz "broken (embed): embedding is off by 0.9 where it should be 0, the least cosine is 0.000000; "
+judged vanished vanished.npz "broken (embed by name): the least cosine is 0.000000, embedding is off by 0.9 where it should be 0; "
 expect 1 "a vanished vector's cosine" "$program" audit vanished.onnx -i vanished.npz -a fp16 -q --no-attribute --fail-above row_cosine=0.99
 judged large large.npz "broken (integer): y follows other decisions, y: 4 of 4 integers differ; "
 grep -q "no output can be compared" out && fail "integers are compared"
-judged holes_mask holes_mask.npz "fine (segment): mask is at 75.2 dB, 0 of 7 elements of the mask flip; " $meant
+judged holes_mask holes_mask.npz "fine (segment by name): 0 of 7 elements of the mask flip, mask is at 75.2 dB; " $meant
 judged holes_mask born_mask.npz "broken: node 0 root (Sqrt) is the root of a negative number, in the reference already; 1 of 8 elements of x is negative"
-judged holes_mask_2 holes_mask_2.npz "fine (segment): mask_2 is at 75.2 dB, 0 of 3 elements of the mask flip; " $meant
+judged holes_mask_2 holes_mask_2.npz "fine (segment by name): 0 of 3 elements of the mask flip, mask_2 is at 75.2 dB; " $meant
 judged holes_mask_2 born_mask_2.npz "broken: node 0 root (Sqrt) is the root of a negative number, in the reference already; 1 of 8 elements of x is negative"
-judged holes_logits holes_logits.npz "fine (classify): logits is at 75.2 dB, 0 of 1 first choices change; " $meant
+judged holes_logits holes_logits.npz "fine (classify by name): logits is at 75.2 dB, 0 of 1 first choices change; " $meant
 judged holes_logits born_logits.npz "broken: node 0 root (Sqrt) is the root of a negative number, in the reference already; 1 of 8 elements of x is negative"
 judged part part_empty.npz "not judged: e has no element to compare; "
 judged undefined good.npz "broken: node 1 quotient (Div) is 0 / 0, in the reference already; all of z is 0"
 mkdir orders
 for order in "corners distances" "distances corners"; do
     cp ${order% *}.npz orders/a.npz && cp ${order#* }.npz orders/b.npz
-    judged boxes orders "broken (detect): boxes is at 78.7 dB, the worst of 4 boxes keeps an IoU of 0; "
+    judged boxes orders "broken (detect by name): the worst of 4 boxes keeps an IoU of 0, boxes is at 78.7 dB; "
 done
 
 # A plan says what its outputs are for, by the same rules.
 expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -q -o plan
-shows out "What the outputs are for: fine (classify: 0 of 4 first choices change)." "a plan"
+shows out "What the outputs are for: fine (classify by name: 0 of 4 first choices change)." "a plan"
 python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["grade"] == "fine" and "classify" in plan["grade_text"], plan' || fail "plan.json"
 
 # So does a comparison of what was recorded.
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
 expect 0 "a recording that is explained and broken" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q -o compared
-tr -s '\n ' ' ' <out | grep -q "What the outputs are for: broken (logits, classify: 1 of 4 first choices change" || fail "a recording's verdict"
+tr -s '\n ' ' ' <out | grep -q "What the outputs are for: broken (logits, classify by name: 1 of 4 first choices change" || fail "a recording's verdict"
 expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q --task signal
-grep -q "What the outputs are for: broken (logits, signal)." out || fail "a recording as a signal: $(grep 'are for' out)"
+grep -q "What the outputs are for: broken (logits, signal as asked)." out || fail "a recording as a signal: $(grep 'are for' out)"
 
 if python3 -c 'import numpy' 2>/dev/null; then
-    mkdir cases
+    mkdir cases twins
     python3 "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
+    python3 "$source/tests/cli/judged_twins.py" "$program" twins || fail "right and wrong twins"
 else
     echo "SKIP cases: no numpy (ULPSCOPE_TEST_PYTHON)"
 fi

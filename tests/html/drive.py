@@ -67,7 +67,7 @@ def check_hero(browser, where):
     head = browser.run("document.querySelector('header p').textContent")
     assert f"{len(nodes)} nodes" in head and re.search(r'\d{4}-\d\d-\d\d · SHA-256 [0-9a-f]{12}', head), head
     lane, judged = report['lanes'][0], report['lanes'][0]['outputs'][0]['judged']
-    said = f"{lane['name']}: {judged['grade']} ({judged['task']}): {lane['outputs'][0]['name']} is not finite" if lane['outputs'][0]['entire']['nonfinite'] else f"{lane['name']}: {judged['grade']} ({judged['task']}): {lane['outputs'][0]['name']} is at {judged['sqnr_db']:.1f} dB, {judged['text']}"
+    said = f"{lane['name']}: {judged['grade']} ({judged['task']} {judged['basis']}): {lane['outputs'][0]['name']} is not finite" if lane['outputs'][0]['entire']['nonfinite'] else f"{lane['name']}: {judged['grade']} ({judged['task']} {judged['basis']}): {lane['outputs'][0]['name']} is at {judged['sqnr_db']:.1f} dB, {judged['text']}"
     assert browser.run("document.querySelector('.headline').textContent") == f'{said}.' == f"{lane['headline']}.", (where, said, lane['headline'])
     tiles = dict(browser.run("[...document.querySelectorAll('.tile')].map(t => [t.querySelector('.title').textContent, [...t.querySelectorAll('strong, .note')].map(e => e.textContent).join('|')])"))
     remedy = lane['remedy']

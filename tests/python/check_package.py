@@ -301,7 +301,7 @@ class Models(unittest.TestCase):
         self.assertTrue(node.outputs[0].range.headroom_bits < 0 and lane.first_born is not None)
         self.assertEqual(node, lane.nodes[node.index])
         self.assertTrue(audit.check("max_abs=1e-9") and not audit.check("max_abs=1e9"))
-        self.assertRegex(audit._repr_html_(), r"(?s)<pre>fp16,keep=op:Softmax=fp32: broken \(classify\): .*overflows")
+        self.assertRegex(audit._repr_html_(), r"(?s)<pre>fp16,keep=op:Softmax=fp32: broken \(classify by name\): .*overflows")
         self.assertEqual(repr(audit), "<ulpscope.Audit: model.onnx: fp16,keep=op:Softmax=fp32 broken, bf16,keep=op:Softmax=fp32 fine>")
         judged = lane.outputs[0].judged
         for said in (f"{judged.top1_flips:.0f} of {judged.rows:.0f}", f"{judged.sqnr_db:.1f} → ", "Least headroom", judged.text):
@@ -448,7 +448,7 @@ class Models(unittest.TestCase):
             self.assertIsInstance(items, list, where)
             self.assertEqual(len(items), len(value), where)
             return sum(self.equal(a, b, f"{where}[{i}]") for i, (a, b) in enumerate(zip(items, value)))
-        if isinstance(record, int) and isinstance(value, str):  # of a node, by its name
+        if isinstance(record, int) and isinstance(value, str):  # of a node, by name
             record = self.nodes[record]
         if value is None:
             self.assertTrue(record is None or not np.isfinite(record), where)

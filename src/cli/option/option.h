@@ -175,9 +175,10 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     "Write the result as one HTML file, to look at and to hand on; it needs no network"
 #define TASK_WORDS "classify|score|text|detect|segment|embed|signal|none"
 #define TASK_TEXT                                                                                 \
-    "What the float outputs are for, which says what is fine, borderline and broken "             \
-    "(doc/verdicts.md); none: no error is judged, and all is fine that is finite. Default: each " \
-    "is recognised, by its name, last operator and shape"
+    "What the outputs are for, which says what is fine, borderline and broken "                   \
+    "(doc/verdicts.md); of integers signal alone is heard: they are numbers; none: no error of "  \
+    "floats is judged, and all is fine that is finite. Default: each is recognised, by its name " \
+    "or last operator; where neither says it, decibels decide (signal)"
 #define REFERENCE_TEXT "The arithmetic that serves as the truth (default mpfr:128)"
 
 /* Rows of CHILDREN (parser.def): CHILD(parser, its input, heading, group of --help), and those that

@@ -1,6 +1,6 @@
 /* Which integers are amounts: a float that is cast to an integer and only computed with until it is
  * a float again is a quantised number, also where no operator says so (a kernel of 8 bits written
- * out as Cast, MatMulInteger, Cast). That two lanes differ by a step there is an error to measure;
+ * out as Cast, MatMulInteger, Cast), as is one of 8 bits that the graph returns (an image). That two lanes differ by a step there is an error to measure;
  * an integer that selects, counts or is compared is a decision. */
 #include <limits.h>
 #include <string.h>
@@ -34,12 +34,25 @@ static bool keeps_amount(const struct ulp_block *block, const struct ulp_step *s
             (step->bound.op->work == ULP_WORK_MOVE && input->kind != 'p'));
 }
 
+/* Is the float an integer that has only been handed on? Then it was chosen, not rounded. */
+static bool is_chosen(const struct ulp_block *block, int slot)
+{
+    while (is_float(block, slot)) {
+        const struct ulp_step *step = ulp_block_producer(block, slot);
+        if (!step || !step->own_input_count ||
+            (strcmp(step->bound.op->name, "Cast") != 0 && step->bound.op->work != ULP_WORK_MOVE))
+            return false;
+        slot = step->inputs[0];
+    }
+    return true;
+}
+
 static bool begins_amount(const struct ulp_block *block, const struct ulp_step *step)
 {
     if (!step->output_count || step->outputs[0] < 0 || !block->slots[step->outputs[0]].amount)
         return false;
     if (strcmp(step->bound.op->name, "Cast") == 0 && is_float(block, step->inputs[0]))
-        return true;
+        return !is_chosen(block, step->inputs[0]);
     for (size_t i = 0; i < step->own_input_count; i++) {
         const struct ulp_step *before = ulp_block_producer(block, step->inputs[i]);
         if (before && before->quantizes)
@@ -52,9 +65,10 @@ void ulp_plan_amounts(struct ulp_block *block)
 {
     for (size_t s = 0; s < block->slot_count; s++) {
         struct ulp_plan_slot *slot = &block->slots[s];
-        slot->amount = slot->shape.type != ULP_TYPE_UNDEFINED &&
-                       slot->shape.type != ULP_TYPE_BOOL && !ulp_type_is_float(slot->shape.type) &&
-                       slot->last_use != INT_MAX;
+        const enum ulp_type type = slot->shape.type;
+        slot->amount =
+            type != ULP_TYPE_UNDEFINED && type != ULP_TYPE_BOOL && !ulp_type_is_float(type) &&
+            (slot->last_use != INT_MAX || type == ULP_TYPE_UINT8 || type == ULP_TYPE_INT8);
     }
     for (size_t s = block->step_count; s-- > 0;) {
         const struct ulp_step *step = &block->steps[s];
