@@ -80,6 +80,11 @@ ULP_API enum ulp_status ulp_model_check_inputs(const struct ulp_model *model,
 ULP_API enum ulp_status ulp_model_take_inputs(const struct ulp_model *model,
                                               struct ulp_tensor_set *arrays, char **notes,
                                               struct ulp_error *error);
+/* The same of recorded arrays of which none has the name of a value: as many as there are outputs,
+ * their names numbers alone, are the outputs in that order. Types and shapes stay. */
+ULP_API enum ulp_status ulp_model_take_outputs(const struct ulp_model *model,
+                                               struct ulp_tensor_set *arrays, char **notes,
+                                               struct ulp_error *error);
 /* Give an input another shape than the model declares, of the same rank when a rank is declared.
  * Planning refuses a shape that the graph does not allow. Call it while no plan of the model
  * exists. ULP_ERROR_USAGE: there is no such input. */

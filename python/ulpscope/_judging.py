@@ -10,7 +10,7 @@ from typing import Any, Mapping, Sequence
 from . import _declarations as d
 from ._arrays import TensorSet
 from ._errors import UsageError
-from ._library import Owner, Watch, call, lib
+from ._library import Owner, Watch, call, lib, text
 from ._loaded import Inputs, Keep, Keeps, Loaded, Samples, begins, find_task, list_of, sample_items, strings
 from ._numbers import ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
@@ -276,6 +276,8 @@ class Judging(Loaded):
         """Whether tensors that other frameworks recorded (by recording, then by the graph's names) differ from the reference as an
         arithmetic does, and if not, which is the first that does not, and why. task: what the outputs are for ("classify"; None: recognised)."""
         sample, sets = self._set(inputs), [self._arrays(arrays, {}) for arrays in recordings.values()]
+        for tensors in sets:
+            text("ulp_model_take_outputs", self._model, byref(tensors.value))
         names = [name.encode() for name in recordings]
         items = (d.ulp_recording * max(len(sets), 1))()
         for item, name, tensors in zip(items, names, sets):

@@ -230,24 +230,28 @@ static bool find_order(const struct ulp_model *model, const struct ulp_tensor_se
     return true;
 }
 
-/* The first arrays in `order`, as many as the model has inputs, get their names; the others go. */
-static enum ulp_status take_in_order(const struct ulp_model *model, const size_t *order,
-                                     struct ulp_tensor_set *arrays, struct ulp_text *notes,
-                                     struct ulp_error *error)
+/* The first `count` arrays in `order` get the names of the model's inputs or outputs; the others
+ * go. An output's shape is for whoever compares it. */
+static enum ulp_status take_in_order(const struct ulp_model *model, bool are_inputs, size_t count,
+                                     const size_t *order, struct ulp_tensor_set *arrays,
+                                     struct ulp_text *notes, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set named = {0};
     const size_t start = notes->length;
-    for (size_t i = 0; i < ulp_model_input_count(model); i++) {
-        const struct ulp_value_info info = ulp_model_input(model, i);
+    for (size_t i = 0; i < count; i++) {
+        const struct ulp_value_info info =
+            are_inputs ? ulp_model_input(model, i) : ulp_model_output(model, i);
         struct ulp_named_tensor *array = &arrays->items[order[i]];
         const bool is_other = strcmp(array->name, info.name) != 0;
         char which[120] = "";
         if (is_other) {
             snprintf(which, sizeof which, "; '%.60s' is taken for it by its position", array->name);
-            ulp_text_add(notes, "%s'%s' is input %s",
-                         notes->length > start ? ", " : "by position: ", array->name, info.name);
+            ulp_text_add(notes, "%s'%s' is %s %s",
+                         notes->length > start ? ", " : "by position: ", array->name,
+                         are_inputs ? "input" : "output", info.name);
         }
-        ULP_TRY(check_shape(&info, &array->tensor, which, error));
+        if (are_inputs)
+            ULP_TRY(check_shape(&info, &array->tensor, which, error));
         ULP_TRY(ulp_tensor_set_add(&named, info.name, &array->tensor, error));
     }
     ulp_text_add(notes, notes->length > start ? "\n" : "");
@@ -278,7 +282,7 @@ static enum ulp_status name_arrays(const struct ulp_model *model, struct ulp_ten
                      more == 1 ? "%zu array is a constant of the model, and is left out\n"
                                : "%zu arrays are constants of the model, and are left out\n",
                      more);
-    return take_in_order(model, order, arrays, notes, error);
+    return take_in_order(model, true, count, order, arrays, notes, error);
 }
 
 /* Every element as it is, in the declared type; refused where that does not hold one. */
@@ -332,6 +336,18 @@ static enum ulp_status take_form(const struct ulp_value_info *info, struct ulp_t
     return ULP_OK;
 }
 
+/* The notes to who asked for them. */
+static enum ulp_status hand_on(struct ulp_text *text, char **notes, struct ulp_error *error)
+{
+    if (text->failed)
+        return ulp_out_of_memory(error);
+    if (notes) {
+        *notes = text->data;
+        text->data = NULL;
+    }
+    return ULP_OK;
+}
+
 enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_tensor_set *arrays,
                                       char **notes, struct ulp_error *error)
 {
@@ -345,11 +361,24 @@ enum ulp_status ulp_model_take_inputs(const struct ulp_model *model, struct ulp_
             ULP_TRY(
                 take_form(&info, &arrays->items[at].tensor, ulp_model_budget(model), &text, error));
     }
-    if (text.failed)
-        return ulp_out_of_memory(error);
-    if (notes) {
-        *notes = text.data;
-        text.data = NULL;
+    return hand_on(&text, notes, error);
+}
+
+enum ulp_status ulp_model_take_outputs(const struct ulp_model *model, struct ulp_tensor_set *arrays,
+                                       char **notes, struct ulp_error *error)
+{
+    ULP_ENTER_ENVIRONMENT;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ULP_SCOPED(ulp_free_of) void *order = NULL;
+    const size_t count = ulp_model_output_count(model);
+    bool known = false;
+    for (size_t v = 0; v < model->graph->value_count; v++)
+        known |= ulp_tensor_set_find(arrays, model->graph->values[v].name) != NULL;
+    if (count && arrays->count == count && !known) {
+        ULP_TRY(ulp_allocate(&order, count, sizeof(size_t), ulp_model_budget(model),
+                             "the order of outputs", error));
+        if (are_places(arrays, order))
+            ULP_TRY(take_in_order(model, false, count, order, arrays, &text, error));
     }
-    return ULP_OK;
+    return hand_on(&text, notes, error);
 }

@@ -99,6 +99,27 @@ for command in "audit -a fp16" "doctor -a fp16 --no-plan" "overflow" "overflow -
     for text in out wanted.txt; do sed -E 's/turned/named/g; s/[0-9.]+ s\b//g; s/ +/ /g' $text >$text.plain; done
     cmp -s out.plain wanted.txt.plain || fail "$command: $(diff out.plain wanted.txt.plain | head -4)"
 done
+# Recorded outputs without names, and two of them; those of another number are refused as before.
+python3 -c '
+import numpy as np
+y = np.load("wanted.npz")["y"]
+np.savez("recorded.npz", y)
+np.savez("three.npz", y, y, y)
+casts = np.load("cast.npz")
+np.savez("casts.npz", **{f"output_{i}": casts[f"y{i}"] for i in range(4)})'
+for command in "compare model.onnx wanted.npz" "doctor model.onnx -a fp16 --no-plan --recorded wanted.npz"; do
+    set -- ${command/wanted/recorded}
+    "$program" $command -i named.npz -q >wanted.txt 2>err
+    expect $? "$command" "$program" "$@" -i named.npz
+    shows err "ulpscope: by position: 'arr_0' is output y" "$command"
+    for text in out wanted.txt; do sed -E 's/recorded/wanted/g; s/[0-9.]+ s\b//g; s/ +/ /g' $text >$text.plain; done
+    cmp -s out.plain wanted.txt.plain || fail "$command: $(diff out.plain wanted.txt.plain | head -4)"
+done
+"$program" compare cast.onnx casts.npz -i exact.npz -a fp32 >out 2>err || fail "four outputs: $(cat err)"
+shows err "by position: 'output_0' is output y0, 'output_1' is output y1, 'output_2' is output y2, 'output_3' is output y3" "four outputs"
+expect 3 "three outputs" "$program" compare model.onnx three.npz -i named.npz -q
+shows err "no array has the name of a tensor that the graph computes" "three outputs"
+
 mkdir stream && cp turned.npz weights.npz stream
 expect 0 "streamed" "$program" overflow model.onnx --samples-from stream -q
 expect 0 "several of these" "$program" audit model.onnx -a fp16 -i stream -q

@@ -150,6 +150,8 @@ class Numbers(unittest.TestCase):
             np.savez(f"{folder}/x.npz", whole.astype(np.int64))
             with np.load(f"{folder}/x.npz") as arrays:
                 self.assertTrue(same(model.run(arrays)["logits"], wanted))
+        recorded = model.run(INPUTS, "bf16")["logits"]
+        self.assertEqual(model.compare({"other": {"arr_0": recorded}}, INPUTS, ["bf16"]).files[0].by, model.compare({"other": {"logits": recorded}}, INPUTS, ["bf16"]).files[0].by)
         big = np.full(x.shape, (1 << 24) + 1, np.int64)
         with self.assertRaisesRegex(ulpscope.InputError, "element 0 of the INT64 array, 16777217"):
             model.run({"patches": big})

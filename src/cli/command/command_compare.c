@@ -66,8 +66,7 @@ static enum ulp_status read_recordings(const struct compare_options *options, st
     for (size_t f = 0; f < options->file_count; f++) {
         const size_t before = c->read.count;
         bool any = false;
-        ULP_TRY(ulp_recording_read(options->files[f], c->model, options->common.budget, &c->read,
-                                   error));
+        ULP_TRY(read_recording(c->model, &options->common, options->files[f], &c->read, error));
         for (size_t r = before; r < c->read.count; r++)
             any |= c->read.items[r].iteration == options->iteration;
         if (!any)

@@ -80,8 +80,8 @@ static enum ulp_status prepare(struct making *making, struct ulp_error *error)
     making->list = list_samples(&making->samples);
     ULP_TRY(taken(making->list, error));
     for (size_t r = 0; r < options->recorded_count; r++)
-        ULP_TRY(ulp_recording_read(options->recorded[r], making->model, common->budget,
-                                   &making->recordings, error));
+        ULP_TRY(read_recording(making->model, common, options->recorded[r], &making->recordings,
+                               error));
     if (options->engine)
         ULP_TRY(open_engine(options->engine, making->model, &making->samples, &options->built,
                             &making->engine, error));

@@ -322,6 +322,10 @@ enum ulp_status read_samples(const struct ulp_model *model, const struct common_
  * the first is), but only the first, and those that share a file, stay loaded. */
 enum ulp_status open_samples(const struct ulp_model *model, const struct common_options *options,
                              bool check, struct sample_list *out, struct ulp_error *error);
+/* ulp_recording_read, and recorded outputs without names under those of the model. */
+enum ulp_status read_recording(const struct ulp_model *model, const struct common_options *options,
+                               const char *path, struct ulp_recording_list *list,
+                               struct ulp_error *error);
 /* Have it loaded, until it is dropped. */
 enum ulp_status load_sample(const struct ulp_model *model, struct sample *sample,
                             struct ulp_error *error);

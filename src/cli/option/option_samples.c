@@ -376,6 +376,21 @@ static void say_notes(char *lines)
     }
 }
 
+enum ulp_status read_recording(const struct ulp_model *model, const struct common_options *options,
+                               const char *path, struct ulp_recording_list *list,
+                               struct ulp_error *error)
+{
+    const size_t before = list->count;
+    ULP_TRY(ulp_recording_read(path, model, options->budget, list, error));
+    for (size_t r = before; r < list->count; r++) {
+        ULP_SCOPED(ulp_scoped_free) char *notes = NULL;
+        ULP_TRY(ulp_model_take_outputs(model, &list->items[r].tensors, &notes, error));
+        if (!options->quiet)
+            say_notes(notes);
+    }
+    return ULP_OK;
+}
+
 static enum ulp_status read_extent(struct reading *reading, const struct common_options *options,
                                    struct ulp_error *error)
 {
