@@ -165,7 +165,9 @@ ULP_WORK(move_rows)
                      end = here < last - r ? r + here : last;
         if (job->turned && exists) {
             turn_rows(job, ulp_element_at(out, r * job->row),
-                      (const word32 *)job->in->data + outer + row_table[index[rows]], end - r);
+                      (const word32 *)job->in->data + outer + row_table[index[rows]] +
+                          last_table[0],
+                      end - r);
             r = end;
         }
         for (size_t i = rows < 0 ? 0 : (size_t)index[rows]; r < end; r++, i++) {

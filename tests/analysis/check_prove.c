@@ -397,6 +397,15 @@ static const struct left_case {
     {"(double[24] x) => (double[1] p, double[1] z) <double[1,1] w = {3}> { p = ReduceProd(x)  z = "
      "MatMul(p, w) }",
      "fp64", 1e-9, 1e-8},
+    /* elements of one row, from the second on; -infinity under a root; a type from integers that
+     * are not known */
+    {"(float[1] x) => (float[1,2] y) <float[1,5] c = {7, 1, 7, 1, 7}, int64[2] s = {0, 1}, "
+     "int64[2] e "
+     "= {1, 5}, int64[2] a = {0, 1}, int64[2] t = {1, 2}> { v = Mul(x, c)  y = Slice(v, s, e, a, "
+     "t) }",
+     "fp32", 0, 1},
+    {"(float[2] x) => (float[2] y) <float[2] c = {-inf, 1}> { v = Add(x, c)  y = Sqrt(v) }", "fp32",
+     0, 1},
 };
 
 START_TEST(bounds_hold_where_runs_left_them)

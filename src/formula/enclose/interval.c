@@ -195,15 +195,15 @@ static void compute_monotone(const struct ulp_interval_rule *rule, enum ulp_prim
             hi = 0x1p-1074;
         if (!has_numbers(a, i))
             lo = INFINITY, hi = -INFINITY;
-        /* at the infinities: the range's end, when it has one */
+        /* at the infinities of the domain: the range's end, when it has one */
         if (a->may[i] & ULP_MAY_BE_LOW) {
-            if (isfinite(f->least))
+            if (isfinite(f->least) && isinf(f->from))
                 lo = f->least, hi = ulp_math_max(hi, f->least);
             else
                 may = ULP_MAY_BE_ANYTHING;
         }
         if (a->may[i] & ULP_MAY_BE_HIGH) {
-            if (isfinite(f->most))
+            if (isfinite(f->most) && isinf(f->to))
                 hi = f->most, lo = ulp_math_min(lo, f->most);
             else
                 may = ULP_MAY_BE_ANYTHING;

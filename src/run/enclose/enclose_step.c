@@ -49,7 +49,8 @@ static bool may_be_named(const struct ulp_step *step, size_t i, enum ulp_type ty
     if (ulp_type_is_float(type) || (bound->op->formula && computes_with(bound, i)))
         return true;
     return !bound->op->formula && i < bound->input_slot_count && bound->inputs[i].kind != 'i' &&
-           bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE;
+           bound->inputs[i].kind != 'b' && bound->op->work == ULP_WORK_MOVE &&
+           !(i == 1 && ulp_step_is(step, "CastLike")); /* whose type it takes */
 }
 
 /* The slot that the lane reads as the step's input i. */
