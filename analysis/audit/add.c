@@ -242,8 +242,11 @@ static enum ulp_status add_certificate(struct ulp_certificate *to,
         to->node = node;
         to->node_digits = from->node_digits;
     }
-    if (!to->given || from->output_digits < to->output_digits)
+    if (!to->given || from->output_digits < to->output_digits) {
         to->output_digits = from->output_digits;
+        to->lost = from->lost;
+        to->lost_at = from->lost_at;
+    }
     to->given = true;
     return ULP_OK;
 }

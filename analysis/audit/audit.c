@@ -89,6 +89,9 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
     auditor->births = (struct ulp_birth_watch){.plan = plan,
                                                .memory = audit->memory,
                                                .taints.budget = budget};
+    auditor->lost = (struct ulp_lost){.plan = plan,
+                                       .bits = ulp_lost_bits(&plan->lanes[0]),
+                                       .values.budget = budget};
     ULP_TRY(ulp_given_create(&auditor->given, plan, error));
     ulp_qdq_divergence_prepare(audit);
     return ULP_OK;
@@ -130,6 +133,7 @@ static void free_collecting(struct ulp_auditor *auditor, size_t lane_count)
     ulp_arena_free(auditor->arena);
     auditor->arena = NULL;
     ulp_birth_forget(&auditor->births);
+    ulp_lost_start(&auditor->lost);
     ulp_given_free(&auditor->given);
     auditor->sampled = NULL;
     auditor->taints = NULL;
@@ -160,6 +164,7 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     for (size_t l = 0; l < audit->lane_count; l++)
         ulp_taint_clear(&auditor->taints[l]);
     ulp_birth_forget(&auditor->births);
+    ulp_lost_start(&auditor->lost);
     auditor->births.sample = auditor->sample;
     ulp_given_start(&auditor->given);
     return ULP_OK;

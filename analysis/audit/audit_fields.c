@@ -510,6 +510,8 @@ static const struct ulp_field certificate[] = {
     {.name = "output_digits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_certificate, output_digits)},
     {.name = "node_digits", .kind = ULP_FIELD_DOUBLE, .offset = offsetof(struct ulp_certificate, node_digits)},
     {.name = "node", .kind = ULP_FIELD_TEXT, .offset = offsetof(struct ulp_certificate, node)},
+    {.name = "lost", .kind = ULP_FIELD_FLAG, .offset = offsetof(struct ulp_certificate, lost)},
+    {.name = "lost_at", .kind = ULP_FIELD_SIZE, .offset = offsetof(struct ulp_certificate, lost_at)},
 };
 const struct ulp_struct ulp_struct_certificate = {
     "ulp_certificate", sizeof(struct ulp_certificate), certificate, sizeof certificate / sizeof *certificate};

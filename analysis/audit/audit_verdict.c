@@ -178,8 +178,10 @@ static enum ulp_grade grade_lane(const struct ulp_audit *audit, const struct ulp
 enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
                                     const struct ulp_audit_lane *lane)
 {
-    return audit->nonfinite_input_count && !audit->nonfinite_inputs_meant ? ULP_GRADE_NOT
-                                                                          : grade_lane(audit, lane);
+    return (audit->nonfinite_input_count && !audit->nonfinite_inputs_meant) ||
+                   ulp_certificate_is_lost(&audit->certificate)
+               ? ULP_GRADE_NOT
+               : grade_lane(audit, lane);
 }
 
 const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
@@ -188,6 +190,14 @@ const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
     const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
     const struct ulp_birth *birth = ulp_birth_of(audit->births, audit->birth_count, NULL);
     return worst && worst->judged.grade <= ULP_GRADE_BORDERLINE ? birth : NULL;
+}
+
+void ulp_audit_say_lost(struct ulp_text *out, const struct ulp_audit *audit)
+{
+    const size_t at = audit->certificate.lost ? audit->certificate.lost_at : 0;
+    const struct ulp_place *place = at < audit->place_count ? &audit->places[at] : NULL;
+    ulp_certificate_say(out, &audit->certificate, place ? place->name : "", place ? place->op : "",
+                        audit->reference);
 }
 
 enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
@@ -202,6 +212,8 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
     if (audit->nonfinite_input_count && !allow_nonfinite_inputs) {
         ulp_text_show(&text, "input %s %s", audit->nonfinite_inputs[0].name,
                       ulp_judge_reason(ULP_CROSSED_INPUT));
+    } else if (ulp_certificate_is_lost(&audit->certificate)) {
+        ulp_audit_say_lost(&text, audit);
     } else if (!worst) {
         ulp_text_add(&text, "%s", ulp_judge_reason(ULP_CROSSED_NO_OUTPUT));
     } else if (hidden) {

@@ -3,6 +3,7 @@
 
 #include "analysis/audit/birth.h"
 #include "analysis/audit/given.h"
+#include "analysis/audit/lost.h"
 #include "analysis/audit/taint.h"
 #include "analysis/audit/truth.h"
 #include "analysis/measure/figure.h"
@@ -48,6 +49,7 @@ struct ulp_auditor {
     bool adds;     /* audits of samples are added (part.h) */
     struct ulp_given given;
     struct ulp_birth_watch births; /* of the current sample; those of others are in the audit */
+    struct ulp_lost lost;          /* digits of the reference, in it */
     size_t birth_capacity;         /* of the audit's */
     enum ulp_task task;            /* of the graph's float outputs; UNKNOWN: each is recognised */
     const struct ulp_truth *truth; /* NULL: the model's own */
@@ -111,6 +113,8 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
  * overflow that does harm is not fine on these samples alone, and NaN in an input that nobody
  * meant leaves nothing to judge. */
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
+/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of outputs" */
+void ulp_audit_say_lost(struct ulp_text *out, const struct ulp_audit *audit);
 /* The birth behind outputs that are not broken: they hide it, and depend on it. NULL: none. */
 const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
                                          const struct ulp_audit_lane *lane);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "analysis/audit/certify.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "tensor/tensor.h"
@@ -456,6 +457,7 @@ static enum ulp_status look_at_event(void *context, const struct ulp_event *even
     size_t nonfinite = 0;
     for (size_t o = 0; o < event->output_count; o++)
         nonfinite += event->values[o].entire ? ulp_judge_count_nonfinite(event->values[o].entire) : 0;
+    ULP_TRY(ulp_lost_look(&watch->lost, event, NULL, error));
     return ulp_birth_look(watch, event, nonfinite, error);
 }
 
@@ -471,8 +473,8 @@ static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp
     const struct ulp_run_options run = {.thread_count = thread_count};
     const struct ulp_observer observer = {.context = watch, .node_done = look_at_event};
     ULP_TRY(ulp_plan_create(model, arithmetic, 1, &planning, &plan, error));
-    watch->plan = plan;
-    watch->taints.budget = ulp_model_budget(model);
+    watch->plan = watch->lost.plan = plan;
+    watch->taints.budget = watch->lost.values.budget = ulp_model_budget(model);
     ULP_TRY(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error));
     return ulp_birth_settle(watch, inputs, thread_count, error);
 }
@@ -480,16 +482,24 @@ static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp
 enum ulp_status ulp_birth_find(struct ulp_birth_watch *watch, const struct ulp_model *model,
                                const struct ulp_arithmetic *reference,
                                const struct ulp_tensor_set *inputs, int thread_count,
-                               struct ulp_error *error)
+                               struct ulp_certificate *certificate, struct ulp_error *error)
 {
     struct ulp_arithmetic fp64;
+    const struct ulp_run_options run = {.thread_count = thread_count};
     ULP_TRY(ulp_arithmetic_find("fp64", &fp64, error));
+    watch->lost.bits = certificate ? ulp_lost_bits(reference) : 0;
     enum ulp_status status = watch_run(watch, model, &fp64, inputs, thread_count, error);
     if (status == ULP_OK && watch->count && strcmp(reference->name, fp64.name) != 0) {
         ulp_birth_forget(watch);
         status = watch_run(watch, model, reference, inputs, thread_count, error);
     }
+    if (status == ULP_OK && watch->lost.suspected) {
+        status = ulp_certify(model, reference, inputs, &run, NULL, certificate, error);
+        certificate->lost = true;
+        certificate->lost_at = watch->lost.node;
+    }
     ulp_taint_clear(&watch->taints);
-    watch->plan = NULL;
+    ulp_taint_clear(&watch->lost.values);
+    watch->plan = watch->lost.plan = NULL;
     return status;
 }

@@ -3,6 +3,7 @@
  * gives the same NaN has no error. */
 #pragma once
 
+#include "analysis/audit/lost.h"
 #include "analysis/audit/taint.h"
 #include "analysis/measure/judge.h"
 #include "base/memory/alloc.h"
@@ -18,6 +19,7 @@ struct ulp_birth_watch {
     size_t sample;               /* that births are noted under */
     struct ulp_taint_set taints; /* of values that are not finite by births, or (nonfinite) by
                                     inputs of the model */
+    struct ulp_lost lost;        /* of ulp_birth_find: digits of the reference */
 };
 /* The sample is over, or a new one begins: what was found is the memory's. */
 void ulp_birth_forget(struct ulp_birth_watch *watch);
@@ -32,8 +34,9 @@ enum ulp_status ulp_birth_settle(struct ulp_birth_watch *watch, const struct ulp
                                  int thread_count, struct ulp_error *error);
 
 /* All of it, of one sample: in FP64, and where that stops being finite in `reference`. watch: plan
- * is set here and for the call alone, memory is the caller's. */
+ * is set here and for the call alone, memory is the caller's. certificate: of the reference where
+ * its digits are suspected to be lost, else not given; NULL: that is not asked. */
 enum ulp_status ulp_birth_find(struct ulp_birth_watch *watch, const struct ulp_model *model,
                                const struct ulp_arithmetic *reference,
                                const struct ulp_tensor_set *inputs, int thread_count,
-                               struct ulp_error *error);
+                               struct ulp_certificate *certificate, struct ulp_error *error);

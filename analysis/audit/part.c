@@ -49,7 +49,8 @@ static bool is_sound_birth(const struct ulp_birth *birth, size_t node_count)
 static bool is_sound(const struct ulp_audit *audit, size_t lane_count, size_t node_count)
 {
     bool sound = audit->sample_count == 1 && audit->sample_names[0] &&
-                 audit->lane_count == lane_count && audit->place_count == node_count;
+                 audit->lane_count == lane_count && audit->place_count == node_count &&
+                 (!audit->certificate.lost || audit->certificate.lost_at < node_count);
     for (size_t i = 0; sound && i < audit->nonfinite_input_count; i++)
         sound = audit->nonfinite_inputs[i].name != NULL;
     for (size_t b = 0; sound && b < audit->birth_count; b++)

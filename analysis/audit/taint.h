@@ -19,6 +19,8 @@ struct ulp_taint {
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
     size_t node; /* that computes it */
+    bool absorbed;        /* a term that the reference dropped is missing in it (lost.h) */
+    double most, least;   /* there: its magnitudes that are not 0 */
     uint64_t births; /* of the reference, that it is not finite by (birth.h) */
     /* the lane's overflow that it bears; -1: none */
     ptrdiff_t overflow;

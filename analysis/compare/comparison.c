@@ -38,7 +38,7 @@ static enum ulp_status find_births(const struct ulp_comparing *comparing, struct
     struct ulp_birth_watch watch = {.memory = comparing->out->memory};
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     ULP_TRY(ulp_birth_find(&watch, comparing->model, &options->reference, comparing->inputs,
-                           options->thread_count, error));
+                           options->thread_count, NULL, error));
     if (!watch.count)
         return ULP_OK;
     ulp_birth_say(&text, ulp_birth_of(watch.items, watch.count, NULL), true);

@@ -6,6 +6,7 @@
 #include "analysis/search/search_text.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/emulation/emulation.h"
+#include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -134,7 +135,8 @@ static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithm
                                               .progress = options->progress};
     struct ulp_search *plan = take(x, sizeof *plan);
     enum ulp_status status = ULP_OK;
-    if (options->no_plan || options->engine || x->doctor->audit->birth_count || x->doctor->grade == ULP_GRADE_FINE ||
+    if (options->no_plan || options->engine || x->doctor->audit->birth_count ||
+        ulp_certificate_is_lost(&x->doctor->audit->certificate) || x->doctor->grade == ULP_GRADE_FINE ||
         x->doctor->grade == ULP_GRADE_NOT)
         return ULP_OK;
     ulp_doctor_begin(x, "plan", 4);

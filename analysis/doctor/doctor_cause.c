@@ -64,9 +64,33 @@ void ulp_doctor_find_inputs(struct ulp_doctoring *x)
 
 /* ---- the reference itself ---- */
 
+/* Digits: a sum that drops a term, and a difference behind it. */
+static void add_lost(struct ulp_doctoring *x)
+{
+    const struct ulp_certificate *certificate = &x->doctor->audit->certificate;
+    struct ulp_text text = {0};
+    const struct ulp_audit_node *node =
+        certificate->lost ? &x->lane->nodes[certificate->lost_at] : NULL;
+    if (node) {
+        add_node(&text, node);
+        ulp_text_show(&text, " drops a term beyond the digits of %s, and a difference behind it "
+                             "cancels",
+                      x->doctor->reference);
+    } else {
+        ulp_text_show(&text, "%s is good for %.1f digits of the outputs", x->doctor->reference,
+                      certificate->output_digits);
+    }
+    ulp_doctor_add(x, ULP_DOCTOR_BIRTH, node, NULL, &text);
+    if (!x->failed)
+        x->doctor->causes[x->doctor->cause_count - 1].fix =
+            ulp_doctor_copy(x, "judge by a reference of more digits: --reference mpfr:512");
+}
+
 void ulp_doctor_find_births(struct ulp_doctoring *x)
 {
     const struct ulp_audit *audit = x->doctor->audit;
+    if (ulp_certificate_is_lost(&audit->certificate))
+        add_lost(x);
     for (size_t b = 0; b < audit->birth_count && b < CAUSES_EACH; b++) {
         const struct ulp_birth *birth = &audit->births[b];
         struct ulp_text text = {0}, todo = {0};

@@ -6,6 +6,7 @@
 #include "analysis/emulation/emulation.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -122,6 +123,26 @@ static enum ulp_status check_truth(const struct ulp_emulation *emulation,
                : ULP_OK;
 }
 
+static void free_certificate(struct ulp_certificate *certificate)
+{
+    free(certificate->node);
+}
+
+/* Is the reference a judge? */
+static enum ulp_status check_digits(const struct ulp_emulation *emulation,
+                                    const struct ulp_certificate *certificate,
+                                    struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    const size_t at = certificate->lost ? certificate->lost_at : 0;
+    if (!ulp_certificate_is_lost(certificate))
+        return ULP_OK;
+    ulp_certificate_say(&text, certificate, ulp_plan_node_name(emulation->plan, at),
+                        ulp_plan_node_op(emulation->plan, at), emulation->given.reference->name);
+    return text.failed ? ulp_out_of_memory(error)
+                       : ulp_judge_fail(&(struct ulp_unjudged){.reason = text.data}, error);
+}
+
 enum ulp_status ulp_emulation_check_sample(const struct ulp_emulation *emulation,
                                            const struct ulp_sample *sample,
                                            const struct ulp_tensor_set *truth,
@@ -131,8 +152,10 @@ enum ulp_status ulp_emulation_check_sample(const struct ulp_emulation *emulation
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(given->model), error));
     struct ulp_birth_watch watch = {.memory = arena};
+    ULP_SCOPED(free_certificate) struct ulp_certificate certificate = {0};
     ULP_TRY(ulp_birth_find(&watch, given->model, given->reference, sample->inputs,
-                           given->thread_count, error));
+                           given->thread_count, &certificate, error));
+    ULP_TRY(check_digits(emulation, &certificate, error));
     return check_truth(emulation, sample, truth, watch.items, watch.count, error);
 }
 
@@ -141,6 +164,7 @@ enum ulp_status ulp_emulation_check_truths(const struct ulp_emulation *emulation
 {
     const struct ulp_emulated *given = &emulation->given;
     ULP_TRY(check_limits(emulation, error));
+    ULP_TRY(audit ? check_digits(emulation, &audit->certificate, error) : ULP_OK);
     for (size_t s = 0, first = 0; s < given->sample_count; s++) {
         size_t end = first; /* of the sample's, which come in its order */
         while (audit && end < audit->birth_count && audit->births[end].sample == s)

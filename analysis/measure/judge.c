@@ -22,6 +22,7 @@ static const struct {
                                "is not finite where the reference is, or the other way round"},
     [ULP_CROSSED_REFERENCE] = {"reference", "is not finite in the reference already"},
     [ULP_CROSSED_HIDDEN] = {"hidden", "outputs depend on what is not finite in the reference"},
+    [ULP_CROSSED_LOST] = {"lost", "the reference lost its digits: it is good for too few of them"},
     [ULP_CROSSED_NO_FIGURE] = {"no figure",
                                "no output has this figure, by what it is for (--task)"},
     [ULP_CROSSED_NO_OUTPUT] = {"no output", "there is no output to compare: no node computes one"},
@@ -214,4 +215,14 @@ bool ulp_unjudged_add_birth(struct ulp_arena *arena, struct ulp_unjudged_list *l
                                                                   .sample = sample,
                                                                   .reason = ulp_judge_reason(kind),
                                                                   .because = text.data});
+}
+
+void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,
+                         const char *name, const char *op, const char *reference)
+{
+    ulp_text_add(out, "the reference lost its digits");
+    if (certificate->lost)
+        ulp_text_show(out, " at node %zu %s (%s)", certificate->lost_at, name, op);
+    ulp_text_show(out, ": %s is good for %.1f digits of the outputs", reference,
+                  certificate->output_digits);
 }

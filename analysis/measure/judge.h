@@ -53,6 +53,17 @@ bool ulp_unjudged_add_birth(struct ulp_arena *arena, struct ulp_unjudged_list *l
                             enum ulp_crossing_kind kind, const struct ulp_birth *birth,
                             const char *output, const char *sample);
 
+/* Is the reference good for too few digits of the outputs to judge anything by it? */
+#define ULP_JUDGING_DIGITS 8.0 /* FP32 has 7.2 */
+static inline bool ulp_certificate_is_lost(const struct ulp_certificate *certificate)
+{
+    return certificate->given && certificate->output_digits < ULP_JUDGING_DIGITS;
+}
+/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of the
+ * outputs"; name and op: of the node at certificate->lost_at. */
+void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,
+                         const char *name, const char *op, const char *reference);
+
 /* Is the element a number? Of an MPFR record also beyond double's range. */
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i);
 /* NaN and infinities in a tensor; 0 in integers. */

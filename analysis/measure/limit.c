@@ -265,7 +265,10 @@ static enum ulp_status check_lane(struct check check, const struct ulp_audit_lan
         return ULP_OK;
     check.worst.arithmetic = lane->name;
     check.worst.limit = check.limit;
-    if (check.figure == NONFINITE)
+    if (ulp_certificate_is_lost(&check.audit->certificate))
+        add_crossing(&check, ULP_CROSSED_LOST, check.audit->certificate.output_digits,
+                     &(struct ulp_audit_output){0}, NULL);
+    else if (check.figure == NONFINITE)
         check_nodes(&check, lane);
     check_outputs(&check, lane, !check.crossed);
     check_hidden(&check);

@@ -70,7 +70,7 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
     struct ulp_birth_watch births = {.memory = meter->memory};
     if (meter->nonfinite)
         ULP_TRY(ulp_birth_find(&births, plan->model, &plan->lanes[0], inputs, meter->thread_count,
-                               error));
+                               NULL, error));
     for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
             ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(plan->model, o).name,

@@ -191,7 +191,7 @@ static const struct ulp_birth *find_birth(const struct ulp_audit *audit,
     const struct ulp_audit_output *judged = ulp_audit_judged_worst(lane);
     const struct ulp_birth *birth =
         judged ? ulp_birth_of(audit->births, audit->birth_count, judged->name) : NULL;
-    return is_unmeant(audit) ? NULL : birth ? birth : ulp_audit_hidden(audit, lane);
+    return is_unmeant(audit) || ulp_certificate_is_lost(&audit->certificate) ? NULL : birth ? birth : ulp_audit_hidden(audit, lane);
 }
 
 /* "all of c is 0. Of its 4 elements 2 are not finite, nor is output y" */
@@ -246,6 +246,11 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
     }
     ulp_text_add(out, "%s", ulp_grade_name(ulp_audit_lane_grade(audit, lane)));
     const struct ulp_birth *birth = find_birth(audit, lane);
+    if (ulp_certificate_is_lost(&audit->certificate) && !is_unmeant(audit)) {
+        ulp_text_add(out, ": ");
+        ulp_audit_say_lost(out, audit);
+        return;
+    }
     if (birth) {
         ulp_text_add(out, ": ");
         ulp_birth_say(out, birth, false);
@@ -311,6 +316,18 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
                                                           : "there is nothing to measure");
 }
 
+/* The audit again by a reference of more digits. */
+static void add_wider(struct ulp_text *out, const struct ulp_audit *audit,
+                      const struct ulp_audit_lane *lane)
+{
+    const struct ulp_asked asked = ulp_audit_asked(lane);
+    struct ulp_arithmetic reference;
+    const bool known = ulp_arithmetic_find(audit->reference, &reference, NULL) == ULP_OK;
+    ulp_command_add(out, "audit", audit->arguments);
+    ulp_text_show(out, " -a %.*s", asked.length, asked.text);
+    ulp_text_add(out, " --reference mpfr:%d", known ? 4 * reference.storage.precision : 512);
+}
+
 void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                          struct ulp_headline *verdict)
 {
@@ -318,7 +335,9 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
     const struct ulp_birth *birth = find_birth(audit, lane);
     add_what(&verdict->what, audit, lane);
     add_why(&verdict->why, audit, lane);
-    if (birth)
+    if (ulp_certificate_is_lost(&audit->certificate) && !is_unmeant(audit))
+        add_wider(&verdict->todo, audit, lane);
+    else if (birth)
         ulp_birth_todo(&verdict->todo, birth);
     else if (!fine)
         ulp_report_todo(audit, lane, &verdict->todo);

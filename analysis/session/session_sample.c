@@ -294,8 +294,11 @@ static enum ulp_status make_one(const struct ulp_session *session, size_t index,
     if (session->truth)
         ULP_TRY(run_original(&one, error));
     ULP_TRY(run_lanes(&one, error));
-    if (session->options->certify)
+    const struct ulp_lost *lost = &one.auditor->lost;
+    if (session->options->certify || lost->suspected)
         ULP_TRY(certify(&one, error));
+    one.certificate.lost = lost->suspected;
+    one.certificate.lost_at = lost->node;
     ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return finish_one(&one, out, error);
 }

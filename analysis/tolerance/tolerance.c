@@ -276,8 +276,12 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
                                               m->options->sample),
                       error));
     m->births.memory = out->memory;
+    struct ulp_certificate certificate = {0};
     enum ulp_status status = ulp_birth_find(&m->births, m->model, &m->options->reference, m->inputs,
-                                            m->options->thread_count, error);
+                                            m->options->thread_count, &certificate, error);
+    if (status == ULP_OK && ulp_certificate_is_lost(&certificate))
+        status = add_unjudged(m, NULL, ULP_CROSSED_LOST, error);
+    free(certificate.node);
     if (status == ULP_OK)
         status = run_lanes(m, error);
     if (status == ULP_OK) {

@@ -528,6 +528,10 @@ struct ulp_audit {
         double output_digits;
         double node_digits; /* the same over all node outputs */
         char *node;         /* name of the worst node */
+        /* looked at because a sum drops a term beyond the reference's precision, and a difference
+         * behind it cancels; and the index of that sum's node */
+        bool lost;
+        size_t lost_at;
     } certificate;
     /* of an FP64 reference (ulp_quick_judge); the worst of all samples; nodes are
      * counted in the last, elements in all */

@@ -18,6 +18,8 @@ enum ulp_crossing_kind {
                               (struct ulp_birth). value: how many of that node's */
     ULP_CROSSED_HIDDEN, /* output is no output of the graph, but what is not finite in the reference
                            and what outputs depend on although they are finite */
+    ULP_CROSSED_LOST, /* the reference is good for less than 8 digits of the outputs (its
+                         certificate): value. output is NULL */
     ULP_CROSSED_NO_FIGURE, /* no output has such a figure, by what it is for: output is NULL */
     ULP_CROSSED_NO_OUTPUT, /* the model, or the limit, has no output: output is NULL */
 };

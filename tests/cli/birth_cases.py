@@ -130,5 +130,22 @@ for number, (birth, behind) in enumerate((birth, behind) for birth in BIRTHS for
         if "planted" in everything or code not in (0, 1):
             wrong += 1
             print("FAIL %s, then %s, of good inputs: exit %d: %s" % (birth, behind, code, said.split("\n")[0]))
+# A reference that has lost its own digits: x + 1.4e-45 is x at 128 bits, and what is left of it without x is 0.14 after all, or 0.
+write_model("lost.onnx", [constant("tiny", value_float=1.4e-45), constant("up", value_float=1e22), node("Add", "x tiny", "a", "planted"), node("Sub", "a x", "d"),
+                          node("Mul", "d up", "e"), node("Mul", "e up", "f"), node("Add", "f x", "g"), node("Softmax", "g", "y", axis=-1)], {"x": (1, 4)}, ["y"], opset=13)
+npz("bad.npz", x=((1, 4), (1.5, 0, -2, 3)))
+npz("good.npz", x=((1, 4), (0, 0, 0, 0)))
+for command in "doctor", "audit", "audit of decisions", "fix", "plan", "tolerance":
+    for values, more, expected in ("bad.npz", [], 1), ("bad.npz", ["--reference", "mpfr:512"], 0), ("good.npz", [], 0):
+        words = [{"MODEL": "lost.onnx", "INPUTS": "-i", "fp16,bf16": "fp32"}.get(w, w) for w in COMMANDS[command].split()]
+        words.insert(words.index("-i") + 1, values)
+        done = subprocess.run([program, *words, *more, "-q"], capture_output=True, text=True)
+        everything = done.stdout + done.stderr
+        lost = "the reference lost its digits" in everything.split("\n")[0]
+        count += 1
+        if done.returncode != expected or lost != (expected == 1) or (command != "tolerance" and ("node 0 planted" in everything) != lost and lost):
+            wrong += 1
+            print("FAIL digits, %s, %s %s: exit %d: %s" % (values, COMMANDS[command], " ".join(more), done.returncode, everything.split("\n")[0]))
+
 print("%d of %d births named (seed %d)" % (count - wrong, count, seed))
 sys.exit(wrong > 0)
