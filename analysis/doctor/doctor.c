@@ -240,6 +240,8 @@ static void add_judging(struct ulp_text *out, const struct ulp_doctor_options *o
     }
     if (options->allow_nonfinite_inputs)
         ulp_text_add(out, " --allow-nonfinite-inputs");
+    if (options->task != ULP_TASK_UNKNOWN)
+        ulp_text_add(out, " --task %s", ulp_task_name(options->task));
 }
 
 /* An audit of the same; of what was built beside FP32, since a gate is of every arithmetic. */
@@ -255,8 +257,6 @@ static void add_audit(struct ulp_text *out, const struct ulp_doctoring *x, const
     ulp_text_add(out, " -a");
     ulp_word_add(out, x->options->engine ? "fp32" : x->doctor->arithmetic);
     add_judging(out, x->options);
-    if (x->options->task != ULP_TASK_UNKNOWN)
-        ulp_text_add(out, " --task %s", ulp_task_name(x->options->task));
 }
 
 /* What a gate in CI may ask for where all is fine: the tolerance, or what the worst output has

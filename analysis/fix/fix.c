@@ -159,7 +159,8 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
         .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
         .thread_count = options->thread_count,
         .progress = options->progress,
-        .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0};
+        .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0,
+        .task = options->task};
     struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
     ULP_TRY(ulp_taken(plan, error));
     if (options->plans) /* every draw is about such a run */

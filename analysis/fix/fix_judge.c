@@ -126,6 +126,7 @@ enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
                                        .thread_count = x->options->thread_count,
                                        .allow_nonfinite_inputs = x->options->allow_nonfinite_inputs,
                                        .progress = x->options->progress,
+                                       .task = x->options->task,
                                        .what = "a fix"};
     ULP_TRY(ulp_emulation_open(&x->emulation, &given, error));
     struct ulp_arena *memory = x->emulation.memory;

@@ -76,6 +76,7 @@ struct ulp_fix_options {
     /* a plan is searched now, which takes at least about so many seconds; may be NULL */
     void (*plans)(void *plans_context, double seconds);
     void *plans_context;
+    enum ulp_task task; /* of the outputs; UNKNOWN: each is recognised */
 };
 
 /* Strings and arrays belong to the result. */

@@ -170,6 +170,7 @@ class Mending(Loaded):
         best: bool = False,
         confidence: float = 0.99,
         seconds: float = 0,
+        task: str | None = None,
         reference: ArithmeticName = "mpfr:128",
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
@@ -178,7 +179,7 @@ class Mending(Loaded):
         """A model that comes out right where it is to run ("trt"), written to path: edits of the graph, each tried by a run, and what a plan keeps in
         FP32 where these are not enough. tolerance: what it must meet ("sqnr_db=60"; none: the verdict is fine). only, without: rules of the lint.
         allow_value_change: also edits that change more than 1e-6 of an output's rms. best: write what came nearest where nothing meets it.
-        seconds: the search of the plan ends then, with the best so far.
+        seconds: the search of the plan ends then, with the best so far. task: what the outputs are for ("classify"; None: recognised).
         Nothing to fix: no file, and result.path is None."""
         names, sets = self._samples(samples)
         given: dict[str, Any] = {}
@@ -193,6 +194,7 @@ class Mending(Loaded):
                 best=best,
                 confidence=confidence,
                 seconds=seconds,
+                task=find_task(task),
                 **given,
             )
             call("ulp_fix_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))

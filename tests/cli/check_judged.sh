@@ -56,6 +56,12 @@ expect 0 "a plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=50 -
 shows out "What the outputs are for: fine (classify by name: 0 of 4 first choices change)." "a plan"
 python3 -c 'import json; plan = json.load(open("plan/plan.json")); assert plan["grade"] == "fine" and "classify" in plan["grade_text"], plan' || fail "plan.json"
 
+# The doctor's next command asks for the same, and a fix hears it.
+expect 1 "a doctor of signals" "$program" doctor "$model" -i "$inputs" -a fp16 -q --task signal
+grep -q "^  next .*ulpscope fix .* --task signal" out || fail "the next command has another task: $(grep next out)"
+expect 0 "a fix of nothing" "$program" fix "$model" -i "$inputs" -a fp16 -q --task none -o fixed.onnx
+shows out "nothing to fix: it is fine in fp16" "a fix of nothing"
+
 # So does a comparison of what was recorded.
 expect 0 "a recording" "$program" run "$model" -i "$inputs" -a fp16 -q -o fp16.npz
 expect 0 "a recording that is explained and broken" "$program" compare "$model" -i "$inputs" fp16.npz -a fp16 -q -o compared
