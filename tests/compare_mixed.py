@@ -251,28 +251,23 @@ def check_kept(before, after, where, failures):
         failures.append(f"{where}: a node has no name")
 
 
-def run_here(path, inputs, without):
+def run_here(path, inputs):
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"], disabled_optimizers=without)
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     feed = {v.name: inputs[v.name] for v in session.get_inputs()}
     feed |= {v.name: np.linspace(-1, 2, int(np.prod(v.shape)), dtype=np.float32).reshape(v.shape) for v in session.get_overridable_initializers()
              if v.type == "tensor(float)"}
     return dict(zip([v.name for v in session.get_outputs()], session.run(None, feed)))
 
 
-def run_runtime(path, inputs, without=()):
+def run_runtime(path, inputs):
     """In a process of its own: ONNX Runtime 1.31 and 1.32 end in a segmentation fault where a Transpose moves the batch of a value that is FLOAT16, by a
-    Cast or by its table as in t5_random_encoder, before a MatMul with weights. No Cast that was inserted is in front of a Transpose."""
+    Cast or by its table as in t5_random_encoder, before a MatMul with weights. No file has that."""
     try:
-        return run_runtime.pool.submit(run_here, path, inputs, list(without)).result()
+        return run_runtime.pool.submit(run_here, path, inputs).result()
     except concurrent.futures.process.BrokenProcessPool:
-        run_runtime.pool = concurrent.futures.ProcessPoolExecutor(1)
-        graph = onnx.load(path, load_external_data=False).graph
-        casts = {n.output[0] for n in graph.node if n.op_type == "Cast" and n.attribute[0].i == HALF}
-        if without or any(n.op_type == "Transpose" and n.input[0] in casts for n in graph.node):
-            raise SystemExit(f"{path}: ONNX Runtime crashes") from None
-        return run_runtime(path, inputs, ["MatmulTransposeFusion"])
+        raise SystemExit(f"{path}: ONNX Runtime crashes") from None
 
 
 run_runtime.pool = concurrent.futures.ProcessPoolExecutor(1)

@@ -204,7 +204,10 @@ class Judge:
                 continue
             status, got = self.runtime.run(path.read_bytes() if not path.with_suffix(".onnx.data").exists() else str(path), self.feeds, optimised)
             if status == "load" and "NOT_IMPLEMENTED" in got and onnx.TensorProto.BFLOAT16 in types_of(model):
-                onnx.checker.check_model(model, full_check=True)  # this processor has no kernels of it
+                try:
+                    onnx.checker.check_model(model, full_check=True)  # this processor has no kernels of it
+                except Exception as error:
+                    found.append(("checker", str(error)))
                 continue
             if status != "ok":
                 found.append((status, f"optimised {optimised}: {got}"))
@@ -275,8 +278,8 @@ def walk_network(folder, seeds, options, until):
         network = networks[seed % len(networks)]
         try:
             found, some, no = walk(network, seed, options, runtime)
-        except subprocess.SubprocessError as error:
-            found, some, no = [("walk", "error", str(error))], {}, {}
+        except Exception as error:  # the walk's own mistake: it is seen, and goes on
+            found, some, no = [("walk", "error", repr(error))], {}, {}
         files.update(some)
         refused.update(no)
         for command, kind, text in found:

@@ -133,7 +133,7 @@ def cut(network, dice):
             not any(network.values[o].dtype == np.float32 for o in outputs) or \
             sum(int(np.prod(t.dims)) for t in constants) > MOST_CONSTANTS:
         return None
-    model = onnx.ModelProto(ir_version=network.model.ir_version, producer_name="cut")
+    model = onnx.ModelProto(ir_version=max(4, network.model.ir_version), producer_name="cut")
     model.opset_import.extend(network.model.opset_import)
     model.functions.extend(network.model.functions)
     model.graph.name = "part"

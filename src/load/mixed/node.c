@@ -135,16 +135,42 @@ static enum ulp_status read_inputs(struct mixed_scope *scope, const struct ulp_n
     return ULP_OK;
 }
 
+/* A Transpose that puts the first dimension among the last two, behind all others. */
+static bool moves_first(const struct ulp_node *node)
+{
+    const struct ulp_attribute *perm =
+        is_op(node, "Transpose") ? ulp_node_attribute(node, "perm") : NULL;
+    bool is = perm && perm->kind == ULP_ATTRIBUTE_INTS && perm->count > 2 && node->outputs[0] >= 0;
+    for (size_t i = 0; is && i + 2 < perm->count; i++)
+        is = perm->ints[i] == (int64_t)i + 1;
+    return is;
+}
+
+static void note_product(struct mixed_scope *scope, const struct ulp_node *node)
+{
+    for (size_t i = 0; i < node->input_count && is_op(node, "MatMul"); i++)
+        if (node->inputs[i] >= 0)
+            mixed_find(scope, node->inputs[i])->multiplied = true;
+}
+
+/* The node's first input, as it is read. */
+static struct mixed_use *find_first(struct mixed_scope *scope, const struct ulp_node *node,
+                                    const Ulp__NodeProto *proto)
+{
+    const struct mixed_value *value = mixed_find(scope, node->inputs[0]);
+    for (; value; value = value->origin)
+        for (struct mixed_use *use = value->uses; use; use = use->next)
+            if (use->where == &proto->input[0])
+                return use;
+    return NULL;
+}
+
 /* Does the Cast read its input in that type? */
 static bool reads(struct mixed_scope *scope, const struct ulp_node *node,
                   const Ulp__NodeProto *proto, enum ulp_type type)
 {
-    const struct mixed_value *value = mixed_find(scope, node->inputs[0]);
-    for (; value; value = value->origin)
-        for (const struct mixed_use *use = value->uses; use; use = use->next)
-            if (use->where == &proto->input[0])
-                return use->type == type;
-    return false;
+    const struct mixed_use *use = find_first(scope, node, proto);
+    return use && use->type == type;
 }
 
 /* A Cast to the type that a value has would do nothing. */
@@ -236,7 +262,10 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
     }
     if (find_wide(scope, node, entry))
         ULP_TRY(hand_on(scope, node, error));
+    else if (moves_first(node))
+        scope->values[node->outputs[0]].transposed = find_first(scope, node, proto);
     note_origin(scope, node, entry);
+    note_product(scope, node);
     ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));
     return set_attributes(scope, node, proto, entry, error);
 }

@@ -359,8 +359,38 @@ static void drop_unread(struct mixed_scope *scope, const struct mixed_value *val
     mixed_close_gaps(items, count);
 }
 
+/* ONNX Runtime 1.31 and 1.32 may end by a signal where a Transpose of FLOAT16 that moves the first
+ * dimension stands before a MatMul: it hands on in FLOAT then. The bits are the same, as every
+ * narrow number is one of FLOAT's. */
+static enum ulp_status widen_transposed(struct mixed_scope *scope, struct mixed_value *value,
+                                        struct ulp_error *error)
+{
+    struct mixed_use **use = &value->uses;
+    if (!value->transposed || value->transposed->type != value->held ||
+        (value->held != ULP_TYPE_FLOAT16 && value->held != ULP_TYPE_BFLOAT16) ||
+        !value->multiplied || !wants(value, value->held))
+        return ULP_OK;
+    value->transposed->type = ULP_TYPE_FLOAT;
+    ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
+    *value->wide = (struct mixed_value){.held = ULP_TYPE_FLOAT};
+    while (*use) {
+        struct mixed_use *moved = *use;
+        if (moved->type != ULP_TYPE_FLOAT) {
+            use = &moved->next;
+            continue;
+        }
+        *use = moved->next;
+        moved->next = value->wide->uses;
+        value->wide->uses = moved;
+    }
+    return ULP_OK;
+}
+
 enum ulp_status mixed_settle(struct mixed_scope *scope, struct ulp_error *error)
 {
+    /* the last first: what one reads may be another's */
+    for (size_t v = scope->source->value_count; v-- > 0;)
+        ULP_TRY(widen_transposed(scope, &scope->values[v], error));
     for (size_t v = 0; v < scope->source->value_count; v++)
         if (scope->source->values[v].outer < 0 && scope->values[v].declared != ULP_TYPE_UNDEFINED)
             ULP_TRY(settle_value(scope, &scope->values[v], error));

@@ -39,6 +39,9 @@ struct mixed_value {
     struct mixed_value *origin; /* a narrower value that a Cast has only widened; NULL: none */
     /* the same before a Cast narrows it, which its producer only hands on; NULL: none */
     struct mixed_value *wide;
+    /* what the Transpose that gives it and moves the first dimension reads; NULL: none does */
+    struct mixed_use *transposed;
+    bool multiplied; /* a MatMul reads it */
     const char *names[ULP_TYPE_COUNT]; /* in each type it is needed in, once settled */
 };
 
