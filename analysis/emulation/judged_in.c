@@ -4,6 +4,7 @@
 #include <ulpscope/doctor.h>
 
 #include "analysis/emulation/emulation.h"
+#include "base/machine/environment.h"
 
 static bool declares_half(const struct ulp_model *model)
 {
@@ -20,6 +21,7 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
                               const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],
                               struct ulp_arithmetic *out, struct ulp_error *error)
 {
+    ULP_ENTER_ENVIRONMENT;
     const struct ulp_target *target = target_name ? ulp_target_find(target_name) : NULL;
     if (target_name && !target)
         return ulp_target_refuse(target_name, error);

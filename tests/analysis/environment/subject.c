@@ -120,6 +120,9 @@ static void digest_files(struct digest *digest)
     CALL(ulp_model_random_inputs(digits, &random, &made, e));
     CALL(ulp_model_take_inputs(digits, &made, NULL, e));
     CALL(ulp_model_take_outputs(digits, &made, NULL, e));
+    struct ulp_arithmetic judged;
+    char name[ULP_JUDGED_IN_BYTES];
+    CALL(ulp_judged_in(digits, "trt", NULL, name, &judged, e));
     CALL(ulp_model_check_inputs(digits, &made, e));
     const struct ulp_chosen_range chosen = ulp_model_input_range(digits, 0, &random);
     add_bytes(digest, &chosen.low, sizeof chosen.low);
