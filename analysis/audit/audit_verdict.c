@@ -233,9 +233,8 @@ enum ulp_status ulp_audit_judge(const struct ulp_audit *audit, size_t index,
             ulp_text_add(&text, ")");
         }
         ulp_text_add(&text, ": %s", worst->judged.text);
-        if (out->grade != ULP_GRADE_NOT && isfinite(out->sqnr_db) &&
-            ulp_judged_tells(&worst->judged))
-            ulp_text_add(&text, ", at %.1f dB", out->sqnr_db);
+        if (out->grade != ULP_GRADE_NOT)
+            ulp_judged_say_whole(&text, worst->judged.text, out->sqnr_db);
         if (out->grade != worst->judged.grade)
             ulp_text_add(&text, ", and yet a node overflows");
     }

@@ -204,9 +204,8 @@ static void say(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
                      worst->value == 1 ? " is" : "s are");
     else
         ulp_text_add(out, "%s", why.data ? why.data : worst->metric);
-    if (strcmp(worst->metric, ulp_figure_rows[ULP_FIGURE_sqnr_db].name) == 0 &&
-        isfinite(worst->value) && !(why.data && strncmp(why.data, "it ", 3) == 0))
-        ulp_text_add(out, ", at %.1f dB", worst->value);
+    if (strcmp(worst->metric, ulp_figure_rows[ULP_FIGURE_sqnr_db].name) == 0)
+        ulp_judged_say_whole(out, why.data ? why.data : "", worst->value);
     out->failed |= why.failed;
 }
 

@@ -401,9 +401,21 @@ enum ulp_grade ulp_judged_grade(const struct ulp_judged *judged, struct ulp_text
     return none ? ULP_GRADE_FINE : ULP_GRADE_NOT;
 }
 
+/* Is the text no more than the decibels of the whole? */
+static bool is_whole(const char *text)
+{
+    return strncmp(text, "it ", 3) == 0;
+}
+
 bool ulp_judged_tells(const struct ulp_judged *judged)
 {
-    return judged->varies || strncmp(judged->text, "it ", 3) != 0;
+    return judged->varies || !is_whole(judged->text);
+}
+
+void ulp_judged_say_whole(struct ulp_text *out, const char *text, double db)
+{
+    if (isfinite(db) && !is_whole(text))
+        ulp_text_add(out, ", %sat %.1f dB", strstr(text, " dB") ? "the whole " : "", db);
 }
 
 void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged)

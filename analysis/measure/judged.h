@@ -63,6 +63,8 @@ void ulp_judged_say(struct ulp_text *out, enum ulp_grade grade, const struct ulp
 
 /* Does its text say more than the decibels of the whole? */
 bool ulp_judged_tells(const struct ulp_judged *judged);
+/* Behind that text: ", at 63.1 dB"; behind decibels of a group ", the whole at 63.1 dB". */
+void ulp_judged_say_whole(struct ulp_text *out, const char *text, double db);
 /* "classify by name" */
 void ulp_judged_say_task(struct ulp_text *out, const struct ulp_judged *judged);
 

@@ -140,6 +140,7 @@ CASES = [
     ("mask", mask, noise(60), lambda b: b * np.where(np.arange(32) // 4 == 5, -1, 1), BROKEN, {"tail": ends("Sigmoid", "mask")}),
     ("features", maps, noise(45), lost(every, 9), BROKEN, {}),
     ("hidden", normal((1, 16, 768)), noise(45), noise(15), BROKEN, {}),
+    ("image_tokens", normal((1, 16, 256)), noise(45), noise(10), BROKEN, {}),
     ("pose", np.array([[30., -12., 1e-3]]), lambda b: b + [.01, -.01, .008], lambda b: b * [.8, 1, 0], BROKEN, {}),
 ]
 
