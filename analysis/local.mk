@@ -26,9 +26,14 @@ include analysis/quick/local.mk
 include analysis/study/local.mk
 include analysis/timings/local.mk
 
-# tables of results' members, which are committed: a header that has changed writes them again, where there is a Python
+# Tables of results' members are made of the public headers; a tarball has them. Those in doc/ are committed.
+made_fields = $(filter %_fields.c %/structs.h,$(libulpscope_a_SOURCES))
 BUILT_SOURCES += analysis/fields.stamp
-CLEANFILES += analysis/fields.stamp
+CLEANFILES += analysis/fields.stamp $(made_fields)
 analysis/fields.stamp: $(pkginclude_HEADERS) scripts/headers.py scripts/result_fields.py
-	$(AM_V_GEN)if command -v python3 >/dev/null; then python3 $(srcdir)/scripts/result_fields.py; fi
-	@mkdir -p analysis && touch $@
+	$(AM_V_GEN)$(MKDIR_P) analysis && if test -n "$(PYTHON3)"; then \
+	$(PYTHON3) $(srcdir)/scripts/result_fields.py --into . && $(PYTHON3) $(srcdir)/scripts/result_fields.py; \
+	else for file in $(made_fields); do test -f $$file || { $(MKDIR_P) `dirname $$file` && cp $(srcdir)/$$file $$file; } || exit 1; done; fi && touch $@
+$(made_fields): analysis/fields.stamp
+	@:
+$(libulpscope_a_OBJECTS) $(libtest_a_OBJECTS): | analysis/fields.stamp

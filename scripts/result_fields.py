@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Write the members of results as tables, from the structs' declarations in the public headers.
 
-    scripts/result_fields.py            write them, where they differ
-    scripts/result_fields.py --check    say which are stale, and fail then
+    scripts/result_fields.py --into FOLDER    write those in C below FOLDER, as every build does
+    scripts/result_fields.py                  write those in doc/, where they differ
+    scripts/result_fields.py --check          say which of doc/ are stale, and fail then
 
-The files are committed, so that a build needs no Python; make writes them when a header is newer and there is one. What writes a result as JSON, reads it back, keeps it in a checkpoint, shows it in Python or
+What writes a result as JSON, reads it back, keeps it in a checkpoint, shows it in Python or
 describes it in doc/ goes by these tables, so a figure has its name, type and meaning in one place.
 
 The comment of a member may end in directives:
@@ -256,13 +257,18 @@ class Tables:
 
 def main():
     tables = Tables(parse_headers())
+    if sys.argv[1:2] == ["--into"]:
+        files, folder = [*FILES, DECLARED], pathlib.Path(sys.argv[2])
+    else:
+        files, folder = PAGES, ROOT
     check, stale = sys.argv[1:] == ["--check"], []
-    for file in [*FILES, DECLARED, *PAGES]:
-        path, text = ROOT / file, tables.text(file)
+    for file in files:
+        path, text = folder / file, tables.text(file)
         if path.exists() and path.read_text() == text:
             continue
         stale.append(file)
         if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
     if check and stale:
         raise SystemExit(f"not as the headers are: {' '.join(stale)}")
