@@ -3,9 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/search/search_remedy.h"
 #include "analysis/search/search_text.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/emulation/emulation.h"
+#include "analysis/lint/proposal.h"
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
 #include "base/error.h"
@@ -38,8 +40,7 @@ static void *take(struct ulp_doctoring *x, size_t bytes)
 static enum ulp_status run_lint(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
-    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
-    const struct ulp_lint_options wanted = {.targets = target ? target->bit : 0,
+    const struct ulp_lint_options wanted = {.targets = x->target ? x->target->bit : 0,
                                             .dims = options->dims,
                                             .dim_count = options->dim_count,
                                             .inputs =
@@ -113,41 +114,35 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
     return ULP_OK;
 }
 
-/* What to keep in FP32, node by node as `ulpscope plan` searches. A search that the model or its
- * tolerance does not allow is left out. */
-static enum ulp_status run_plan(struct ulp_doctoring *x, const struct ulp_arithmetic *arithmetic,
-                                struct ulp_error *error)
+/* What to keep in FP32, as fix searches it. A search that the model or its tolerance does not allow
+ * is left out, and so is one for a target that keeps nothing. */
+static enum ulp_status run_plan(struct ulp_doctoring *x, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
     char tolerance[40];
-    struct ulp_arithmetic searched = *arithmetic;
-    const char *const tolerances[] = {tolerance}, *const formats[] = {"fp32", searched.asked};
-    const struct ulp_search_options wanted = {.reference = options->reference,
-                                              .formats = formats,
-                                              .format_count = 2,
-                                              .by_node = true,
-                                              .tolerances = tolerances,
-                                              .tolerance_count = 1,
-                                              .allow_nonfinite_inputs =
-                                                  options->allow_nonfinite_inputs,
-                                              .thread_count = options->thread_count,
-                                              .task = options->task,
-                                              .progress = options->progress};
+    const char *const tolerances[] = {tolerance};
+    const struct ulp_remedy wanted = {.reference = &options->reference,
+                                      .arithmetic = x->doctor->arithmetic,
+                                      .target = x->target,
+                                      .tolerances = tolerances,
+                                      .tolerance_count = 1,
+                                      .confidence = ULP_REMEDY_CONFIDENCE,
+                                      .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+                                      .thread_count = options->thread_count,
+                                      .task = options->task,
+                                      .progress = options->progress};
     struct ulp_search *plan = take(x, sizeof *plan);
-    enum ulp_status status = ULP_OK;
     if (options->no_plan || options->engine || x->doctor->audit->birth_count ||
-        ulp_certificate_is_lost(&x->doctor->audit->certificate) || x->doctor->grade == ULP_GRADE_FINE ||
-        x->doctor->grade == ULP_GRADE_NOT)
+        ulp_certificate_is_lost(&x->doctor->audit->certificate) ||
+        x->doctor->grade == ULP_GRADE_FINE || x->doctor->grade == ULP_GRADE_NOT ||
+        (x->target && x->target->keeps == ULP_KEEPS_NOTHING))
         return ULP_OK;
     ulp_doctor_begin(x, "plan", 4);
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g",
              options->tolerance > 0 ? options->tolerance : FINE_DB);
     ULP_TRY(ulp_taken(plan, error));
-    if (arithmetic->fuse != ULP_FUSE_NONE)
-        status = ulp_arithmetic_change(&searched, arithmetic, "fuse=none", error);
-    if (status == ULP_OK)
-        status =
-            ulp_search_run(x->model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error);
+    const enum ulp_status status =
+        ulp_remedy_search(x->model, &wanted, x->samples, x->sample_count, plan, error);
     x->doctor->plan = status == ULP_OK ? plan : NULL;
     return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
 }
@@ -197,10 +192,43 @@ static void judge_causes(struct ulp_doctor *doctor)
             doctor->grade = judge_cause(&doctor->causes[c]);
 }
 
-/* A plan that keeps nothing changes nothing. */
+/* A plan that keeps nothing changes nothing, one of every node is no file, and outputs may not be
+ * fine at the plan's decibels. */
 static bool mends(const struct ulp_search *plan)
 {
-    return plan->met && plan->kept_count;
+    return plan->met && plan->kept_count && plan->kept_count < plan->node_count &&
+           (!plan->grade_text || plan->grade == ULP_GRADE_FINE || plan->grade == ULP_GRADE_NOT);
+}
+
+/* Is there an edit for something that the lint found? */
+static bool may_edit(const struct ulp_doctor *doctor)
+{
+    const char *rule;
+    for (size_t f = 0; f < doctor->lint->finding_count; f++)
+        for (size_t r = 0; (rule = ulp_lint_edit_rule(r)); r++)
+            if (strcmp(rule, doctor->lint->findings[f].rule) == 0)
+                return true;
+    return false;
+}
+
+/* Is it wrong where no node of a file can be kept in FP32? */
+static bool is_beyond(const struct ulp_doctoring *x)
+{
+    return x->target && x->target->keeps == ULP_KEEPS_NOTHING &&
+           x->doctor->grade != ULP_GRADE_FINE && x->doctor->grade != ULP_GRADE_NOT;
+}
+
+static enum ulp_status say_wider(struct ulp_doctoring *x, struct ulp_error *error)
+{
+    struct ulp_text text = {0};
+    const char *wider = ulp_remedy_say_wider(x->target, x->doctor->memory);
+    ULP_TRY(ulp_taken(wider, error));
+    if (may_edit(x->doctor))
+        ulp_text_add(&text, "try the edits of the graph that ulpscope fix has; else ");
+    ulp_text_add(&text, "%s", wider);
+    x->doctor->remedy = text.failed ? NULL : ulp_arena_copy(x->doctor->memory, text.data);
+    ulp_text_free(&text);
+    return ulp_taken(x->doctor->remedy, error);
 }
 
 /* The first line of the plan, where it is met. */
@@ -208,6 +236,8 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
 {
     const struct ulp_search *plan = x->doctor->plan;
     struct ulp_text text = {0};
+    if (is_beyond(x))
+        return say_wider(x, error);
     if (!plan || !(mends(plan) || plan->full > 1))
         return ULP_OK;
     ulp_search_verdict(&text, plan, false);
@@ -272,29 +302,31 @@ static double gate_of(const struct ulp_doctor *doctor, double tolerance)
 }
 
 /* The command to go on with: in CI where all is fine, the mended model where there is a plan (its
- * files, of a format that is no type of a graph), else the part of the graph by itself for who has
- * to mend it. */
+ * files, of a format that is no type of a graph) or edits alone may do, else the part of the graph
+ * by itself for who has to mend it. */
 static void say_next(struct ulp_doctoring *x)
 {
     const struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_cause *first = doctor->cause_count ? doctor->causes : NULL;
     const char *arguments = x->model->arguments ? x->model->arguments : "";
     const double tolerance = x->options->tolerance > 0 ? x->options->tolerance : FINE_DB;
+    /* what keeps layers by options has them from a plan's files */
+    const bool fixes = x->typed && !(x->target && x->target->keeps == ULP_KEEPS_LAYERS);
     struct ulp_text text = {0};
     if (doctor->grade == ULP_GRADE_FINE) {
         add_audit(&text, x, arguments);
         const double gate = gate_of(doctor, tolerance);
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
-    } else if (doctor->plan && mends(doctor->plan)) {
-        ulp_text_add(&text, x->typed ? "ulpscope fix" : "ulpscope plan");
+    } else if ((doctor->plan && mends(doctor->plan)) || (is_beyond(x) && may_edit(doctor))) {
+        ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
         ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
         add_lane(&text, x);
         add_judging(&text, x->options);
-        if (!x->typed || x->options->tolerance > 0)
+        if (!fixes || x->options->tolerance > 0)
             ulp_text_add(&text, " --tolerance sqnr_db=%g", tolerance);
-        ulp_text_add(&text, x->typed ? " -o fixed.onnx" : " --out plan/");
+        ulp_text_add(&text, fixes ? " -o fixed.onnx" : " --out plan/");
     } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
         ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
     } else if (first && first->node) {
@@ -315,6 +347,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_options *options = x->options;
     ULP_TRY(choose_arithmetic(x, &arithmetic, error));
+    x->target = options->target ? ulp_target_find(options->target) : NULL;
     x->typed = strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_FLOAT16].format) == 0 ||
                strcmp(arithmetic.storage.name, ulp_type_rows[ULP_TYPE_BFLOAT16].format) == 0;
     doctor->model_path = ulp_arena_copy(doctor->memory, ulp_model_path(x->model));
@@ -328,7 +361,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(judge(x, error));
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));
-    ULP_TRY(run_plan(x, &arithmetic, error));
+    ULP_TRY(run_plan(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
     ULP_TRY(say_remedy(x, error));

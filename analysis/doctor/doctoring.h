@@ -14,6 +14,7 @@ struct ulp_doctoring {
     size_t sample_count;
     struct ulp_doctor *doctor;
     const struct ulp_audit_lane *lane; /* that is judged */
+    const struct ulp_target *target;   /* NULL: none */
     size_t cause_capacity;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
     bool failed; /* out of memory */

@@ -211,12 +211,6 @@ enum ulp_status ulp_emulation_held_out(struct ulp_emulation *emulation,
 enum ulp_status ulp_emulation_decide(struct ulp_emulation *emulation, size_t output,
                                      struct ulp_judged *out, struct ulp_error *error);
 
-/* The targets that lower a model whatever it declares. (ORT follows declared types, in an
- * arithmetic of its own.) */
-#define ULP_LOWERED                                                                                \
-    (ULP_TARGET_TRT8 | ULP_TARGET_OPENVINO_CPU | ULP_TARGET_OPENVINO_GPU | ULP_TARGET_COREML_ANE | \
-     ULP_TARGET_COREML_GPU | ULP_TARGET_QNN)
-
 /* entries.c: what each node is kept in, as patterns of struct ulp_keep. Of several that name a node
  * the last applies. Charged to memory. */
 struct ulp_entry {

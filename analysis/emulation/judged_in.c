@@ -28,7 +28,8 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
     const char *gpu = target ? target_name + strcspn(target_name, "@") : "";
     if (arithmetic)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", arithmetic);
-    else if (declares_half(model) && !(target && target->bit & (ULP_LOWERED | ULP_TARGET_ORT)))
+    else if (declares_half(model) && /* ORT follows them in an arithmetic of its own */
+             !(target && (target->wider || target->bit == ULP_TARGET_ORT)))
         snprintf(name, ULP_JUDGED_IN_BYTES, "model%s", gpu);
     else
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s", target ? target->lowered : "fp16", gpu);

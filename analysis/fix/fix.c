@@ -6,6 +6,7 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judged.h"
 #include "analysis/scales/scales_smooth.h"
+#include "analysis/search/search_remedy.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -16,8 +17,7 @@
 
 ULP_FREES(ulp_model_free, struct ulp_model)
 
-#define KEPT_IN "fp32" /* what plans keep */
-#define PLAN_RUNS 50   /* that a plan makes at least: its draws */
+#define PLAN_RUNS 50 /* that a plan makes at least: its draws */
 
 /* ---- what is asked ---- */
 
@@ -86,8 +86,8 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
     char name[ULP_JUDGED_IN_BYTES];
     ULP_TRY(
         ulp_judged_in(x->model, options->target, options->arithmetic, name, &x->arithmetic, error));
-    const struct ulp_target *target = options->target ? ulp_target_find(options->target) : NULL;
-    fix->lowered = target && target->bit & ULP_LOWERED;
+    x->target = options->target ? ulp_target_find(options->target) : NULL;
+    fix->lowered = x->target && x->target->keeps != ULP_KEEPS_TYPES;
     const bool asked = options->tolerance_count;
     static const char *const fine = ULP_SEARCH_FINE;
     const char *const *tolerances = asked ? options->tolerances : &fine;
@@ -105,13 +105,15 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
 
 /* ---- the plan ---- */
 
-/* Plans keep nodes in FP32: has the arithmetic less? */
+/* Plans keep nodes in FP32: has the arithmetic less? Where the target lowers every model itself,
+ * edits are judged in draws. */
 static bool may_plan(const struct ulp_fixing *x)
 {
     const struct ulp_format *storage = &x->arithmetic.storage;
     struct ulp_arithmetic wide;
     struct ulp_error error;
-    return storage->precision <= 24 && ulp_arithmetic_find(KEPT_IN, &wide, &error) == ULP_OK &&
+    return (x->fix->made_count || !x->fix->lowered) && storage->precision <= 24 &&
+           ulp_arithmetic_find(ULP_REMEDY_KEPT_IN, &wide, &error) == ULP_OK &&
            strcmp(wide.name, x->arithmetic.name) != 0;
 }
 
@@ -145,28 +147,25 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
 {
     struct ulp_fix *fix = x->fix;
     const struct ulp_fix_options *options = x->options;
-    const char *const formats[] = {KEPT_IN, fix->arithmetic}, *const targets[] = {fix->arithmetic};
-    const struct ulp_search_options wanted = {
-        .reference = options->reference,
-        .formats = formats,
-        .format_count = 2,
-        .by_node = true,
-        .targets = targets,
-        .target_count = options->target ? 1 : 0,
-        .tolerances = (const char *const *)fix->tolerances,
-        .tolerance_count = fix->tolerance_count,
-        .confidence = options->confidence,
-        .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
-        .thread_count = options->thread_count,
-        .progress = options->progress,
-        .seconds = options->seconds > 0 ? options->seconds - fix->plan_seconds : 0,
-        .task = options->task};
+    const struct ulp_remedy wanted = {.reference = &options->reference,
+                                      .arithmetic = fix->arithmetic,
+                                      .target = x->target,
+                                      .tolerances = (const char *const *)fix->tolerances,
+                                      .tolerance_count = fix->tolerance_count,
+                                      .confidence = options->confidence,
+                                      .alone = fix->lowered,
+                                      .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
+                                      .thread_count = options->thread_count,
+                                      .progress = options->progress,
+                                      .seconds = options->seconds > 0
+                                                     ? options->seconds - fix->plan_seconds
+                                                     : 0};
     struct ulp_search *plan = ulp_arena_take(fix->memory, 1, sizeof *plan);
     ULP_TRY(ulp_taken(plan, error));
     if (options->plans) /* every draw is about such a run */
         options->plans(options->plans_context,
                        PLAN_RUNS * x->run_seconds / (double)x->sample_count);
-    ULP_TRY(ulp_search_run(model, &wanted, x->samples, x->sample_count, NULL, 0, plan, error));
+    ULP_TRY(ulp_remedy_search(model, &wanted, x->samples, x->sample_count, plan, error));
     *out = plan;
     fix->plan_seconds += plan->seconds;
     return ULP_OK;
@@ -285,13 +284,13 @@ static enum ulp_status write_types(struct ulp_fixing *x, const struct ulp_keeps 
                   : ulp_out_of_memory(error);
 }
 
-/* With types where nodes are kept, and where the target takes types from the graph; else the edits
- * alone, for what lowers every model itself. */
+/* With types where the target takes them from the graph; else the edits alone, for what lowers
+ * every model itself. */
 static enum ulp_status write_model(struct ulp_fixing *x, const struct ulp_keeps *keeps,
                                    struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    if (fix->kept_count || !fix->lowered)
+    if (!fix->lowered)
         ULP_TRY(write_types(x, keeps, error));
     fix->types = fix->mixed.path != NULL;
     if (fix->mixed.reason)
@@ -346,22 +345,30 @@ static bool is_better(const struct ulp_fixing *x, const struct ulp_fix_judged *b
            ulp_grade_weigh(after->grade) < ulp_grade_weigh(before->grade);
 }
 
-static const char *why_not(const struct ulp_fix *fix, bool found)
+static enum ulp_status say_why_not(struct ulp_fixing *x, bool found, struct ulp_error *error)
 {
+    struct ulp_fix *fix = x->fix;
     if (found)
-        return "40 dB are not enough for it: try --tolerance sqnr_db=60, or --best writes it";
-    return fix->plan || fix->made_count
-               ? "nothing that was tried meets it: --best writes what came nearest"
-               : "no edit helps, and a plan keeps no more than " KEPT_IN;
+        return give_reason(x,
+                           "40 dB are not enough for it: try --tolerance sqnr_db=60, or --best "
+                           "writes it",
+                           error);
+    if (fix->lowered) {
+        fix->reason = ulp_remedy_say_wider(x->target, fix->memory);
+        return ulp_taken(fix->reason, error);
+    }
+    return give_reason(x,
+                       fix->plan || fix->made_count
+                           ? "nothing that was tried meets it: --best writes what came nearest"
+                           : "no edit helps, and a plan keeps no more than " ULP_REMEDY_KEPT_IN,
+                       error);
 }
 
 static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *before,
                             struct ulp_error *error)
 {
     struct ulp_fix *fix = x->fix;
-    const struct ulp_target *target =
-        x->options->target ? ulp_target_find(x->options->target) : NULL;
-    const struct ulp_lint_options looking = {.targets = target ? target->bit : 0,
+    const struct ulp_lint_options looking = {.targets = x->target ? x->target->bit : 0,
                                              .dims = x->options->dims,
                                              .dim_count = x->options->dim_count,
                                              .inputs = x->samples[0].inputs};
@@ -391,10 +398,12 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     const bool found = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);
     fix->met = found && is_better(x, before, &after);
     if (!fix->met && !x->options->best)
-        return give_reason(x, why_not(fix, found), error);
-    enum ulp_status status = write_model(x, &keeps, error);
+        return say_why_not(x, found, error);
+    ULP_TRY(write_model(x, &keeps, error));
     fix->met &= fix->path != NULL;
-    return status;
+    if (!fix->path && !fix->reason)
+        return say_why_not(x, false, error);
+    return fix->met && !x->options->tolerance_count ? ulp_fix_diagnose_file(x, error) : ULP_OK;
 }
 
 static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
@@ -409,7 +418,9 @@ static enum ulp_status course(struct ulp_fixing *x, struct ulp_error *error)
         return ulp_fail_at(error, status, "%s", "nothing is fixed (ulpscope doctor says why)");
     ULP_TRY(status);
     ULP_TRY(ulp_fix_report(x, &before, &x->fix->before, error));
-    if (!ulp_fix_is_met(x, &before))
+    if (!x->options->tolerance_count && before.grade == ULP_GRADE_FINE)
+        ULP_TRY(ulp_fix_diagnose_given(x, error));
+    if (x->ill || !ulp_fix_is_met(x, &before))
         return mend(x, &before, error);
     x->fix->met = true;
     x->fix->edited = x->fix->after = x->fix->before;

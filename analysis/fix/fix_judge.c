@@ -2,12 +2,18 @@
 #include <math.h>
 #include <string.h>
 
+#include <ulpscope/doctor.h>
+#include <ulpscope/verdict.h>
+
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "base/machine/file.h"
 #include "number/function/math.h"
+
+ULP_FREES(ulp_model_free, struct ulp_model)
 
 static bool is_named(const struct ulp_judgement *judgement, enum ulp_crossing_kind kind)
 {
@@ -162,6 +168,79 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
     return finish(x, out, error);
 }
 
+/* ---- as the doctor judges ---- */
+
+/* By itself, in what its types and the target make of it. */
+static enum ulp_status diagnose(struct ulp_fixing *x, const struct ulp_model *model,
+                                struct ulp_verdict *out, struct ulp_error *error)
+{
+    const struct ulp_fix_options *options = x->options;
+    const char *asked = options->arithmetic && x->fix->types ? "model" : options->arithmetic;
+    const struct ulp_samples samples = {.count = x->sample_count, .items = x->samples};
+    const struct ulp_audit_options wanted = {.task = options->task,
+                                             .allow_nonfinite_inputs =
+                                                 options->allow_nonfinite_inputs,
+                                             .thread_count = options->thread_count,
+                                             .progress = options->progress};
+    struct ulp_arithmetic lanes[2] = {options->reference};
+    char name[ULP_JUDGED_IN_BYTES];
+    struct ulp_audit audit;
+    ULP_TRY(ulp_judged_in(model, options->target, asked, name, &lanes[1], error));
+    ULP_TRY(ulp_audit_run(model, lanes, 2, &samples, &wanted, &audit, error));
+    const enum ulp_status status =
+        ulp_audit_judge(&audit, 0, options->allow_nonfinite_inputs, out, error);
+    ulp_audit_free(&audit);
+    x->fix->runs += x->sample_count;
+    return status;
+}
+
+static bool is_well(const struct ulp_verdict *verdict)
+{
+    return verdict->grade == ULP_GRADE_FINE || verdict->grade == ULP_GRADE_NOT;
+}
+
+enum ulp_status ulp_fix_diagnose_given(struct ulp_fixing *x, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
+    struct ulp_fix *fix = x->fix;
+    ULP_TRY(diagnose(x, x->model, &verdict, error));
+    if (is_well(&verdict))
+        return ULP_OK;
+    x->ill = true;
+    fix->before.grade = verdict.grade;
+    fix->before.text = ulp_arena_copy(fix->memory, verdict.text);
+    return ulp_taken(fix->before.text, error);
+}
+
+static enum ulp_status drop_file(struct ulp_fixing *x, const struct ulp_verdict *verdict,
+                                 struct ulp_error *error)
+{
+    struct ulp_fix *fix = x->fix;
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0}, data = {0};
+    ulp_text_add(&text, "as a file it is %s: %s", ulp_grade_name(verdict->grade), verdict->text);
+    ulp_text_add(&data, "%s.data", fix->path);
+    ULP_TRY(ulp_taken(!text.failed && !data.failed, error));
+    fix->met = false;
+    fix->reason = ulp_arena_copy(fix->memory, text.data);
+    if (!x->options->best) {
+        ulp_files_drop(fix->path);
+        ulp_files_drop(data.data);
+        fix->path = NULL;
+    }
+    return ulp_taken(fix->reason, error);
+}
+
+enum ulp_status ulp_fix_diagnose_file(struct ulp_fixing *x, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
+    ULP_SCOPED(ulp_verdict_free) struct ulp_verdict verdict = {0};
+    ULP_TRY(ulp_model_load(x->fix->path, ulp_model_budget(x->model), &model, error));
+    ULP_TRY(diagnose(x, model, &verdict, error));
+    return is_well(&verdict) ? ULP_OK : drop_file(x, &verdict, error);
+}
+
+/* ---- what is said ---- */
+
 /* The output that the grade is of: the worst by its error, unless another is for something worse;
  * where none can be judged, the count of outputs. */
 static size_t find_graded(const struct ulp_fixing *x, const struct ulp_fix_judged *judged)
@@ -246,6 +325,6 @@ enum ulp_status ulp_fix_change(struct ulp_fixing *x, const struct ulp_model *mod
                                struct ulp_altered *out, struct ulp_error *error)
 {
     *out = (struct ulp_altered){0};
-    return ulp_altered_measure(&x->given, x->emulation.truths, &x->resized, model, x->emulation.pool,
-                              out, error);
+    return ulp_altered_measure(&x->given, x->emulation.truths, &x->resized, model,
+                               x->emulation.pool, out, error);
 }

@@ -143,11 +143,6 @@ static void add_file(const struct ulp_page *page, const struct ulp_fix *fix)
     if (mixed->external)
         ulp_text_show(&text, "; weights in %s.data", fix->path);
     add_line(page, "file", &text);
-    if (!fix->types || !fix->lowered)
-        return;
-    ulp_text_show(&text, "%s lowers every model itself: tell it to keep these nodes in FP32",
-                  fix->target);
-    add_line(page, "do", &text);
 }
 
 /* What was run again to say that the file is right, and how. */

@@ -15,9 +15,11 @@ struct ulp_fixing {
     const struct ulp_sample *samples;
     size_t sample_count;
     struct ulp_fix *fix;
+    const struct ulp_target *target;  /* NULL: none */
     struct ulp_arithmetic arithmetic; /* that it is judged in */
     struct ulp_emulation emulation;   /* of the model as it is given: limits and exact results */
     struct ulp_lint_proposals proposals;
+    bool ill;    /* its outputs are fine, and yet it is not: a node overflows */
     bool *taken; /* by proposal */
     /* values that edited models have, too: what is not finite is counted among them */
     struct ulp_names shared;
@@ -40,6 +42,11 @@ enum ulp_status ulp_fix_open(struct ulp_fixing *x, struct ulp_fix_judged *out,
 enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *model,
                               const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
                               struct ulp_error *error);
+/* Judge by themselves, as the doctor does, the model that is given, which may be worse than its
+ * outputs are; and the file that was written: where it is not fine nothing is met, and it goes
+ * unless the best is asked for. */
+enum ulp_status ulp_fix_diagnose_given(struct ulp_fixing *x, struct ulp_error *error);
+enum ulp_status ulp_fix_diagnose_file(struct ulp_fixing *x, struct ulp_error *error);
 /* What the last judgement says, in the result's memory. */
 enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,
                                struct ulp_fix_state *out, struct ulp_error *error);

@@ -26,6 +26,13 @@ enum ulp_target_bit {
     ULP_TARGET_ALL = 16383
 };
 
+/* What keeps single nodes in FP32 there. */
+enum ulp_target_keeps {
+    ULP_KEEPS_TYPES,  /* the types in the graph */
+    ULP_KEEPS_LAYERS, /* options that name layers: the graph's types are not obeyed */
+    ULP_KEEPS_NOTHING
+};
+
 struct ulp_target {
     const char *name;    /* "trt10" */
     const char *alias;   /* "trt", of the newest; NULL: none */
@@ -34,6 +41,8 @@ struct ulp_target {
     const char *lowered; /* the arithmetic that a plan for it is searched in: "trt10:fp16" */
     /* sentences: */
     const char *stores, *accumulates, *fuses, *constants, *rules, *files, *source;
+    enum ulp_target_keeps keeps;
+    const char *wider; /* what computes more in FP32, where the graph's types do not; else NULL */
 };
 /* Index 0, 1, ... until NULL; by name or alias, "@GPU" may follow: NULL: there is none. Static. */
 ULP_API const struct ulp_target *ulp_target(size_t index);

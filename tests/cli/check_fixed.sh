@@ -10,7 +10,8 @@ while IFS=$'\t' read -r name target node says thread; do
     [ "$name" != name ] || continue
     model=w/$name/broken.onnx wanted=0
     [ -n "$node" ] || model=w/$name/sound.onnx
-    [ "$name" != 12-nan-scale ] || wanted=1 # the weights are lost: its exact result is NaN
+    # the weights are lost: its exact result is NaN; no edit helps, and the target lowers every model itself
+    case $name in 12-nan-scale | 13-feed-forward) wanted=1 ;; esac
     expect $wanted "$name" "$program" fix $model -i w/$name/inputs.npz --for $target -o w/$name/fixed.onnx --json w/$name/fix.json -q
     if [ -z "$node" ]; then
         shows out "nothing to fix" "$name"
@@ -21,11 +22,36 @@ while IFS=$'\t' read -r name target node says thread; do
         continue
     fi
     grep -qE "^fixed: it was (broken|borderline) in $target" out || fail "$name: not fixed"
-    # a target that lowers every model has to be told which nodes: then its types are followed
-    judged="--for $target"
-    ! grep -q "lowers every model itself" out || judged="-a model"
-    expect 0 "$name, fixed" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz $judged --no-plan -q
+    expect 0 "$name, fixed" "$program" doctor w/$name/fixed.onnx -i w/$name/inputs.npz --for $target --no-plan -q
 done <"$source/examples/causes/causes.tsv"
+
+# what is called fixed is fine where it is to run, and so is what needs nothing, in other targets, too; where no file helps, what the target has is said
+mapfile -t targets < <(sed -n 's/^TARGET([A-Z0-9_]*, "\([a-z0-9-]*\)".*/\1/p' "$source/src/number/format/target.def")
+[ ${#targets[@]} = 14 ] || fail "there are ${#targets[@]} targets"
+at=0 fixed=0
+while IFS=$'\t' read -r name _; do
+    [ -f "w/$name/broken.onnx" ] || continue
+    for step in 0 5 10; do
+        target=${targets[$(((at + step) % ${#targets[@]}))]}
+        rm -f there.onnx
+        "$program" fix w/$name/broken.onnx -i w/$name/inputs.npz --for $target -o there.onnx -q >out 2>err
+        code=$? model=there.onnx
+        # what the doctor promises to keep is what fix keeps
+        if [ $step = 0 ] && [ $code != 0 ]; then
+            "$program" doctor w/$name/broken.onnx -i w/$name/inputs.npz --for $target -q >promised || [ $? = 1 ] || fail "doctor $name --for $target"
+            ! grep -q 'next *ulpscope fix .*' promised || grep -q 'lowers every' <(tr -s ' \n' ' ' <promised) || fail "$name in $target: $(head -1 out), and $(grep next promised)"
+        fi
+        case $code in
+        0) [ -e there.onnx ] || model=w/$name/broken.onnx
+            expect 0 "$name in $target, $(head -1 out)" "$program" doctor $model -i w/$name/inputs.npz --for $target --no-plan -q
+            fixed=$((fixed + 1)) ;;
+        1) [ ! -e there.onnx ] || fail "$name in $target: not fixed, and there is a file" ;;
+        *) fail "fix $name --for $target: exit $code: $(cat err)" ;;
+        esac
+    done
+    at=$((at + 1))
+done <"$source/examples/causes/causes.tsv"
+[ $fixed -ge 40 ] || fail "only $fixed pairs of a cause and a target are fine or fixed"
 # causes in bodies; the weights of one are in another file
 python3 "$source/tests/cli/body_causes.py" w || exit 99
 while read -r name rule; do
@@ -135,7 +161,7 @@ END
 cp copy.onnx.data kept
 for out in copy.onnx ./copy.onnx; do
     expect 2 "weights under the copy's name" "$program" fix own.onnx -i own.npz --for torch -q -o $out
-    shows err "has the model's weights" "weights under the copy's name"
+    shows err "copy.onnx.data: is read as part of the model own.onnx, so nothing is written to it" "weights under the copy's name"
     expect 2 "weights under lint's copy's name" "$program" lint own.onnx -q --fail-on none --fix $out
     cmp -s kept copy.onnx.data || fail "the model's weights are written over"
 done

@@ -480,6 +480,8 @@ size_t ulp_target_describe(const struct ulp_target *target, char *buffer, size_t
     say(&page, "constants", "%s.", target->constants);
     say(&page, "rules", "%s.", target->rules);
     say(&page, "files", "%s.", target->files);
+    if (target->wider)
+        say(&page, "in FP32", "no node by the graph's types: %s.", target->wider);
     say(&page, "source", "%s.", target->source);
     for (size_t i = 0; (row = ulp_arithmetic_runtime(i)); i++)
         if (strncmp(row->name, target->name, front) == 0 && row->name[front] == ':')

@@ -1,0 +1,41 @@
+#include "analysis/search/search_remedy.h"
+
+#include "base/error.h"
+#include "base/memory/alloc.h"
+#include "base/text/text.h"
+
+enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ulp_remedy *wanted,
+                                  const struct ulp_sample *samples, size_t sample_count,
+                                  struct ulp_search *out, struct ulp_error *error)
+{
+    const char *const formats[] = {ULP_REMEDY_KEPT_IN, wanted->arithmetic},
+                      *const targets[] = {wanted->arithmetic}, *const all = "*";
+    const struct ulp_search_options options = {.reference = *wanted->reference,
+                                               .formats = formats,
+                                               .format_count = 2,
+                                               .by_node = true,
+                                               .never = &all,
+                                               .never_count = wanted->alone,
+                                               .targets = targets,
+                                               .target_count = wanted->target ? 1 : 0,
+                                               .tolerances = wanted->tolerances,
+                                               .tolerance_count = wanted->tolerance_count,
+                                               .confidence = wanted->confidence,
+                                               .allow_nonfinite_inputs =
+                                                   wanted->allow_nonfinite_inputs,
+                                               .task = wanted->task,
+                                               .thread_count = wanted->thread_count,
+                                               .progress = wanted->progress,
+                                               .seconds = wanted->seconds};
+    return ulp_search_run(model, &options, samples, sample_count, NULL, 0, out, error);
+}
+
+char *ulp_remedy_say_wider(const struct ulp_target *target, struct ulp_arena *memory)
+{
+    struct ulp_text text = {0};
+    ulp_text_add(&text, "%s; %s lowers every model itself, so no node of a file stays in FP32",
+                 target->wider, target->name);
+    char *said = text.failed ? NULL : ulp_arena_copy(memory, text.data);
+    ulp_text_free(&text);
+    return said;
+}
