@@ -48,6 +48,7 @@ struct read {
     const char *names[OPERANDS_MAX];
     const struct ulp_tensor *tensors[OPERANDS_MAX]; /* NULL: omitted, or not shown */
     struct counts counts[OPERANDS_MAX], all;
+    size_t spoilt; /* the first operand that is a constant with NaN; OPERANDS_MAX: none */
 };
 
 static const struct ulp_tensor *find_shown(const struct ulp_event *event, const char *name)
@@ -69,7 +70,7 @@ static void read_operands(const struct ulp_plan_node *node, const struct ulp_eve
                           struct read *out)
 {
     const struct ulp_step *step = node->step;
-    *out = (struct read){0};
+    *out = (struct read){.spoilt = OPERANDS_MAX};
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_plan_slot *slot =
             step->inputs[i] < 0 ? NULL : &node->block->slots[step->inputs[i]];
@@ -77,7 +78,10 @@ static void read_operands(const struct ulp_plan_node *node, const struct ulp_eve
                                           : slot->constant ? slot->constant
                                                            : find_shown(event, slot->name);
         const struct counts counts = tensor ? count_values(tensor) : (struct counts){0};
-        add_counts(&out->all, &counts);
+        if (slot && slot->constant && counts.nan && i < out->spoilt)
+            out->spoilt = i;
+        else
+            add_counts(&out->all, &counts);
         if (i >= OPERANDS_MAX)
             continue;
         out->names[i] = slot ? slot->name : NULL;
@@ -157,6 +161,12 @@ static void describe(const struct ulp_step *step, const struct read *read, bool 
 {
     const char *op = step->bound.op->name;
     const struct ulp_tensor *first = read->tensors[0];
+    if (nan && read->spoilt < OPERANDS_MAX) {
+        ulp_text_add(is, "NaN by a constant");
+        add_part(why, read->names[read->spoilt], read->counts[read->spoilt].nan,
+                 read->counts[read->spoilt].elements, "NaN");
+        return;
+    }
     if (nan && read->all.positive + read->all.negative) {
         describe_infinities(step, read, is, why);
         return;

@@ -10,7 +10,7 @@
 #include "run/plan/plan.h"
 
 /* One sample's. A birth is a node whose results are not finite though what it reads is, or NaN
- * though it reads none, and not by inputs of the model. */
+ * though it reads none but in constants, and not by inputs of the model. */
 struct ulp_birth_watch {
     const struct ulp_plan *plan;
     struct ulp_arena *memory; /* of the births */

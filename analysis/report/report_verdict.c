@@ -298,6 +298,16 @@ static void add_why(struct ulp_text *out, const struct ulp_audit *audit,
     if (birth)
         add_birth(&born, audit, lane, birth);
     add_inputs(&inputs, audit);
+    if (ulp_certificate_is_lost(&audit->certificate) && !is_unmeant(audit)) {
+        /* what the lane did is not known either */
+        ulp_text_add(out, audit->certificate.lost
+                              ? "a sum drops a term beyond the reference's digits there, and a "
+                                "difference behind it cancels"
+                              : "of the reference fewer digits are right than FP32 has");
+        ulp_text_free(&born);
+        ulp_text_free(&inputs);
+        return;
+    }
     if (lane->first_born >= 0 || (find_diverged(&lane->outputs) &&
                                   lane->first_decided >= 0)) /* whose verb is the first word */
         ulp_text_add(&reasons, "it ");

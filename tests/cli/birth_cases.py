@@ -39,6 +39,7 @@ BIRTHS = {
     "inf - inf": [constant("inf", value_float=inf), node("Where", "b inf h", "i"), node("Sub", "i i", "p", "planted")],
     "0 * inf": [constant("inf", value_float=inf), node("Where", "b inf h", "i"), node("Mul", "m i", "p", "planted")],
     "empty mask": [constant("none", value_float=-inf), node("Where", "b none h", "i"), node("Softmax", "i", "p", "planted", axis=-1)],
+    "NaN in a constant": [constant("nan", value_float=float("nan")), node("Where", "b nan h", "p", "planted")],
     "exp": [constant("huge", value_float=1e30), node("Mul", "o huge", "i"), node("Exp", "i", "p", "planted")],
     "acos": [node("Mul", "o two", "i"), node("Acos", "i", "p", "planted")],
     "norm": [node("Mul", "h m", "q"), node("LayerNormalization", "q s", "p", "planted", axis=-1, epsilon=0.)],

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where the reference itself stops being finite no command says fine and no gate opens: 15 ways behind random layers, in front of 13 operators that
+# Where the reference itself stops being finite no command says fine and no gate opens: 16 ways behind random layers, in front of 13 operators that
 # hand it on or hide it (birth_cases.py).
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 last=1
