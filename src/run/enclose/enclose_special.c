@@ -192,10 +192,13 @@ enum ulp_status ulp_enclose_find_normalised(struct ulp_enclosing_walk *w, struct
     return ULP_OK;
 }
 
-/* At least what a positive constant becomes in the lane. */
+/* At least what a positive constant becomes in the lane; what a kernel reads as it is is not
+ * raised. */
 static double lowered(const struct ulp_arithmetic *arithmetic, double constant)
 {
     const struct ulp_format *format = &arithmetic->storage;
+    if (arithmetic->inner_constants)
+        return ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, constant, 0, 0);
     if (arithmetic->constants == ULP_CONSTANTS_ONNXCONVERTER && constant > 0)
         constant = ulp_math_max(constant, 1e-7);
     const double rounded = ulp_format_round(format, ULP_ROUND_TOWARD_ZERO, constant, 0, 0);
