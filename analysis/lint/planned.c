@@ -9,8 +9,9 @@
 #include "run/idiom/idiom.h"
 #include "run/plan/open_plan.h"
 
-/* Plans at sizes that nobody chose, beside the one at the sizes given. */
-enum { DRAWS = 2 };
+/* Plans at sizes that nobody chose, beside the one at the sizes given; and with one such size, to
+ * name the one that matters. */
+enum { DRAWS = 2, ALONE = 16, PLANS = 1 + DRAWS + ALONE };
 
 /* ---- the plans ---- */
 
@@ -63,9 +64,12 @@ static bool copy_sizes(struct ulp_lint *lint, struct ulp_sizes *out)
     return out->items;
 }
 
+/* When they are first asked for: each is a plan or several of the whole model. */
 static void plan_drawn(struct ulp_lint *lint)
 {
     struct ulp_error error;
+    if (lint->planned_count > 1 || !(lint->sizes->count || lint->sizes->unranked))
+        return;
     lint->planned_count += DRAWS;
     for (size_t at = DRAWS; at > 0 && copy_sizes(lint, &lint->sizes[1]); at--) {
         const enum ulp_status status =
@@ -89,8 +93,7 @@ void ulp_lint_plan(struct ulp_lint *lint)
         ulp_sizes_list(lint->model, &options, lint->arena, lint->sizes, &error) != ULP_OK)
         lint->failed = true;
     if (!lint->failed)
-        lint->planned =
-            ulp_arena_take(lint->arena, 1 + DRAWS + lint->sizes->count, sizeof *lint->planned);
+        lint->planned = ulp_arena_take(lint->arena, PLANS, sizeof *lint->planned);
     lint->failed |= !lint->planned;
     if (lint->failed)
         return;
@@ -101,13 +104,11 @@ void ulp_lint_plan(struct ulp_lint *lint)
     else
         status = find_idioms(lint, &lint->planned[0], &error);
     lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].plan && !lint->unplanned);
-    if (lint->planned[0].plan && (lint->sizes->count || lint->sizes->unranked))
-        plan_drawn(lint);
 }
 
 void ulp_lint_free_plans(struct ulp_lint *lint)
 {
-    for (size_t at = 0; lint->planned && at < 1 + DRAWS + lint->sizes->count; at++)
+    for (size_t at = 0; lint->planned && at < PLANS; at++)
         ulp_plan_free(lint->planned[at].plan);
 }
 
@@ -121,7 +122,7 @@ static const char *find_reason(struct ulp_lint *lint, ulp_lint_condition *condit
     char text[200];
     if (!drawn || !copy_sizes(lint, &one))
         return "its sizes are free";
-    for (size_t s = 0; s < one.count; s++) {
+    for (size_t s = 0; s < one.count && s < ALONE; s++) {
         const size_t at = 1 + DRAWS + s;
         one.items[s].size = drawn[s].size + (drawn[s].size == one.items[s].size);
         if (!lint->planned[at].plan)
@@ -138,7 +139,7 @@ static const char *find_reason(struct ulp_lint *lint, ulp_lint_condition *condit
         lint->failed |= !kept;
         return kept;
     }
-    return lint->sizes->unranked ? "an input has no declared shape" : "its sizes are free";
+    return "its sizes are free";
 }
 
 bool ulp_lint_holds(struct ulp_lint *lint, ulp_lint_condition *condition, const void *of,
@@ -147,6 +148,7 @@ bool ulp_lint_holds(struct ulp_lint *lint, ulp_lint_condition *condition, const 
     *why = NULL;
     if (!condition(lint, 0, of))
         return false;
+    plan_drawn(lint);
     for (size_t at = 1; at < lint->planned_count; at++)
         if (!condition(lint, at, of)) {
             *why = find_reason(lint, condition, of);

@@ -13,7 +13,9 @@ enum { SMALL = 5, LARGE = 401, UNLIKE = 1009 };
 /* Convolutions, patches and windows ask for multiples, and for some room. */
 static const int64_t factors[] = {1, 8, 64, 448};
 /* Beyond so many plans the sizes are left as they are. */
-#define TRIES_MAX 24
+#define TRIES_MAX 16
+/* Those beyond are like no other, so that the time is linear in the inputs. */
+#define LISTED_MAX 200
 
 /* ---- the list ---- */
 
@@ -43,7 +45,8 @@ enum ulp_status ulp_sizes_list(const struct ulp_model *model,
             const struct ulp_free_size size = {.name = value->info.dim_names[d],
                                                .input = value->name,
                                                .dimension = d};
-            if (value->info.dims[d] >= 0 || ulp_sizes_find(out, size.input, size.name, d))
+            if (value->info.dims[d] >= 0 || out->count == LISTED_MAX ||
+                ulp_sizes_find(out, size.input, size.name, d))
                 continue;
             ULP_TRY(ulp_taken(ulp_plan_grow(arena, &out->items, out->count, &capacity,
                                             sizeof *out->items),

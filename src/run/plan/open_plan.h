@@ -27,7 +27,8 @@ struct ulp_sizes {
 };
 
 /* The free dimensions of the model's inputs, and of its initializers that are inputs, a symbol
- * once; with the sizes of options->inputs or options->dims, or else 1. Texts are the model's. */
+ * once, the first 200; with the sizes of options->inputs or options->dims, or else 1. Texts are the
+ * model's. */
 enum ulp_status ulp_sizes_list(const struct ulp_model *model,
                                const struct ulp_plan_options *options, struct ulp_arena *arena,
                                struct ulp_sizes *out, struct ulp_error *error);
@@ -62,7 +63,7 @@ struct ulp_opening {
 bool ulp_opening_refused(const struct ulp_opening *opening, enum ulp_status status,
                          const struct ulp_error *error);
 /* The free dimension's size in an open plan. */
-int64_t ulp_opening_size(const struct ulp_opening *opening, const char *input, const char *name,
+int64_t ulp_opening_size(struct ulp_opening *opening, const char *input, const char *name,
                          int dimension);
 /* The step refused the shapes of its inputs: make `views`, which call->in has, fit by sizes like no
  * other, or describe what the step gives. *again: its shape function is asked once more. */

@@ -22,11 +22,11 @@ bool ulp_opening_refused(const struct ulp_opening *opening, enum ulp_status stat
                                                      strstr(error->message, ULP_TENSOR_TOO_LARGE)));
 }
 
-int64_t ulp_opening_size(const struct ulp_opening *opening, const char *input, const char *name,
+int64_t ulp_opening_size(struct ulp_opening *opening, const char *input, const char *name,
                          int dimension)
 {
     const struct ulp_free_size *size = ulp_sizes_find(opening->sizes, input, name, dimension);
-    return size ? size->size : 1;
+    return size ? size->size : opening->unlike++;
 }
 
 /* Dimensions, counted from the last, that do not broadcast, or that are not equal beside the axis
