@@ -162,7 +162,7 @@ static void describe(const struct ulp_step *step, const struct read *read, bool 
     const char *op = step->bound.op->name;
     const struct ulp_tensor *first = read->tensors[0];
     if (nan && read->spoilt < OPERANDS_MAX) {
-        ulp_text_add(is, "NaN by a constant");
+        ulp_text_add(is, "NaN, by a constant");
         add_part(why, read->names[read->spoilt], read->counts[read->spoilt].nan,
                  read->counts[read->spoilt].elements, "NaN");
         return;
