@@ -22,6 +22,31 @@ static bool hands_on(const struct ulp_step *step)
                        "DequantizeLinear");
 }
 
+/* The value whose elements it has, chosen and moved. */
+static int find_origin(const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    while (step && step->own_input_count &&
+           (hands_on(step) || step->bound.op->work == ULP_WORK_MOVE)) {
+        slot = step->inputs[0];
+        step = ulp_block_producer(block, slot);
+    }
+    return slot;
+}
+
+/* Are these boxes among which NonMaxSuppression chooses, or those that it chose? */
+static bool is_suppressed(const struct ulp_block *block, int slot, const struct ulp_tensor *truth)
+{
+    const int origin = find_origin(block, slot);
+    bool any = false;
+    for (size_t s = 0; s < block->step_count; s++) {
+        const struct ulp_step *step = &block->steps[s];
+        any |= strcmp(step->bound.op->name, "NonMaxSuppression") == 0 &&
+               find_origin(block, step->inputs[0]) == origin;
+    }
+    return any && truth->rank > 1 && truth->dims[truth->rank - 1] == 4;
+}
+
 struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
                                      enum ulp_task asked, const struct ulp_tensor *truth)
 {
@@ -36,8 +61,10 @@ struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
     if (integer)
         return (struct ulp_purpose){step && step->quantizes ? ULP_TASK_SIGNAL : ULP_TASK_INTEGER,
                                     ULP_BASIS_NONE};
-    return ulp_task_recognise(truth, ulp_model_output(plan->model, output).name,
-                              step ? step->bound.op->name : "");
+    return is_suppressed(block, block->outputs[output], truth)
+               ? (struct ulp_purpose){ULP_TASK_DETECT, ULP_BASIS_NON_MAX_SUPPRESSION}
+               : ulp_task_recognise(truth, ulp_model_output(plan->model, output).name,
+                                    step ? step->bound.op->name : "");
 }
 
 /* Which output of the graph it is; -1: none. */

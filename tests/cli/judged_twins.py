@@ -64,7 +64,7 @@ def judge(name, b, v, tail=(), task=None, types=None):
     b = np.asarray(b, "f4")
     change = (np.asarray(v, "f8") - b).astype("f4")
     for path, c in ("original.onnx", np.zeros_like(change)), ("twin.onnx", change):
-        write_model(path, [node("Add", "x c", last, "add"), *tail], {"x": b.shape}, {name: None}, {"c": c, "scale": np.float32(.05), "zero": np.uint8(128)}, opset=13,
+        write_model(path, [node("Add", "x c", last, "add"), *tail], {"x": b.shape}, {name: None}, {"c": c, "votes": votes, "most": np.int64(20), "which": np.int64([2]), "scale": np.float32(.05), "zero": np.uint8(128)}, opset=13,
                     types=types)
     np.savez("x.npz", x=b)
     run = subprocess.run([program, "audit", "twin.onnx", "--reference-model", "original.onnx", "-i", "x.npz", "-a", "fp32", "-q", "--no-attribute", "-o", "report",
@@ -105,6 +105,11 @@ mask = np.where(np.abs(mask) < .2, .5, mask)
 confidence = random.uniform(.05, .45, (30, 1))
 
 every = np.s_[:]
+small = boxes(1, 20)
+small[..., 2:] = small[..., :2] + 8
+votes = random.uniform(.5, 1, (1, 1, 20)).astype("f4")
+suppressed = [node("NonMaxSuppression", "sum votes most", "chosen", "nms"), node("Gather", "chosen which", "column", "column", axis=1),
+              node("Squeeze", "column", "rows", "rows"), node("Gather", "sum rows", "picked", "pick", axis=1)]
 # name, original, right twin, wrong twin, what the wrong one may be; more for judge()
 CASES = [
     ("image", image, lambda b: b + random.integers(-1, 2, b.shape) * .5, noise(12), BROKEN, {"tail": ends("Cast", "image", to=2), "types": {"image": 2}}),
@@ -141,6 +146,7 @@ CASES = [
     ("features", maps, noise(45), lost(every, 9), BROKEN, {}),
     ("hidden", normal((1, 16, 768)), noise(45), noise(15), BROKEN, {}),
     ("image_tokens", normal((1, 16, 256)), noise(45), noise(10), BROKEN, {}),
+    ("picked", small, half, lambda b: b + [6, 6, 6, 6] * (np.arange(20) == 3)[None, :, None], BROKEN, {"tail": suppressed}),
     ("pose", np.array([[30., -12., 1e-3]]), lambda b: b + [.01, -.01, .008], lambda b: b * [.8, 1, 0], BROKEN, {}),
 ]
 
