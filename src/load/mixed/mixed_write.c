@@ -42,9 +42,6 @@ static enum ulp_status set_default(struct mixed *mixed, struct mixed_value *valu
                                    struct ulp_error *error)
 {
     const enum ulp_type io = mixed->request->io;
-    if (value->kind != MIXED_TENSOR ||
-        mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS)
-        return ULP_OK;
     if (io != ULP_TYPE_UNDEFINED && value->proto) {
         ULP_TRY(mixed_convert(mixed, value->proto, value->tensor, io, error));
         value->held = io;
@@ -64,7 +61,8 @@ static enum ulp_status set_inputs(struct mixed_scope *scope, struct ulp_error *e
             continue;
         if (value->kind == MIXED_GIVEN && io != ULP_TYPE_UNDEFINED)
             value->held = io;
-        ULP_TRY(set_default(scope->mixed, value, error));
+        if (scope->source->values[scope->source->inputs[i]].overridable)
+            ULP_TRY(set_default(scope->mixed, value, error));
     }
     return ULP_OK;
 }

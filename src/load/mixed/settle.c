@@ -261,7 +261,7 @@ static enum ulp_status declare(struct mixed_scope *scope, struct mixed_value *va
             continue;
         ULP_TRY(mixed_clone(mixed, &info->base, &copy, error));
         ULP_TRY(is_input && value->tensor &&
-                        mixed->request->model->ir_version <= IR_INITIALIZERS_ARE_INPUTS
+                        mixed->request->model->ir_version < ULP_LOAD_IR_DEFAULTS
                     ? mixed_take(mixed, &scope->graph->input, &scope->graph->n_input, copy, error)
                     : mixed_take(mixed, scope->infos, scope->info_count, copy, error));
         mixed_set_info(copy, (enum ulp_type)type);

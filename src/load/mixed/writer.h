@@ -100,10 +100,6 @@ struct mixed {
     const char *data_name;
 };
 
-/* Up to this IR version every initializer is among the graph's inputs; from then on one that is may
- * be given in another way, and is no constant. */
-#define IR_INITIALIZERS_ARE_INPUTS (ULP_LOAD_IR_DEFAULTS - 1)
-
 /* Floats that a node may have in another type. */
 static inline bool mixed_is_float(enum ulp_type type)
 {
