@@ -35,6 +35,16 @@ struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
     return format;
 }
 
+struct ulp_format ulp_audit_node_format(const struct ulp_audit_lane *lane,
+                                        const struct ulp_audit_node *node)
+{
+    const struct ulp_arithmetic *arithmetic = ulp_audit_node_arithmetic(lane, node);
+    for (size_t o = 0; o < node->output_count && arithmetic->as_declared; o++)
+        if (ulp_type_is_float(node->outputs[o].type))
+            return ulp_audit_format(lane, node, &node->outputs[o]);
+    return arithmetic->storage;
+}
+
 /* The name that lives with the lane. */
 static const char *find_name(const struct ulp_audit_lane *lane, const struct ulp_mix *mix,
                              const struct ulp_arithmetic *arithmetic)

@@ -20,3 +20,6 @@ struct ulp_asked ulp_audit_asked(const struct ulp_audit_lane *lane);
 struct ulp_format ulp_audit_format(const struct ulp_audit_lane *lane,
                                    const struct ulp_audit_node *node,
                                    const struct ulp_audit_output *output);
+/* The same of a node: of its first float output where types are as declared. */
+struct ulp_format ulp_audit_node_format(const struct ulp_audit_lane *lane,
+                                        const struct ulp_audit_node *node);

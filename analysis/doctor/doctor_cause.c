@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
@@ -169,7 +170,7 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *n
     const struct ulp_audit_constant *constant =
         overflow && overflow->constant >= 0 ? &lane->constants[overflow->constant] : NULL;
     const struct ulp_overflow_output *forecast = find_forecast(x, node);
-    const struct ulp_format *format = &ulp_audit_node_arithmetic(lane, node)->storage;
+    const struct ulp_format format = ulp_audit_node_format(lane, node);
     double most = 0;
     bool fits = true;
     for (size_t o = 0; o < node->output_count; o++) {
@@ -181,14 +182,14 @@ static void add_overflow(struct ulp_doctoring *x, const struct ulp_audit_node *n
     add_node(&text, node);
     if (!fits)
         ulp_text_show(&text, " overflows: its exact values reach %s, and the largest %s is %.6g",
-                      ULP_REACH(most), format->name, format->max_finite);
+                      ULP_REACH(most), format.name, format.max_finite);
     else if (forecast &&
              (forecast->cause == ULP_OVERFLOW_HIDDEN || forecast->cause == ULP_OVERFLOW_SUM))
         ulp_text_show(&text,
                       " overflows inside (%s%s%s): its results reach only %s, and the largest %s "
                       "is %.6g",
                       ulp_overflow_cause_name(forecast->cause), value ? " " : "",
-                      value ? value : "", ULP_REACH(most), format->name, format->max_finite);
+                      value ? value : "", ULP_REACH(most), format.name, format.max_finite);
     else
         ulp_text_show(&text, " is not finite, though its exact values reach only %s",
                       ULP_REACH(most));
@@ -221,9 +222,8 @@ void ulp_doctor_find_overflows(struct ulp_doctoring *x)
         ulp_text_show(&text,
                       " reads constant %s, which reaches %.3g: the largest %s is %.6g, and that is "
                       "what it becomes",
-                      constant->name, constant->largest,
-                      ulp_audit_node_arithmetic(lane, node)->storage.name,
-                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+                      constant->name, constant->largest, ulp_audit_node_format(lane, node).name,
+                      ulp_audit_node_format(lane, node).max_finite);
         ulp_doctor_add(x, ULP_DOCTOR_OVERFLOW, node, constant->name, &text);
     }
 }
@@ -254,7 +254,7 @@ void ulp_doctor_find_zeros(struct ulp_doctoring *x)
         else
             ulp_text_show(&text, "constant %s", node->zeroed);
         ulp_text_show(&text, " has become 0 in %s",
-                      ulp_audit_node_arithmetic(lane, by ? by : node)->storage.name);
+                      ulp_audit_node_format(lane, by ? by : node).name);
         ulp_text_add(&text, ", which makes ");
         add_node(&text, node);
         ulp_text_add(&text, " not finite");
@@ -270,7 +270,7 @@ void ulp_doctor_find_zeros(struct ulp_doctoring *x)
             continue;
         add_node(&text, by);
         ulp_text_show(&text, " cancels and has become negative in %s, which makes ",
-                      ulp_audit_node_arithmetic(lane, by)->storage.name);
+                      ulp_audit_node_format(lane, by).name);
         add_node(&text, node);
         ulp_text_add(&text, " not finite");
         ulp_doctor_add(x, ULP_DOCTOR_ZERO, by, NULL, &text);
@@ -340,12 +340,12 @@ static double part_of(const struct ulp_audit_node *node)
 static void add_small(struct ulp_text *text, const struct ulp_audit_lane *lane,
                       const struct ulp_audit_node *node)
 {
-    const struct ulp_format *format = &ulp_audit_node_arithmetic(lane, node)->storage;
+    const struct ulp_format format = ulp_audit_node_format(lane, node);
     for (size_t o = 0; o < node->output_count; o++) {
         const double most = node->outputs[o].range.ref_max;
-        if (most > 0 && most < ldexp(1, format->emin)) {
+        if (most > 0 && most < ldexp(1, format.emin)) {
             ulp_text_add(text, "; its exact values reach only %.3g, below the normal numbers of %s",
-                         most, format->name);
+                         most, format.name);
             return;
         }
     }

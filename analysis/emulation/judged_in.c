@@ -6,14 +6,46 @@
 #include "analysis/emulation/emulation.h"
 #include "base/machine/environment.h"
 
-static bool declares_half(const struct ulp_model *model)
+static bool is_half(enum ulp_type type)
+{
+    return type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
+}
+
+static bool graph_declares_half(const struct ulp_graph *graph);
+
+/* By a constant or a body that it has, or by the type that it names. */
+static bool node_declares_half(const struct ulp_node *node)
+{
+    static const char types[] = "to dtype output_dtype";
+    bool half = false;
+    for (size_t a = 0; a < node->attribute_count && !half; a++) {
+        const struct ulp_attribute *attribute = &node->attributes[a];
+        half = attribute->kind == ULP_ATTRIBUTE_TENSOR  ? is_half(attribute->tensor->type)
+               : attribute->kind == ULP_ATTRIBUTE_GRAPH ? graph_declares_half(attribute->graph)
+               : attribute->kind == ULP_ATTRIBUTE_INT && ulp_is_word(attribute->name, types)
+                   ? is_half((enum ulp_type)attribute->i)
+                   : false;
+    }
+    return half;
+}
+
+static bool graph_declares_half(const struct ulp_graph *graph)
 {
     bool half = false;
-    for (size_t v = 0; v < model->graph->value_count; v++) {
-        const struct ulp_value *value = &model->graph->values[v];
-        const enum ulp_type type = value->initializer ? value->initializer->type : value->info.type;
-        half |= type == ULP_TYPE_FLOAT16 || type == ULP_TYPE_BFLOAT16;
-    }
+    for (size_t v = 0; v < graph->value_count && !half; v++)
+        half = is_half(graph->values[v].initializer ? graph->values[v].initializer->type
+                                                    : graph->values[v].info.type);
+    for (size_t n = 0; n < graph->node_count && !half; n++)
+        half = node_declares_half(&graph->nodes[n]);
+    return half;
+}
+
+/* Types that follow from these need no declaration of their own. */
+static bool declares_half(const struct ulp_model *model)
+{
+    bool half = graph_declares_half(model->graph);
+    for (size_t f = 0; f < model->function_count && !half; f++)
+        half = graph_declares_half(model->functions[f].body);
     return half;
 }
 
@@ -25,13 +57,15 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
     const struct ulp_target *target = target_name ? ulp_target_find(target_name) : NULL;
     if (target_name && !target)
         return ulp_target_refuse(target_name, error);
+    /* ORT follows declared types in an arithmetic of its own */
+    const bool obeys = target && !target->wider && target->bit != ULP_TARGET_ORT;
     const char *gpu = target ? target_name + strcspn(target_name, "@") : "";
     if (arithmetic)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", arithmetic);
-    else if (declares_half(model) && /* ORT follows them in an arithmetic of its own */
-             !(target && (target->wider || target->bit == ULP_TARGET_ORT)))
-        snprintf(name, ULP_JUDGED_IN_BYTES, "model%s", gpu);
+    else if (!target)
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s", declares_half(model) ? "model" : "fp16");
     else
-        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s", target ? target->lowered : "fp16", gpu);
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s", target->lowered, gpu,
+                 obeys && declares_half(model) ? ",types=declared" : "");
     return ulp_arithmetic_find(name, out, error);
 }

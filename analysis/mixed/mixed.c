@@ -65,11 +65,31 @@ static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *e
     return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &job->keeps, error) : status;
 }
 
+/* Types that are not declared, as in bodies, are what a run has: nodes that are computed as
+ * declared follow them. */
+static enum ulp_status note_types(struct ulp_mixed_job *job, struct ulp_error *error)
+{
+    const struct ulp_mixed_options as_given = {.thread_count = job->options->thread_count},
+                                   *options = job->options;
+    ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
+    job->options = &as_given;
+    enum ulp_status status = ULP_OK;
+    for (size_t s = 0; s < job->sample_count && status == ULP_OK; s++) {
+        ulp_tensor_set_free(&outputs);
+        status = ulp_mixed_expect(job, s, &job->types, &outputs, error);
+    }
+    job->options = options;
+    return status;
+}
+
 static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     const struct ulp_mixed_options *wanted = job->options;
     ULP_TRY(plan_first(job, &wanted->arithmetic, &wanted->keeps, error));
-    return ulp_mixed_types_find(job->plan, 0, &job->types, job->arena, error);
+    ULP_TRY(ulp_mixed_types_begin(job->plan, &job->types, job->arena, error));
+    if (wanted->arithmetic.as_declared || wanted->arithmetic.types_declared)
+        ULP_TRY(note_types(job, error));
+    return ulp_mixed_types_find(job->plan, 0, &job->types, error);
 }
 
 /* ---- the report ---- */
@@ -241,7 +261,7 @@ static enum ulp_status make(struct ulp_mixed_job *job, const char *folder, struc
     }
     ULP_TRY(plan_types(job, error));
     ULP_TRY(report_nodes(job, out, error));
-    if (!out->low_count && !out->other_count)
+    if (!out->low_count && !out->other_count && !job->types.differs)
         return explain_wide(job, out, error);
     return make_files(job, folder, out, error);
 }

@@ -218,12 +218,11 @@ static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane
     if (worst && worst->decides)
         ulp_text_show(out,
                       "%s reaches %s, the largest %s is %.6g, and %.0f of its results turn",
-                      worst->culprit, ULP_REACH(worst->largest), lane->arithmetic.storage.name,
-                      lane->arithmetic.storage.max_finite, worst->overflowed);
-    else if (worst && worst->largest > lane->arithmetic.storage.max_finite)
+                      worst->culprit, ULP_REACH(worst->largest), worst->format.name,
+                      worst->format.max_finite, worst->overflowed);
+    else if (worst && worst->largest > worst->format.max_finite)
         ulp_text_add(out, "its values reach %s, and the largest %s is %.6g",
-                     ULP_REACH(worst->largest), lane->arithmetic.storage.name,
-                     lane->arithmetic.storage.max_finite);
+                     ULP_REACH(worst->largest), worst->format.name, worst->format.max_finite);
     else if (worst && worst->cause == ULP_OVERFLOW_ZERO && worst->culprit)
         ulp_text_show(out, "its %s becomes 0", worst->culprit);
     else if (worst)

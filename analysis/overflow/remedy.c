@@ -69,13 +69,24 @@ static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes,
 
 /* ---- which there are ---- */
 
+/* The largest number of the formats that something overflows in; 0: nothing does. */
+static double find_largest(const struct ulp_overflow_lane *lane)
+{
+    double most = 0;
+    for (size_t n = 0; n < lane->node_count; n++)
+        for (size_t o = 0; o < lane->nodes[n].output_count; o++)
+            if (lane->nodes[n].outputs[o].overflowed > 0)
+                most = ulp_math_max(most, lane->nodes[n].outputs[o].format.max_finite);
+    return most;
+}
+
 static enum ulp_status add_kept(struct trying *trying, const char *name, const char *shown,
                                 struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
     struct candidate *candidate;
     ULP_TRY(ulp_arithmetic_find(name, &arithmetic, error));
-    if (arithmetic.storage.max_finite <= trying->lane->arithmetic.storage.max_finite)
+    if (arithmetic.storage.max_finite <= find_largest(trying->lane))
         return ULP_OK;
     ULP_TRY(
         add_candidate(trying, trying->nodes, trying->node_count, &arithmetic, &candidate, error));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit_keep.h"
+#include "analysis/audit/audit_mixed.h"
 #include "analysis/audit/audit_overflow.h"
 #include "analysis/report/report.h"
 #include "number/function/math.h"
@@ -160,9 +161,8 @@ static bool add_constant(struct ulp_text *out, const struct ulp_audit_lane *lane
     const struct ulp_audit_constant *constant = ulp_audit_spoiling(lane, node);
     if (constant)
         ulp_text_show(out, ", by constant %s, which reaches %.3g: %s has no more than %.6g",
-                      constant->name, constant->largest,
-                      ulp_audit_node_arithmetic(lane, node)->storage.name,
-                      ulp_audit_node_arithmetic(lane, node)->storage.max_finite);
+                      constant->name, constant->largest, ulp_audit_node_format(lane, node).name,
+                      ulp_audit_node_format(lane, node).max_finite);
     return constant != NULL;
 }
 

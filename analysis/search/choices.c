@@ -1,6 +1,7 @@
 /* The formats that layers may get, and nodes that have theirs already. */
 #include <stdio.h>
 #include <string.h>
+#include <ulpscope/doctor.h>
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"
@@ -12,10 +13,9 @@
 static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_node,
                              const char *text, struct ulp_error *error)
 {
-    if (arithmetic->half_as_float || arithmetic->schedule.qdq_integer)
+    if (arithmetic->schedule.qdq_integer)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "%s: each node has an arithmetic of its own: not ort-cpu or qdq=integer",
-                        text);
+                        "%s: each node has an arithmetic of its own: not qdq=integer", text);
     if (arithmetic->fuse != ULP_FUSE_NONE && !by_node)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "%s: each layer has an arithmetic of its own: leave out fuse=", text);
@@ -43,6 +43,18 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     out->exponent = storage->storage_bits - storage->precision;
     out->bits = 1 + out->exponent + out->mantissa;
     return ULP_OK;
+}
+
+/* Of a plan's target ("trt10@a100") what it makes of the model; else the format as it is named. */
+static enum ulp_status name_choice(const struct ulp_searcher *search, const char *format,
+                                   char name[ULP_JUDGED_IN_BYTES], struct ulp_error *error)
+{
+    struct ulp_arithmetic found;
+    if (search->options->by_node && ulp_target_find(format))
+        return ulp_judged_in(search->emulation.given.model, format, NULL, name, &found, error);
+    return snprintf(name, ULP_JUDGED_IN_BYTES, "%s", format) < ULP_JUDGED_IN_BYTES
+               ? ULP_OK
+               : ulp_fail(error, ULP_ERROR_USAGE, "%s: the name is too long", format);
 }
 
 /* ---- formats with scales ---- */
@@ -110,11 +122,16 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
                         ULP_SEARCH_TARGETS_MAX);
     for (size_t t = 0; t < count; t++) {
         struct ulp_search_choice choice;
-        search->target_names[t] = names[t];
+        char name[ULP_JUDGED_IN_BYTES];
         struct ulp_arithmetic *target = &search->targets[search->target_count],
                               *lowered = &search->lowered[search->target_count++];
-        ULP_TRY(set_choice(&choice, names[t], NULL, options, error));
+        ULP_TRY(name_choice(search, names[t], name, error));
+        ULP_TRY(set_choice(&choice, name, NULL, options, error));
         *target = *lowered = choice.arithmetic;
+        for (size_t o = 0; o + 1 < search->target_count; o++)
+            if (strcmp(search->targets[o].name, target->name) == 0)
+                return ulp_fail(error, ULP_ERROR_USAGE, "%s: %s is there already, name it once",
+                                names[t], target->asked);
         search->judged_in[search->judged_in_count++] = (struct ulp_search_judged_in){target, t};
         if (target->fuse != ULP_FUSE_NONE) {
             ULP_TRY(ulp_arithmetic_change(lowered, target, "fuse=none", error));
@@ -141,9 +158,11 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         if (search->scaled && strcmp(options->formats[f], plain) == 0)
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
+        char name[ULP_JUDGED_IN_BYTES];
+        ULP_TRY(name_choice(search, options->formats[f], name, error));
         ULP_TRY(search->scaled && ulp_scaling_find(options->formats[f], &scaling)
                     ? set_scaled(choice, options->formats[f], plain, options, error)
-                    : set_choice(choice, options->formats[f], NULL, options, error));
+                    : set_choice(choice, name, NULL, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE,
@@ -184,7 +203,7 @@ void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
 {
     struct ulp_search_choice *narrow = &search->choices[search->narrow];
     narrow->arithmetic = search->lowered[target];
-    snprintf(narrow->name, sizeof narrow->name, "%s", search->target_names[target]);
+    snprintf(narrow->name, sizeof narrow->name, "%s", search->targets[target].asked);
 }
 
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,

@@ -166,6 +166,7 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
+    search.emulation.given = given;
     if (status == ULP_OK)
         status = ulp_search_choose(&search, out->memory, error);
     if (status == ULP_OK && options->budget > 0 && !options->by_node && !search.scaled)

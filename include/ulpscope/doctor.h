@@ -107,9 +107,9 @@ ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int wid
 ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_as as,
                                          const char *path, struct ulp_error *error);
 
-/* In what a model is judged: the arithmetic as named; NULL: the target's ("@GPU" may follow; NULL:
- * none, "fp16"), of a model that declares FP16 or BF16 "model", unless the target lowers every
- * model. name: what *out is called. */
+/* In what a model is judged: the arithmetic as named; NULL: the target's ("@GPU" may follow), of a
+ * model that declares FP16 or BF16 with types=declared unless the target lowers every model; of no
+ * target "fp16", or "model" for such a model. name: what *out is called. */
 #define ULP_JUDGED_IN_BYTES 160
 ULP_API enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target,
                                       const char *arithmetic, char name[ULP_JUDGED_IN_BYTES],

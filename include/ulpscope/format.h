@@ -217,6 +217,9 @@ struct ulp_arithmetic {
     /* "ort-cpu": as "model", but FLOAT16 values are FP32 wherever ONNX Runtime's CPU provider
      * computes and keeps them so */
     bool half_as_float;
+    /* "types=declared": of the nodes whose results the model declares in the storage's type; the
+     * others compute as in "model". What a runtime makes of a graph with types. */
+    bool types_declared;
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums of products */

@@ -68,8 +68,10 @@ struct ulp_search_options {
      * needs. Of formats with scales: the mean bits of a factor's value, scales included, weighted
      * by `cost`; the least error for these is found, and a tolerance need not be given */
     double budget;
-    /* Of a plan: arithmetics in each of which it must hold, with what they fuse; none: the narrower
-     * format. It is searched node by node in the one where all nodes' error is largest */
+    /* Of a plan: targets ("trt10@a100"), or arithmetics, in each of which it must hold, with what
+     * they fuse; none: the narrower format. Of a model that declares FP16 or BF16 values a target
+     * that obeys declared types has nodes in its own arithmetic where they are declared so
+     * (types=declared). It is searched node by node in the one where all nodes' error is largest */
     const char *const *targets;
     size_t target_count;
     /* Of a plan: so much of 50 draws must hold, and no more are expected to fail. A draw is a

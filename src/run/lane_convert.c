@@ -68,13 +68,15 @@ struct lowering {
     size_t bytes; /* of the result */
 };
 
-static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct ulp_tensor *constant,
+static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct ulp_plan_slot *slot,
                                      struct ulp_reader reader, struct lowering *out,
                                      struct ulp_error *error)
 {
+    const struct ulp_tensor *constant = slot->constant;
     out->arithmetic = reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
                                     : &lane->mix->items[reader.arithmetic];
-    ULP_TRY(ulp_format_find(ulp_type_rows[constant->type].format, &out->from, error));
+    ULP_TRY(ulp_format_find(slot->wide ? "fp32" : ulp_type_rows[constant->type].format, &out->from,
+                            error));
     ULP_TRY(ulp_lane_format(out->arithmetic, constant->type, &out->storage, error));
     out->converts =
         !reader.declared && ulp_needs_conversion(constant, &out->from, &out->storage, reader.mixed);
@@ -97,7 +99,7 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_sl
     struct ulp_budget *budget = NULL;
     if (constant->element == ULP_ELEMENT_PACKED)
         return ulp_tensor_in_memory(out, constant, lane->budget, lane->pool, error);
-    ULP_TRY(find_lowering(lane, constant, reader, &how, error));
+    ULP_TRY(find_lowering(lane, slot, reader, &how, error));
     if (!how.converts && constant->element != ULP_ELEMENT_STORED)
         return ULP_OK;
     if (how.converts)
@@ -235,7 +237,8 @@ bool ulp_takes_blocks(const struct ulp_lane *lane, const struct ulp_step *step, 
            (constant->element == ULP_ELEMENT_STORED || constant->element == ULP_ELEMENT_F32) &&
            !draws(ulp_lane_arithmetic(lane, step)) && !draws(ulp_lane_reads(lane, step, i)) &&
            !ulp_step_integer(lane->mix, lane->block, step) &&
-           find_lowering(lane, constant, ulp_lane_reader(lane, step, i), &how, NULL) == ULP_OK &&
+           find_lowering(lane, &lane->block->slots[step->inputs[i]], ulp_lane_reader(lane, step, i),
+                         &how, NULL) == ULP_OK &&
            how.bytes > lane->lowered_bytes_max &&
            (how.converts || constant->element == ULP_ELEMENT_STORED);
 }

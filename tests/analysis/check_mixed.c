@@ -151,6 +151,37 @@ START_TEST(bodies_have_types)
 }
 END_TEST
 
+/* A model that declares types is planned and written as others are: what "model" and a lane of the
+ * nodes that are declared so compute is the same, and further nodes are kept in its file. */
+START_TEST(declared_types_are_kept_from)
+{
+    struct ulp_model *model = load_text(_i ? &text_with_bodies : &text_chain), *typed;
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
+    static size_t nodes[KEPT_MAX];
+    struct ulp_keep item = {.nodes = nodes, .arithmetic = test_arithmetic("fp32")};
+    item.node_count = draw_nodes(count_nodes(model, &inputs), 0, nodes);
+    struct ulp_mixed mixed;
+    struct ulp_error error;
+    write_mixed(model, "fp16", &(struct ulp_keeps){1, &item, NULL}, &inputs, &mixed);
+    ck_assert_ptr_nonnull(mixed.path);
+    ck_assert_int_eq(rename(mixed.path, test_folder("typed.onnx")), 0);
+    ck_ulp_ok(ulp_model_load(test_folder("typed.onnx"), NULL, &typed, &error), error);
+    struct ulp_tensor_set declared = run_lane(typed, "model", NULL, &inputs),
+                          lane = run_lane(typed, "fp16,types=declared", NULL, &inputs);
+    expect_same_values(&declared, &lane);
+    for (unsigned draw = 0; draw < 3; draw++) {
+        expect_written(typed, &inputs, "model", draw);
+        expect_written(typed, &inputs, "fp16,types=declared", draw);
+    }
+    ulp_tensor_set_free(&declared);
+    ulp_tensor_set_free(&lane);
+    ulp_model_free(typed);
+    ulp_mixed_free(&mixed);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* Neither more nor fewer Casts than borders, and those at the graph's ends. */
 START_TEST(casts_are_those_of_the_borders)
 {
@@ -233,7 +264,7 @@ START_TEST(what_is_no_type_has_a_reason)
     } rows[] = {{"tf32", "tf32 is stored in FLOAT"},
                 {"fp32", "fp32 is stored in FLOAT"},
                 {"fp8-e4m3", "no type of a graph"},
-                {"model", "no type of a graph"}};
+                {"model", "model is stored in FLOAT"}};
     struct ulp_model *model = load_text(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
     struct ulp_mixed mixed;
@@ -363,6 +394,7 @@ int main(void)
     tcase_add_checked_fixture(small, test_folder_create, test_folder_remove);
     tcase_add_loop_test(networks_case, keeping_is_a_graph_with_casts, 0, network_count);
     tcase_add_loop_test(small, bodies_have_types, 0, 2);
+    tcase_add_loop_test(small, declared_types_are_kept_from, 0, 2);
     tcase_add_loop_test(small, casts_are_those_of_the_borders, 0, 4);
     tcase_add_loop_test(small, a_norm_of_two_types_has_no_pow, 0, 8);
     tcase_add_loop_test(small, what_is_no_type_has_a_reason, 0, 4);

@@ -122,3 +122,6 @@ dist_check_SCRIPTS += %D%/check_attributed.sh
 TESTS += %D%/check_attributed.sh
 EXTRA_DIST += %D%/folded_activations.py
 EXTRA_DIST += %D%/twin_cases.py %D%/twin_net.py %D%/twin_sweeps.py %D%/twin_table.py
+dist_check_SCRIPTS += %D%/check_declared.sh
+TESTS += %D%/check_declared.sh
+EXTRA_DIST += %D%/declared_models.py

@@ -30,7 +30,8 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            a->conv_torch == b->conv_torch && a->norms_torch == b->norms_torch &&
            a->scaled_modelopt == b->scaled_modelopt && a->scales_static == b->scales_static &&
            a->plain_exponentials == b->plain_exponentials && a->constants == b->constants &&
-           a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded;
+           a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded &&
+           a->types_declared == b->types_declared;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */

@@ -10,12 +10,14 @@
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
 
-/* The lane of that name, which is added where it is not there; "@GPU" behind the base. */
-static size_t add_lane(struct audit_choices *choices, const char *name, const char *gpu)
+/* The lane of that name, which is added where it is not there; "@GPU" behind the base, `part` last.
+ */
+static size_t add_lane(struct audit_choices *choices, const char *name, const char *gpu,
+                       const char *part)
 {
     char full[sizeof choices->lanes[0]];
     const int base = (int)strcspn(name, ",");
-    snprintf(full, sizeof full, "%.*s%s%s", base, name, gpu, name + base);
+    snprintf(full, sizeof full, "%.*s%s%s%s", base, name, gpu, name + base, part);
     for (size_t l = 0; l < choices->lane_count; l++)
         if (strcmp(choices->lanes[l], full) == 0)
             return l;
@@ -24,23 +26,30 @@ static size_t add_lane(struct audit_choices *choices, const char *name, const ch
 }
 
 /* `name`: of a target, "@GPU" behind it. */
-static void choose_target(struct audit_choices *out, const char *name)
+static enum ulp_status choose_target(struct audit_choices *out, const char *name,
+                                     const struct ulp_model *model, struct ulp_error *error)
 {
+    static const char declared[] = ",types=declared";
+    char lane[ULP_JUDGED_IN_BYTES];
+    struct ulp_arithmetic judged;
     const struct ulp_target *target = ulp_target_find(name);
     const char *gpu = name + strcspn(name, "@");
     const struct ulp_target_choice *row;
-    add_lane(out, target->lowered, gpu);
+    ULP_TRY(ulp_judged_in(model, name, NULL, lane, &judged, error));
+    const char *part = strstr(lane, declared) ? declared : "";
+    add_lane(out, target->lowered, gpu, part);
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {
         if (strcmp(row->target, target->name) != 0)
             continue;
         struct audit_choice *choice = &out->items[out->count++];
-        const size_t first = add_lane(out, row->arithmetic, gpu),
-                     second = add_lane(out, row->other, gpu);
+        const size_t first = add_lane(out, row->arithmetic, gpu, part),
+                     second = add_lane(out, row->other, gpu, part);
         *choice = (struct audit_choice){.question = row->question,
                                         .lanes = {first, second},
                                         .words = {row->word, row->other_word},
                                         .count = 2};
     }
+    return ULP_OK;
 }
 
 /* What was built answers what is assumed: its lane, which is behind the others, beside both. */
@@ -74,19 +83,20 @@ static enum ulp_status choose_fusion(struct audit_choices *out, const char *list
         choice->words[i] = words[i];
         status = ulp_arithmetic_change(&changed, &listed[0], part, error);
         if (status == ULP_OK)
-            choice->lanes[i] = add_lane(out, changed.name, "");
+            choice->lanes[i] = add_lane(out, changed.name, "", "");
     }
     free(listed);
     return ulp_fail_at(error, status, "--fuse-compare");
 }
 
-enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
+enum ulp_status choose_arithmetics(const struct audit_options *options,
+                                   const struct ulp_model *model, struct audit_choices *out,
                                    struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text list = {0};
     *out = (struct audit_choices){0};
     if (options->target)
-        choose_target(out, options->target);
+        ULP_TRY(choose_target(out, options->target, model, error));
     if (options->target && options->engine)
         add_engine(out);
     if (!options->target && options->fuse_compare)

@@ -163,15 +163,14 @@ static enum ulp_status prepare(const struct audit_options *options, struct audit
                                struct lane_list *lanes, struct ulp_model **model,
                                struct ulp_error *error)
 {
-    ULP_TRY(choose_arithmetics(options, choices, error));
+    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
+    ULP_TRY(load_model(options->common.model, options->common.budget, model, error));
+    ULP_TRY(choose_arithmetics(options, *model, choices, error));
     ULP_TRY(make_lanes(choices->list, options->engine ? "fp16,fp32" : "fp16,tf32", &options->keep,
                        options->common.budget, lanes, error));
     ULP_TRY(ulp_arithmetic_find(options->reference, &lanes->arithmetics[0], error));
     ULP_TRY(claim_folders(options, error));
-    if (options->out)
-        ULP_TRY(ulp_report_prepare(options->out, error));
-    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
-    return load_model(options->common.model, options->common.budget, model, error);
+    return options->out ? ulp_report_prepare(options->out, error) : ULP_OK;
 }
 
 int run_audit(const struct audit_options *options)

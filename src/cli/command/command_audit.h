@@ -45,7 +45,8 @@ struct audit_choices {
     } items[AUDIT_CHOICES_MAX];
     char lanes[2 * AUDIT_CHOICES_MAX + 1][320];
 };
-enum ulp_status choose_arithmetics(const struct audit_options *options, struct audit_choices *out,
+enum ulp_status choose_arithmetics(const struct audit_options *options,
+                                   const struct ulp_model *model, struct audit_choices *out,
                                    struct ulp_error *error);
 enum ulp_status print_choices(const struct audit_choices *choices, const struct ulp_audit *audit,
                               struct ulp_error *error);

@@ -227,9 +227,9 @@ static enum ulp_status forecast(const struct overflow_options *options,
     char name[ULP_JUDGED_IN_BYTES];
     ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
-    if (options->target)
+    if (!options->formats)
         ULP_TRY(ulp_judged_in(model, options->target, NULL, name, &judged, error));
-    ULP_TRY(make_lanes(options->target ? name : options->formats, "fp16", &options->keep,
+    ULP_TRY(make_lanes(options->formats ? options->formats : name, "fp16", &options->keep,
                        options->common.budget, &lanes, error));
     ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
                                 &lanes.arithmetics[0], error));

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 
-enum { TARGETS_MAX = 8, NAME_MAX_BYTES = 80 };
+enum { TARGETS_MAX = 8 };
 
 struct plan_options {
     struct common_options common;
@@ -14,8 +14,6 @@ struct plan_options {
     const char *arithmetic, *keep_in, *apply;
     double budget, bits, confidence;
     bool frontier;
-    /* of --for: the arithmetics */
-    char names[TARGETS_MAX][NAME_MAX_BYTES];
     const char *targets[TARGETS_MAX];
     size_t target_count;
 };
@@ -27,16 +25,7 @@ static void read_targets(struct argp_state *state, struct plan_options *options,
     for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
         if (options->target_count == TARGETS_MAX)
             refuse(state, "--for: %d targets at most", TARGETS_MAX);
-        char *text = options->names[options->target_count];
-        const int length = snprintf(text, NAME_MAX_BYTES, "%s%s",
-                                    ulp_target_find(read_target_name(state, name))->lowered,
-                                    name + strcspn(name, "@"));
-        if (length >= NAME_MAX_BYTES)
-            refuse(state, "--for %s: the name is too long", name);
-        for (size_t t = 0; t < options->target_count; t++)
-            if (strcmp(options->targets[t], text) == 0)
-                refuse(state, "--for %s: %s is there already, name it once", name, text);
-        options->targets[options->target_count++] = text;
+        options->targets[options->target_count++] = read_target_name(state, name);
     }
     if (!options->target_count)
         refuse(state, "--for: expected a target, as trt");

@@ -453,7 +453,13 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
             "precision, rounded after each step; Cast rounds once to the type it names. Other "
             "arithmetics lower (or widen) all float types of a model to their own storage.");
     } else {
+        char storage[24];
         describe_storage(&page, arithmetic);
+        if (arithmetic->types_declared)
+            say(&page, "types",
+                "All this of nodes whose results the model declares in %s alone: others compute as "
+                "in the arithmetic model, in the types that they declare.",
+                spell(storage, &arithmetic->storage));
         describe_steps(&page, arithmetic);
         describe_fusion(&page, arithmetic);
         describe_functions(&page, arithmetic);

@@ -422,6 +422,7 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
     out->constants =
         (enum ulp_constants)chosen(request, ULP_PART_CONSTANTS, ULP_CONSTANTS_SATURATED);
     out->batchnorm_folded = chosen(request, ULP_PART_BATCHNORM, 0);
+    out->types_declared = chosen(request, ULP_PART_TYPES, 0);
     out->plain_exponentials = chosen(request, ULP_PART_EXPONENTIALS, 0);
     out->scales_lowered = chosen(request, ULP_PART_SCALES, 0);
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))

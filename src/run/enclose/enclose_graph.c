@@ -43,9 +43,7 @@ static double largest_read(const struct ulp_enclosing_walk *w, const struct ulp_
 /* A value whose type is not known either is taken for a float: it must not be left out. */
 static bool may_be_float(const struct ulp_plan_slot *slot)
 {
-    const enum ulp_type type = slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
-                               : slot->info                           ? slot->info->type
-                                                                      : ULP_TYPE_UNDEFINED;
+    const enum ulp_type type = ulp_slot_type(slot);
     return type == ULP_TYPE_UNDEFINED || ulp_type_is_float(type);
 }
 

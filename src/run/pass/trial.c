@@ -30,6 +30,7 @@ struct ulp_trial {
     struct ulp_mix mix; /* of the lane first, then those that nodes are kept in */
     struct ulp_lane lane;
     uint16_t *of_node;   /* of the run */
+    uint16_t *own;       /* by node: of one that is not kept */
     const bool **inside; /* by step: which nodes its bodies have; NULL: it has none */
     bool holds;
     struct held *samples;
@@ -83,16 +84,18 @@ static enum ulp_status take_arithmetics(struct ulp_trial *trial, const struct ul
                                         const struct ulp_arithmetic *keep_in, size_t keep_count,
                                         struct ulp_error *error)
 {
-    if (keep_count >= UINT16_MAX)
+    if (keep_count >= UINT16_MAX - ULP_DECLARED_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu arithmetics in one trial: at most %d",
-                        keep_count, UINT16_MAX - 1);
+                        keep_count, UINT16_MAX - ULP_DECLARED_MAX - 1);
     struct ulp_arithmetic *items =
-        ulp_arena_take(trial->memory, keep_count + 1, sizeof *trial->mix.items);
+        ulp_arena_take(trial->memory, keep_count + 1 + ULP_DECLARED_MAX, sizeof *trial->mix.items);
     ULP_TRY(ulp_taken(items, error));
     items[0] = *own;
     memcpy(items + 1, keep_in, keep_count * sizeof *items);
-    trial->mix = (struct ulp_mix){.count = keep_count + 1, .items = items};
-    return ULP_OK;
+    trial->mix = (struct ulp_mix){.memory = trial->memory, .count = keep_count + 1, .items = items};
+    trial->own = ulp_arena_take(trial->memory, trial->plan->node_count + 1, sizeof *trial->own);
+    ULP_TRY(ulp_taken(trial->own, error));
+    return ulp_plan_declare(trial->plan, &trial->mix, trial->own, error);
 }
 
 static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
@@ -399,7 +402,8 @@ enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint
     ULP_ENTER_ENVIRONMENT;
     const struct ulp_block *block = trial->plan->main;
     forget(trial);
-    memcpy(trial->of_node, kept, trial->plan->node_count * sizeof *kept);
+    for (size_t n = 0; n < trial->plan->node_count; n++)
+        trial->of_node[n] = kept[n] ? kept[n] : trial->own[n];
     load(trial, &trial->samples[sample]);
     enum ulp_status status = ULP_OK;
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {

@@ -19,11 +19,6 @@ struct crossings {
     size_t count, capacity;
 };
 
-static enum ulp_type slot_type(const struct ulp_plan_slot *slot)
-{
-    return slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type : slot->info->type;
-}
-
 bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
                       enum ulp_type type)
 {
@@ -42,7 +37,7 @@ static enum ulp_status add_crossing(const struct ulp_mix *mix, const struct ulp_
     const size_t holder = slot < 0 ? ULP_NO_NODE : ulp_slot_holder(block, slot);
     if (holder == ULP_NO_NODE ||
         !ulp_stored_apart(ulp_mix_arithmetic(mix, holder), ulp_mix_arithmetic(mix, reader),
-                          slot_type(&block->slots[slot])))
+                          ulp_slot_type(&block->slots[slot])))
         return ULP_OK;
     for (; block->slots[slot].outer >= 0; block = block->parent)
         slot = block->slots[slot].outer;

@@ -103,10 +103,12 @@ static enum ulp_status add_slots(struct ulp_plan *plan, struct ulp_block *block,
         if (slots[p] < 0)
             return ulp_out_of_memory(error);
         snprintf(name, room, "%s (%s)", step->name, words[p]);
-        ULP_TRY(ulp_tensor_describe(value, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1,
-                                    (int64_t[]){(int64_t)channels}, error));
+        /* of the type that the operator asks for */
+        ULP_TRY(ulp_tensor_describe(value, block->slots[step->inputs[1 + p]].constant->type,
+                                    ULP_ELEMENT_F32, 0, 1, (int64_t[]){(int64_t)channels}, error));
         ULP_TRY(ulp_tensor_allocate(value, &plan->constants, error));
         block->slots[slots[p]].folded = value;
+        block->slots[slots[p]].wide = true;
         ulp_slot_set_constant(&block->slots[slots[p]], value);
     }
     step->norm = slots;

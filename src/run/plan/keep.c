@@ -106,17 +106,65 @@ static enum ulp_status name_mix(struct ulp_mix *mix, const struct ulp_keeps *kee
     return ulp_taken(mix->name, error);
 }
 
+/* Of slots in order, the first type of floats that are stored as they are computed. *lacks: the
+ * type of one before is not known. */
+static enum ulp_type find_type(const struct ulp_block *block, const int *slots, size_t count,
+                               bool *lacks)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (slots[i] < 0)
+            continue;
+        const enum ulp_type type = ulp_slot_type(&block->slots[slots[i]]);
+        *lacks |= type == ULP_TYPE_UNDEFINED;
+        if (ulp_type_is_float(type) && ulp_type_rows[type].file_bits > 8)
+            return type;
+    }
+    return ULP_TYPE_UNDEFINED;
+}
+
+enum ulp_type ulp_step_type(const struct ulp_block *block, const struct ulp_step *step)
+{
+    bool lacks = false;
+    enum ulp_type type = find_type(block, step->outputs, step->output_count, &lacks);
+    if (type == ULP_TYPE_UNDEFINED)
+        type = find_type(block, step->inputs, step->own_input_count, &lacks);
+    return type == ULP_TYPE_UNDEFINED && !lacks ? ULP_TYPE_FLOAT : type;
+}
+
 /* In "ort-cpu" some nodes obey the types that are declared. */
-static enum ulp_status keep_halves(const struct ulp_plan *plan, struct ulp_mix *mix, bool *chosen,
-                                   struct ulp_error *error)
+static enum ulp_status declare_halves(const struct ulp_plan *plan, struct ulp_mix *mix,
+                                      uint16_t *of_node, struct ulp_error *error)
 {
     struct ulp_arithmetic declared;
+    bool *half = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *half);
+    ULP_TRY(ulp_taken(half, error));
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
-    ULP_TRY(ulp_plan_ort_cpu(plan, chosen, mix->memory, error));
+    ULP_TRY(ulp_plan_ort_cpu(plan, half, mix->memory, error));
     const size_t arithmetic = add_arithmetic(mix, &declared);
     for (size_t n = 0; n < plan->node_count; n++)
-        if (chosen[n])
-            mix->of_node[n] = (uint16_t)arithmetic;
+        if (half[n])
+            of_node[n] = (uint16_t)arithmetic;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_plan_declare(const struct ulp_plan *plan, struct ulp_mix *mix,
+                                 uint16_t *of_node, struct ulp_error *error)
+{
+    const struct ulp_arithmetic *lane = mix->items;
+    if (lane->half_as_float)
+        return declare_halves(plan, mix, of_node, error);
+    if (!lane->as_declared && !lane->types_declared)
+        return ULP_OK;
+    for (size_t n = 0; n < plan->node_count; n++) {
+        const struct ulp_plan_node *node = &plan->nodes[n];
+        const enum ulp_type type = ulp_step_type(node->block, node->step);
+        const char *name = type == ULP_TYPE_UNDEFINED ? "model" : ulp_type_rows[type].format;
+        struct ulp_arithmetic declared;
+        if (lane->types_declared && strcmp(name, lane->storage.name) == 0)
+            continue;
+        ULP_TRY(ulp_arithmetic_find(name, &declared, error));
+        of_node[n] = (uint16_t)add_arithmetic(mix, &declared);
+    }
     return ULP_OK;
 }
 
@@ -125,16 +173,16 @@ static enum ulp_status fill_mix(const struct ulp_plan *plan, struct ulp_mix *mix
                                 struct ulp_error *error)
 {
     bool *chosen = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *chosen);
-    mix->items = ulp_arena_take(mix->memory, keeps->count + 2, sizeof *mix->items);
+    mix->items =
+        ulp_arena_take(mix->memory, keeps->count + 1 + ULP_DECLARED_MAX, sizeof *mix->items);
     mix->of_node = ulp_arena_take(mix->memory, plan->node_count + 1, sizeof *mix->of_node);
     ULP_TRY(ulp_taken(chosen && mix->items && mix->of_node, error));
-    if (keeps->count >= UINT16_MAX - 1)
+    if (keeps->count >= UINT16_MAX - ULP_DECLARED_MAX)
         return ulp_fail(error, ULP_ERROR_USAGE, "%zu entries of nodes to be kept: at most %d",
-                        keeps->count, UINT16_MAX - 2);
+                        keeps->count, UINT16_MAX - ULP_DECLARED_MAX - 1);
     mix->count = 1;
     mix->items[0] = *lane;
-    if (lane->half_as_float)
-        ULP_TRY(keep_halves(plan, mix, chosen, error));
+    ULP_TRY(ulp_plan_declare(plan, mix, mix->of_node, error));
     for (size_t k = 0; k < keeps->count; k++)
         ULP_TRY(apply_keep(plan, mix, &keeps->items[k], chosen, error));
     return ULP_OK;
@@ -147,7 +195,8 @@ enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane, const struct u
     struct ulp_mix mix = {.count = 1, .items = &plan->lanes[lane]};
     enum ulp_status status = check_slices(&plan->lanes[lane], error);
     const bool fuses = plan->lanes[lane].fuse != ULP_FUSE_NONE;
-    const bool differs = keeps->count || plan->lanes[lane].half_as_float;
+    const bool differs =
+        keeps->count || plan->lanes[lane].half_as_float || plan->lanes[lane].types_declared;
     const bool named = differs || plan->groupings[lane] || plan->lanes[lane].ranges;
     if ((named || fuses) && status == ULP_OK)
         status = ulp_arena_create(&mix.memory, &plan->budget, error);

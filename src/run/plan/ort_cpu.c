@@ -30,17 +30,9 @@ static bool has_kernel(const struct ulp_step *step)
     return false;
 }
 
-static enum ulp_type slot_type(const struct ulp_plan_slot *slot)
-{
-    return slot->constant                           ? slot->constant->type
-           : slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
-           : slot->info                             ? slot->info->type
-                                                    : ULP_TYPE_UNDEFINED;
-}
-
 static bool is_half(const struct ulp_block *block, int slot)
 {
-    return slot >= 0 && slot_type(&block->slots[slot]) == ULP_TYPE_FLOAT16;
+    return slot >= 0 && ulp_slot_type(&block->slots[slot]) == ULP_TYPE_FLOAT16;
 }
 
 static bool is_cast(const struct ulp_step *step)
@@ -71,9 +63,10 @@ static enum ulp_status find_readers(struct readers *out, const struct ulp_block 
                 continue;
             out->any[slot] = true;
             out->with_kernel[slot] |= kernel;
-            out->widened[slot] |= is_cast(step) && step->outputs[0] >= 0 &&
-                                  (slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_FLOAT ||
-                                   slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_DOUBLE);
+            out->widened[slot] |=
+                is_cast(step) && step->outputs[0] >= 0 &&
+                (ulp_slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_FLOAT ||
+                 ulp_slot_type(&block->slots[step->outputs[0]]) == ULP_TYPE_DOUBLE);
         }
     }
     for (size_t i = 0; i < block->output_count; i++)

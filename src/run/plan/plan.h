@@ -34,6 +34,7 @@ struct ulp_plan_slot {
     bool left;   /* a left step's, and read by others than left steps */
     bool given;  /* an input of the model */
     bool data;   /* it has a use that is no parameter (ulp_is_parameter) */
+    bool wide;   /* its constant's numbers are FP32's, whatever its type (fold_norm.c) */
     bool amount; /* an integer that is only computed with until it is a float (integer_amounts.c) */
     /* step that computes it, once the block is folded; -1: none */
     int producer;
@@ -347,6 +348,24 @@ static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct 
 {
     return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
 }
+
+/* The type that the model declares, or that follows; UNDEFINED: only a run knows it. */
+static inline enum ulp_type ulp_slot_type(const struct ulp_plan_slot *slot)
+{
+    return slot->constant                           ? slot->constant->type
+           : slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
+           : slot->info                             ? slot->info->type
+                                                    : ULP_TYPE_UNDEFINED;
+}
+/* keep.c: the type in which the model has a node compute, that of its first float result of more
+ * than 8 bits, else of its first such input; FLOAT: there is none; UNDEFINED: only a run knows. */
+enum ulp_type ulp_step_type(const struct ulp_block *block, const struct ulp_step *step);
+/* keep.c: beside a lane's own arithmetic, items[0], those of nodes that compute as they are
+ * declared, at most so many more items; of_node[n] of these. A lane "model" has them where nodes
+ * are kept: what a kept node gives is then read as it is by a Cast of the model's own. */
+enum { ULP_DECLARED_MAX = 5 };
+enum ulp_status ulp_plan_declare(const struct ulp_plan *plan, struct ulp_mix *mix,
+                                 uint16_t *of_node, struct ulp_error *error);
 
 /* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
  * not known yet. */

@@ -8,12 +8,14 @@
 #include "run/idiom/idiom.h"
 #include "run/idiom/idiom_read.h"
 
+static const enum ulp_type graph_types[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
+enum { GRAPH_TYPES = sizeof graph_types / sizeof *graph_types };
+
 enum ulp_type ulp_mixed_type(const struct ulp_arithmetic *arithmetic)
 {
-    static const enum ulp_type types[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
-    for (size_t t = 0; t < sizeof types / sizeof *types && !arithmetic->as_declared; t++)
-        if (strcmp(arithmetic->storage.name, ulp_type_rows[types[t]].format) == 0)
-            return types[t];
+    for (size_t t = 0; t < GRAPH_TYPES; t++)
+        if (strcmp(arithmetic->storage.name, ulp_type_rows[graph_types[t]].format) == 0)
+            return graph_types[t];
     return ULP_TYPE_UNDEFINED;
 }
 
@@ -91,6 +93,46 @@ static uint64_t find_aside(const struct ulp_block *block, const struct ulp_step 
     return aside;
 }
 
+/* The type that the model has for a node: its results' where they are known. */
+static enum ulp_type find_declared(const struct ulp_plan *plan, const struct ulp_mixed_types *types,
+                                   size_t n)
+{
+    const struct ulp_step *step = plan->nodes[n].step;
+    for (size_t o = 0; o < step->output_count; o++)
+        if (ulp_type_is_float(types->outputs[n][o]) &&
+            ulp_type_rows[types->outputs[n][o]].file_bits > 8)
+            return types->outputs[n][o];
+    const enum ulp_type type = ulp_step_type(plan->nodes[n].block, step);
+    return type == ULP_TYPE_UNDEFINED ? ULP_TYPE_FLOAT : type;
+}
+
+/* A lane that obeys declared types has of the narrow ones that which most nodes declare. */
+static enum ulp_type find_low(const struct ulp_plan *plan, size_t lane,
+                              const struct ulp_mixed_types *types)
+{
+    size_t counts[GRAPH_TYPES] = {0}, most = 0;
+    if (!plan->lanes[lane].as_declared)
+        return ulp_mixed_type(&plan->lanes[lane]);
+    for (size_t n = 0; n < plan->node_count; n++)
+        for (size_t t = 1; t < GRAPH_TYPES && is_work(plan->nodes[n].step); t++)
+            counts[t] += find_declared(plan, types, n) == graph_types[t];
+    for (size_t t = 1; t < GRAPH_TYPES; t++)
+        most = counts[t] > counts[most] ? t : most;
+    return graph_types[most];
+}
+
+static enum ulp_type find_type(const struct ulp_plan *plan, const struct ulp_mixed_types *types,
+                               const struct ulp_arithmetic *arithmetic, size_t n)
+{
+    if (!arithmetic->as_declared)
+        return ulp_mixed_type(arithmetic);
+    const enum ulp_type declared = find_declared(plan, types, n);
+    for (size_t t = 0; t < GRAPH_TYPES; t++)
+        if (declared == graph_types[t])
+            return declared;
+    return ULP_TYPE_UNDEFINED;
+}
+
 static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t n,
                                 struct ulp_mixed_types *types, struct ulp_error *error)
 {
@@ -99,12 +141,15 @@ static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t
     enum ulp_type *type = &types->node[n];
     if (!is_work(step))
         return ULP_OK;
-    *type = ulp_mixed_type(arithmetic);
+    *type = find_type(plan, types, arithmetic, n);
     if (*type == ULP_TYPE_UNDEFINED)
-        return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
-                        "%s stores in %s, which is no type of a graph: FLOAT, FLOAT16 and BFLOAT16 "
-                        "are",
-                        arithmetic->name, arithmetic->storage.name);
+        return ulp_fail(
+            error, ULP_ERROR_UNSUPPORTED,
+            "%s stores in %s, which is no type of a graph with types: FLOAT, FLOAT16 and BFLOAT16 "
+            "are",
+            arithmetic->as_declared ? ulp_plan_node_name(plan, n) : arithmetic->name,
+            arithmetic->as_declared ? ulp_type_name(find_declared(plan, types, n))
+                                    : arithmetic->storage.name);
     if (*type == ULP_TYPE_FLOAT)
         types->widened[n] = ULP_WIDENED_NOT;
     else if (types->widened[n] == ULP_WIDENED_NOT &&
@@ -115,6 +160,7 @@ static enum ulp_status set_type(const struct ulp_plan *plan, size_t lane, size_t
         types->widened[n] = ULP_WIDENED_NORM;
     if (types->widened[n] != ULP_WIDENED_NOT)
         *type = ULP_TYPE_FLOAT;
+    types->differs |= *type != find_declared(plan, types, n);
     return ULP_OK;
 }
 
@@ -129,30 +175,34 @@ static enum ulp_status set_outputs(const struct ulp_plan *plan, size_t n,
     for (size_t o = 0; o < step->output_count; o++) {
         const struct ulp_plan_slot *slot =
             step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
-        outputs[o] = !slot                                    ? ULP_TYPE_UNDEFINED
-                     : slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
-                                                              : slot->info->type;
+        outputs[o] = slot ? ulp_slot_type(slot) : ULP_TYPE_UNDEFINED;
     }
     types->outputs[n] = outputs;
     return ULP_OK;
 }
 
-enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
-                                     struct ulp_mixed_types *out, struct ulp_arena *arena,
-                                     struct ulp_error *error)
+enum ulp_status ulp_mixed_types_begin(const struct ulp_plan *plan, struct ulp_mixed_types *out,
+                                      struct ulp_arena *arena, struct ulp_error *error)
 {
     const size_t count = plan->node_count + 1;
-    enum ulp_type first = ULP_TYPE_UNDEFINED;
     *out = (struct ulp_mixed_types){.node = ulp_arena_take(arena, count, sizeof *out->node),
                                     .widened = ulp_arena_take(arena, count, sizeof *out->widened),
                                     .outputs = ulp_arena_take(arena, count, sizeof *out->outputs)};
     ULP_TRY(ulp_taken(out->node && out->widened && out->outputs, error));
-    out->low = ulp_mixed_type(&plan->lanes[lane]);
+    for (size_t n = 0; n < plan->node_count; n++)
+        ULP_TRY(set_outputs(plan, n, out, arena, error));
+    return ULP_OK;
+}
+
+enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
+                                     struct ulp_mixed_types *out, struct ulp_error *error)
+{
+    enum ulp_type first = ULP_TYPE_UNDEFINED;
+    out->low = find_low(plan, lane, out);
     out->constants = plan->lanes[lane].constants;
     find_lengths(plan, out);
     for (size_t n = 0; n < plan->node_count; n++) {
         ULP_TRY(set_type(plan, lane, n, out, error));
-        ULP_TRY(set_outputs(plan, n, out, arena, error));
         if (first == ULP_TYPE_UNDEFINED)
             first = out->node[n];
         out->mixes |= out->node[n] != ULP_TYPE_UNDEFINED && out->node[n] != first;

@@ -13,13 +13,18 @@ struct ulp_mixed_types {
     enum ulp_type low;       /* of the lane's own arithmetic */
     enum ulp_constants constants; /* as that lowers them */
     bool mixes;                   /* nodes have more than one type */
+    bool differs;                 /* some have another than the model declares */
 };
 
-/* The types of the lane's nodes, in memory of the arena. ULP_ERROR_UNSUPPORTED: a node's arithmetic
- * stores in a format that is no type, or in which nothing would differ from the file (TF32). */
+/* Outputs as they are declared or inferred, in memory of the arena, before the lane's nodes have
+ * types. */
+enum ulp_status ulp_mixed_types_begin(const struct ulp_plan *plan, struct ulp_mixed_types *out,
+                                      struct ulp_arena *arena, struct ulp_error *error);
+/* The types of the lane's nodes; where these are as declared, by `outputs`. ULP_ERROR_UNSUPPORTED:
+ * a node's arithmetic stores in a format that is no type, or in which nothing would differ from the
+ * file (TF32). */
 enum ulp_status ulp_mixed_types_find(const struct ulp_plan *plan, size_t lane,
-                                     struct ulp_mixed_types *out, struct ulp_arena *arena,
-                                     struct ulp_error *error);
+                                     struct ulp_mixed_types *out, struct ulp_error *error);
 /* Are there types in bodies that are not known, because no run has computed them? */
 bool ulp_mixed_types_lack(const struct ulp_plan *plan, const struct ulp_mixed_types *types);
 /* Such bodies stay as declared. */

@@ -27,29 +27,30 @@ static struct parameters make_parameters(void)
     return p;
 }
 
-static void put_list(char *text, size_t size, const char *name, const float *values)
+static void put_list(char *text, size_t size, const char *type, const char *name,
+                     const float *values)
 {
     size_t used = strlen(text);
-    used += (size_t)snprintf(text + used, size - used, "float[%d] %s = {", CHANNELS, name);
+    used += (size_t)snprintf(text + used, size - used, "%s[%d] %s = {", type, CHANNELS, name);
     for (int c = 0; c < CHANNELS; c++)
-        used += (size_t)snprintf(text + used, size - used, "%s%.9g", c ? ", " : "", values[c]);
+        used += (size_t)snprintf(text + used, size - used, "%s%.17g", c ? ", " : "", values[c]);
     snprintf(text + used, size - used, "}");
 }
 
 /* With the variance as a constant, or as an input. */
-static struct ulp_model *make_model(const struct parameters *p, bool constant)
+static struct ulp_model *make_model(const struct parameters *p, const char *type, bool constant)
 {
     char text[4000] = "";
-    snprintf(text, sizeof text, "(float[1,%d,%d] x%s) => (float[1,%d,%d] y) <", CHANNELS, PIXELS,
-             constant ? "" : ", float[16] v", CHANNELS, PIXELS);
-    put_list(text, sizeof text, "g", p->scale);
+    snprintf(text, sizeof text, "(%s[1,%d,%d] x%s) => (%s[1,%d,%d] y) <", type, CHANNELS, PIXELS,
+             constant ? "" : ", float[16] v", type, CHANNELS, PIXELS);
+    put_list(text, sizeof text, type, "g", p->scale);
     strcat(text, ", ");
-    put_list(text, sizeof text, "b", p->bias);
+    put_list(text, sizeof text, type, "b", p->bias);
     strcat(text, ", ");
-    put_list(text, sizeof text, "m", p->mean);
+    put_list(text, sizeof text, type, "m", p->mean);
     if (constant) {
         strcat(text, ", ");
-        put_list(text, sizeof text, "v", p->variance);
+        put_list(text, sizeof text, type, "v", p->variance);
     }
     strcat(text, "> { [bn] y = BatchNormalization<epsilon=0.001>(x, g, b, m, v) }");
     return onnx_text_load(13, text);
@@ -118,7 +119,7 @@ START_TEST(folded)
                                         "fp32,batchnorm=folded", "tf32@a100,batchnorm=folded",
                                         "fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored"};
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, true);
+    struct ulp_model *model = make_model(&p, "float", true);
     struct ulp_tensor_set inputs = make_inputs(&p, true);
     const struct ulp_tensor *x = ulp_tensor_set_find(&inputs, "x");
     const struct ulp_arithmetic lane = test_arithmetic(lanes[_i]);
@@ -136,10 +137,33 @@ START_TEST(folded)
 END_TEST
 
 /* What is no constant is computed, whatever is asked for. */
+/* Parameters and values that are FP16's already: a model that declares them so is folded as one
+ * that does not. */
+START_TEST(folded_as_declared)
+{
+    struct parameters p = make_parameters();
+    float *const lists[] = {p.scale, p.bias, p.mean, p.variance};
+    const struct ulp_format half = test_arithmetic("fp16").storage;
+    double y[CHANNELS * PIXELS], declared[CHANNELS * PIXELS];
+    for (int l = 0; l < 4; l++)
+        for (int c = 0; c < CHANNELS; c++)
+            lists[l][c] = lower(&half, fminf(lists[l][c], 60000));
+    struct ulp_model *model = make_model(&p, "float", true),
+                     *typed = make_model(&p, "float16", true);
+    struct ulp_tensor_set inputs = make_inputs(&p, true);
+    run(model, &inputs, "fp16,batchnorm=folded", 0, y);
+    run(typed, &inputs, "fp16,batchnorm=folded", 0, declared);
+    ck_assert_mem_eq(y, declared, sizeof y);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(typed);
+    ulp_model_free(model);
+}
+END_TEST
+
 START_TEST(not_constant)
 {
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, false);
+    struct ulp_model *model = make_model(&p, "float", false);
     struct ulp_tensor_set inputs = make_inputs(&p, false);
     double asked[CHANNELS * PIXELS], plain[CHANNELS * PIXELS];
     run(model, &inputs, "bf16,batchnorm=folded", 0, asked);
@@ -157,7 +181,7 @@ END_TEST
 START_TEST(follows_a_perturbation)
 {
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, true);
+    struct ulp_model *model = make_model(&p, "float", true);
     struct ulp_tensor_set inputs = make_inputs(&p, true);
     double mine[CHANNELS * PIXELS], plain[CHANNELS * PIXELS], before[CHANNELS * PIXELS];
     double moved = 0;
@@ -182,7 +206,7 @@ START_TEST(told_constants)
 {
     static const char *const lanes[] = {"fp16", "fp16,batchnorm=folded"};
     const struct parameters p = make_parameters();
-    struct ulp_model *model = make_model(&p, true);
+    struct ulp_model *model = make_model(&p, "float", true);
     struct ulp_arithmetic arithmetics[2] = {test_arithmetic(lanes[0]), test_arithmetic(lanes[1])};
     struct ulp_changed_constants changed;
     struct ulp_plan *plan;
@@ -203,6 +227,7 @@ END_TEST
 TEST_MAIN("fold_norm", 0)
 {
     tcase_add_loop_test(tests, folded, 0, 5);
+    tcase_add_test(tests, folded_as_declared);
     tcase_add_test(tests, not_constant);
     tcase_add_test(tests, follows_a_perturbation);
     tcase_add_test(tests, told_constants);
