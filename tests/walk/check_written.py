@@ -117,11 +117,22 @@ def interface(model):
     return [[row(v) for v in model.graph.input], [row(v) for v in model.graph.output]]
 
 
+def graphs_of(graph):
+    """The graph, and all bodies in it."""
+    yield graph
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == onnx.AttributeProto.GRAPH:
+                yield from graphs_of(attribute.g)
+
+
 def types_of(model):
-    """How many constants and Casts the graph has of each type."""
-    kinds = [t.data_type for t in model.graph.initializer]
-    kinds += [a.i for n in model.graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"]
-    kinds += [a.t.data_type for n in model.graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
+    """How many constants and Casts the graphs have of each type."""
+    kinds = []
+    for graph in graphs_of(model.graph):
+        kinds += [t.data_type for t in graph.initializer]
+        kinds += [a.i for n in graph.node if n.op_type == "Cast" for a in n.attribute if a.name == "to"]
+        kinds += [a.t.data_type for n in graph.node if n.op_type == "Constant" for a in n.attribute if a.name == "value"]
     return collections.Counter(kinds)
 
 

@@ -146,13 +146,6 @@ static bool moves_first(const struct ulp_node *node)
     return is;
 }
 
-static void note_product(struct mixed_scope *scope, const struct ulp_node *node)
-{
-    for (size_t i = 0; i < node->input_count && is_op(node, "MatMul"); i++)
-        if (node->inputs[i] >= 0)
-            mixed_find(scope, node->inputs[i])->multiplied = true;
-}
-
 /* The node's first input, as it is read. */
 static struct mixed_use *find_first(struct mixed_scope *scope, const struct ulp_node *node,
                                     const Ulp__NodeProto *proto)
@@ -265,7 +258,6 @@ static enum ulp_status visit_node(struct mixed_scope *scope, const struct ulp_no
     else if (moves_first(node))
         scope->values[node->outputs[0]].transposed = find_first(scope, node, proto);
     note_origin(scope, node, entry);
-    note_product(scope, node);
     ULP_TRY(mixed_visit_bodies(scope, node, proto, entry, error));
     return set_attributes(scope, node, proto, entry, error);
 }

@@ -360,19 +360,19 @@ static void drop_unread(struct mixed_scope *scope, const struct mixed_value *val
 }
 
 /* ONNX Runtime 1.31 and 1.32 may end by a signal where a Transpose of FLOAT16 that moves the first
- * dimension stands before a MatMul: it hands on in FLOAT then. The bits are the same, as every
- * narrow number is one of FLOAT's. */
+ * dimension stands before a MatMul, or before what it moves it through (Concat): it hands on in
+ * FLOAT. The bits are the same, as every narrow number is one of FLOAT's. */
 static enum ulp_status widen_transposed(struct mixed_scope *scope, struct mixed_value *value,
                                         struct ulp_error *error)
 {
     struct mixed_use **use = &value->uses;
     if (!value->transposed || value->transposed->type != value->held ||
         (value->held != ULP_TYPE_FLOAT16 && value->held != ULP_TYPE_BFLOAT16) ||
-        !value->multiplied || !wants(value, value->held))
+        !value->uses)
         return ULP_OK;
     value->transposed->type = ULP_TYPE_FLOAT;
     ULP_TAKE(value->wide, scope->mixed->arena, 1, error);
-    *value->wide = (struct mixed_value){.held = ULP_TYPE_FLOAT};
+    *value->wide = (struct mixed_value){.name = value->name, .held = ULP_TYPE_FLOAT};
     while (*use) {
         struct mixed_use *moved = *use;
         if (moved->type != ULP_TYPE_FLOAT) {

@@ -41,7 +41,6 @@ struct mixed_value {
     struct mixed_value *wide;
     /* what the Transpose that gives it and moves the first dimension reads; NULL: none does */
     struct mixed_use *transposed;
-    bool multiplied; /* a MatMul reads it */
     const char *names[ULP_TYPE_COUNT]; /* in each type it is needed in, once settled */
 };
 
