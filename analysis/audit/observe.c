@@ -314,9 +314,10 @@ static enum ulp_status audit_lanes(struct ulp_auditor *auditor, const struct ulp
 {
     for (size_t o = 0; o < event->output_count; o++)
         ULP_TRY(measure_output(auditor, event, o, observed, error));
-    if (!auditor->truth)
+    if (!auditor->truth) { /* of the model's own reference, not of an original */
         ULP_TRY(ulp_lost_look(&auditor->lost, event, observed->ranges, error));
-    ULP_TRY(ulp_birth_look(&auditor->births, event, *observed->nonfinite, error));
+        ULP_TRY(ulp_birth_look(&auditor->births, event, *observed->nonfinite, error));
+    }
     ULP_TRY(ulp_given_look(&auditor->given, &auditor->audit, auditor->sample, event, error));
     for (size_t l = 0; l < auditor->audit.lane_count; l++) {
         ULP_TRY(audit_lane(auditor, event, l, observed, error));
