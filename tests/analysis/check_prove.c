@@ -402,6 +402,9 @@ static const struct left_case {
      "ReduceMean<axes=[-1]>(x)  d = Sub(x, m)  q = Mul(d, d)  v = ReduceMean<axes=[-1]>(q)  a = "
      "Add(v, e)  s = Sqrt(a)  y = Div(d, s) }",
      "fp16,constants=tensorrt,fuse=pointwise,fuse-constants=inner", -1.5e-4, 1.5e-4},
+    /* factors that are subnormal in their format, and not in the storage's */
+    {"(float[1,4] x) => (float[1,2] y) <float[4,2] w = {1...}> { y = MatMul(x, w) }",
+     "fp16,factor=fp8-e5m2", 4e-6, 4.1e-6},
     /* elements of one row, from the second on; -infinity under a root; a type from integers that
      * are not known */
     {"(float[1] x) => (float[1,2] y) <float[1,5] c = {7, 1, 7, 1, 7}, int64[2] s = {0, 1}, "

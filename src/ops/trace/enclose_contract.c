@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "ops/trace/affine.h"
 #include "number/function/math.h"
+#include "number/round/round.h"
 
 enum { CENTRE, CENTRE_SIZE, MAGNITUDE, SUMS };
 
@@ -136,10 +137,16 @@ static bool rounds_products(const struct ulp_arithmetic *arithmetic)
            (!arithmetic->schedule.unit_class[0] && !arithmetic->schedule.fused);
 }
 
+/* Below the normal numbers nothing is rounded by more than 2 to this. */
+static int least_bit(const struct ulp_format *format)
+{
+    return format->subnormals ? ulp_format_lowest_bit(format) : format->emin;
+}
+
 /* The rounding of a lane's sum of k products whose magnitudes add up to `size`, whatever the order
  * and the unit: each product is rounded or cut at most twice, each addition once, by two ulps of
  * what is larger than the running sum of magnitudes. FP8 units keep 13 bits of their sums. Factors
- * whose format has a narrower range than their storage lose 2^emin of it at most, which counts as
+ * whose format ends above their storage's least bit lose its own at most, which counts as
  * often as the other line's magnitudes; l1: those of both lines together. */
 static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, double size, double l1)
 {
@@ -156,9 +163,8 @@ static double lane_error(const struct ulp_arithmetic *arithmetic, size_t k, doub
         const double u = ldexp(1, 1 - arithmetic->factor.precision);
         factors = 2 * u + u * u;
     }
-    if (arithmetic->factor.emin > arithmetic->storage.emin ||
-        (arithmetic->storage.subnormals && !arithmetic->factor.subnormals)) {
-        const double least = ldexp(1, arithmetic->factor.emin);
+    if (least_bit(&arithmetic->factor) > least_bit(&arithmetic->storage)) {
+        const double least = ldexp(1, least_bit(&arithmetic->factor));
         lost = least * (l1 * (1 + factors) + (double)k * least);
         if (isnan(lost))
             lost = INFINITY;
@@ -219,7 +225,7 @@ static double find_spectral(struct ulp_trace *trace, const struct factor *factor
         const double norm = sqrt(squares);
         if (!(norm > 0x1p-900) || !isfinite(norm))
             return norm <= 0x1p-900 ? 0x1p-440 : INFINITY; /* products that underflow */
-        logarithm += ulp_math_log(norm) / power; /* of the bound of s^2 so far */
+        logarithm += ulp_math_log(norm) / power;           /* of the bound of s^2 so far */
         if (s == SQUARINGS)
             break;
         for (size_t i = 0; i < d * d; i++)
