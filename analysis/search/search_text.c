@@ -210,6 +210,9 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     else if (!found->met)
         ulp_text_show(&head->todo, "ask for less (--tolerance), or keep nodes in more than %s",
                       widest(found));
+    else if (found->kept_count && found->mixed.reason)
+        ulp_text_show(&head->todo, "take the nodes' names from plan.json: no mixed.onnx, %s",
+                      found->mixed.reason);
     else
         ulp_text_add(&head->todo, found->kept_count ? "run mixed.onnx, or TensorRT by the files "
                                                       "beside it, of --out FOLDER"

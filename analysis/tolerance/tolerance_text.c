@@ -1,4 +1,5 @@
 /* The tolerance as text and as JSON. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ulpscope/tolerance.h>
@@ -65,6 +66,18 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         ulp_text_add(&head->todo, " # which node overflows");
         return;
     }
+    if (isnan(worst->atol)) {
+        ulp_text_show(&head->what, "no tolerance at %s: with %.1f times its largest error zeros pass",
+                      worst->name, ULP_TOLERANCE_FACTOR);
+        ulp_text_show(&head->why, "its error is up to %.2e, its largest value %.2e%s%s",
+                      worst->max_abs, worst->ref_max, tolerance->no_bound ? "; " : "",
+                      tolerance->no_bound ? tolerance->no_bound : "");
+        ulp_command_add(&head->todo, "doctor", tolerance->arguments);
+        ulp_text_add(&head->todo, " -a");
+        ulp_word_add(&head->todo, tolerance->arithmetic);
+        ulp_text_add(&head->todo, " # where it comes from");
+        return;
+    }
     ulp_text_show(&head->what, "allow atol=%.1e at %s", worst->atol, worst->name);
     if (worst->ref_rms > 0)
         ulp_text_add(&head->what, " (%.1g of its rms)", worst->atol / worst->ref_rms);
@@ -126,7 +139,7 @@ static void add_options(struct ulp_text *out, const struct ulp_tolerance *tolera
     size_t count = 0;
     for (size_t o = 0; o < tolerance->output_count; o++) {
         const struct ulp_tolerance_output *output = &tolerance->outputs[o];
-        if (output->nonfinite)
+        if (isnan(output->atol))
             continue;
         ulp_text_add(out, count++ ? " " : "\n  Polygraphy: --atol ");
         add_quoted(out, output->name, output->atol);

@@ -37,7 +37,7 @@ struct ulp_tolerance_output {
     size_t nonfinite;     /* elements that are not finite where the reference's are */
     bool open;            /* depends on a decision that other roundings change (compare.h) */
     /* recommended: ULP_TOLERANCE_FACTOR * max_abs, two digits, rounded up; NaN where elements are
-     * not finite: none holds */
+     * not finite: none holds; and where it is not below ref_max: an output of zeros would pass */
     double atol;
     size_t element_count;
     struct ulp_tolerance_element *elements;

@@ -220,6 +220,29 @@ START_TEST(overflowing)
 }
 END_TEST
 
+/* Where something overflows inside and the outputs are finite, a tolerance that such an error meets
+ * is met by zeros, too: 1 / x^2 of 1000 is 0. */
+START_TEST(zeros_would_pass)
+{
+    const int64_t dims[1] = {2};
+    const float x[2] = {1000, 2000};
+    struct ulp_model *model =
+        onnx_text_load(17, "(float[2] x) => (float[2] y) { s = Mul(x, x) y = Reciprocal(s) }");
+    struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
+    struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
+    struct ulp_error error;
+    char *text;
+    ck_assert_uint_eq(tolerance.outputs[0].nonfinite, 0);
+    ck_assert(isnan(tolerance.outputs[0].atol));
+    ck_ulp_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &error), error);
+    ck_assert_msg(strstr(text, "no tolerance at y") && !strstr(text, "--atol"), "%s", text);
+    free(text);
+    ulp_tolerance_free(&tolerance);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
 /* The ratio of error and allowance, scaled to the measured largest. */
 START_TEST(excess)
 {
@@ -242,5 +265,6 @@ TEST_MAIN("tolerance", 0)
     tcase_add_test(tests, joined);
     tcase_add_test(tests, exact);
     tcase_add_test(tests, overflowing);
+    tcase_add_test(tests, zeros_would_pass);
     tcase_add_test(tests, excess);
 }
