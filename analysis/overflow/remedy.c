@@ -69,10 +69,13 @@ static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes,
 
 /* ---- which there are ---- */
 
-/* The largest number of the formats that something overflows in; 0: nothing does. */
+/* The largest number of the format that something overflows in: the lane's, or where types are as
+ * declared those of outputs. */
 static double find_largest(const struct ulp_overflow_lane *lane)
 {
     double most = 0;
+    if (!lane->arithmetic.as_declared)
+        return lane->arithmetic.storage.max_finite;
     for (size_t n = 0; n < lane->node_count; n++)
         for (size_t o = 0; o < lane->nodes[n].output_count; o++)
             if (lane->nodes[n].outputs[o].overflowed > 0)

@@ -128,6 +128,8 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
         ULP_TRY(name_choice(search, names[t], name, error));
         ULP_TRY(set_choice(&choice, name, NULL, options, error));
         *target = *lowered = choice.arithmetic;
+        search->target_names[search->target_count - 1] =
+            ulp_target_find(names[t]) ? target->asked : names[t];
         for (size_t o = 0; o + 1 < search->target_count; o++)
             if (strcmp(search->targets[o].name, target->name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE, "%s: %s is there already, name it once",
@@ -203,7 +205,7 @@ void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
 {
     struct ulp_search_choice *narrow = &search->choices[search->narrow];
     narrow->arithmetic = search->lowered[target];
-    snprintf(narrow->name, sizeof narrow->name, "%s", search->targets[target].asked);
+    snprintf(narrow->name, sizeof narrow->name, "%s", search->target_names[target]);
 }
 
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,

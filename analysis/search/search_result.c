@@ -352,7 +352,7 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
                                              .own = verified->own,
                                              .freedom = verified->freedom};
         ULP_TRY(count_fused(search, t, target, error));
-        ULP_TRY(ulp_search_copy(out->memory, search->targets[t].asked, &target->name, error));
+        ULP_TRY(ulp_search_copy(out->memory, search->target_names[t], &target->name, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.output, &target->output, error));
         ULP_TRY(ulp_search_copy(out->memory, verified->worst.metric, &target->metric, error));
         out->target_count++;

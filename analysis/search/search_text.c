@@ -404,7 +404,6 @@ enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, stru
     conclude(&head, &notes, found);
     ulp_page_headline(&page, "", &head);
     ulp_text_add(&text, "\n");
-    ulp_page_headline_rest(&page, &head, false);
     if (notes.length)
         ulp_text_put(&text, notes.data, notes.length);
     text.failed |= notes.failed;

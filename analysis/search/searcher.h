@@ -70,6 +70,7 @@ struct ulp_searcher {
     struct ulp_emulation emulation;
     const struct ulp_search_options *options;
     /* What a plan is for, as asked and node by node */
+    const char *target_names[ULP_SEARCH_TARGETS_MAX]; /* of arithmetics as they were named */
     struct ulp_arithmetic targets[ULP_SEARCH_TARGETS_MAX], lowered[ULP_SEARCH_TARGETS_MAX];
     size_t target_count;
     /* In what it is judged: each target as it fuses, and node by node, as where tensors are marked
