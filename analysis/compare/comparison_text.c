@@ -234,7 +234,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
     else
         say_unexplained(&head, comparison, f);
     ulp_page_headline(page, file->explained ? "" : page->red, &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
     add_grade(page, comparison, f);
     add_unmatched(page, file);

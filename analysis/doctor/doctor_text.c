@@ -19,33 +19,13 @@ static const char *colour_of(const struct ulp_page *page, enum ulp_grade grade)
     return grade == ULP_GRADE_FINE ? "" : grade == ULP_GRADE_BORDERLINE ? page->yellow : page->red;
 }
 
-/* "broken in fp16: output logits (classify by name): 1 of 4 first choices change"; where that is too
- * long for a line, without its first word or, if that helps as little, what happened before. */
-static void add_what(struct ulp_text *out, const struct ulp_doctor *doctor)
-{
-    const struct ulp_audit_output *worst = ulp_audit_judged_worst(&doctor->audit->lanes[0]);
-    const char *grade = ulp_grade_name(doctor->grade), *reason = doctor->reason;
-    const size_t columns = strlen(grade) + strlen(doctor->arithmetic) + strlen(" in : ") +
-                           ulp_page_columns(reason, strcspn(reason, ","));
-    const size_t word = strncmp(reason, "output ", 7) == 0 ? 7 : 0;
-    ulp_text_show(out, "%s in %s: ", grade, doctor->arithmetic);
-    if (columns <= ULP_HEADLINE_COLUMNS || !worst || !word)
-        ulp_text_show(out, "%s", reason);
-    else if (columns - word <= ULP_HEADLINE_COLUMNS || worst->judged.grade == ULP_GRADE_NOT)
-        ulp_text_show(out, "%s", reason + word);
-    else {
-        ulp_text_show(out, "%s; output %s (", worst->judged.text, worst->name);
-        ulp_judged_say_task(out, &worst->judged);
-        ulp_text_add(out, ")");
-    }
-}
-
 /* What the outputs are, the most probable cause, what to do about it. */
 void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *head)
 {
     const struct ulp_doctor_cause *cause =
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
-    add_what(&head->what, doctor);
+    ulp_text_show(&head->what, "%s in %s: %s", ulp_grade_name(doctor->grade), doctor->arithmetic,
+                  doctor->reason);
     ulp_text_show(&head->why, "%s",
                   cause                             ? cause->text
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
@@ -66,7 +46,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_doctor *do
     struct ulp_headline head = {0};
     ulp_doctor_headline(doctor, &head);
     ulp_page_headline(page, colour_of(page, doctor->grade), &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
 }
 

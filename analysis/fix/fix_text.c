@@ -211,7 +211,6 @@ static void add_all(const struct ulp_page *page, const struct ulp_fix *fix)
     struct ulp_headline head = {0};
     ulp_fix_headline(fix, &head);
     ulp_page_headline(page, fix->met ? "" : page->red, &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
     if (fix->edit_count || fix->plan) {
         for (int done = 0; done < ULP_FIX_DONE_COUNT; done++)

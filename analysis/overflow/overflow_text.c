@@ -216,8 +216,7 @@ static void add_reach(struct ulp_text *out, const struct ulp_overflow_lane *lane
     const struct ulp_overflow_node *first = find_first(lane);
     const struct ulp_overflow_output *worst = first ? find_worst(first) : NULL;
     if (worst && worst->decides)
-        ulp_text_show(out,
-                      "%s reaches %s, the largest %s is %.6g, and %.0f of its results turn",
+        ulp_text_show(out, "%s reaches %s, the largest %s is %.6g, and %.0f of its results turn",
                       worst->culprit, ULP_REACH(worst->largest), worst->format.name,
                       worst->format.max_finite, worst->overflowed);
     else if (worst && worst->largest > worst->format.max_finite)
@@ -239,7 +238,7 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *f
         ulp_text_add(out, "nothing");
     else if (lane->keep_count && keeping_helps(lane)) {
         struct ulp_text keeps = {0};
-        ulp_hint_keeps(&keeps, &nodes, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
+        ulp_hint_keeps(&keeps, &nodes);
         ulp_text_add(out, "%s", keeps.length ? keeps.data + 1 : "");
         out->failed |= keeps.failed;
         ulp_text_free(&keeps);
@@ -310,22 +309,6 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     add_todo(&head->todo, forecast, lane);
 }
 
-/* The keeps whole, where the line had no room for their names. */
-static void add_keeps(const struct ulp_page *page, const struct ulp_overflow_lane *lane,
-                      const char *said)
-{
-    struct ulp_text text = {0};
-    const struct ulp_hint_nodes nodes = {lane, lane->node_count, lane->keep_count, get_node};
-    if (!lane->harmful_count || !lane->keep_count || !keeping_helps(lane))
-        return;
-    ulp_hint_keeps(&text, &nodes, ULP_HINT_COLUMNS);
-    if (text.length && said && strcmp(text.data + 1, said) != 0)
-        ulp_text_add(page->out, "  %zu node%s in FP32:%s\n", lane->keep_count,
-                     lane->keep_count == 1 ? "" : "s", text.data);
-    page->out->failed |= text.failed;
-    ulp_text_free(&text);
-}
-
 static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_forecast *forecast,
                         const struct ulp_overflow_lane *lane)
 {
@@ -333,8 +316,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_overflow_f
     struct ulp_headline head = {0};
     ulp_overflow_headline(forecast, lane, &head);
     ulp_page_headline(page, lane->harmful_count ? page->red : "", &head);
-    ulp_page_headline_rest(page, &head, false);
-    add_keeps(page, lane, head.todo.data);
     ulp_headline_free(page, &head);
     if (lane->narrow_counts[ULP_OVERFLOW_HAPPENS] &&
         !ulp_overflow_computes_narrow(&lane->arithmetic))

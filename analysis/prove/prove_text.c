@@ -64,13 +64,9 @@ static const char *origin_of(const struct ulp_proof_input *input)
     return input->given ? "" : input->sampled ? " (sampled)" : " (assumed)";
 }
 
-/* How much a headline says: the shorter, the more of it stands below. */
-enum words { WHOLE, FORMAT_ALONE, NO_NAME, NO_RANGE, WORDS_COUNT };
-
 /* The condition on the inputs under which the verdict holds: the range of one, or of all that have
  * the same, and whether it is assumed. */
-static void add_condition(const struct ulp_page *page, const struct ulp_proof *proof,
-                          enum words words)
+static void add_condition(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     const struct ulp_proof_input *first = NULL;
     size_t count = 0, alike = 0, assumed = 0;
@@ -88,17 +84,15 @@ static void add_condition(const struct ulp_page *page, const struct ulp_proof *p
         ulp_text_add(page->out, proof->input_count ? " for any indexes" : " for its constants");
         return;
     }
-    if (alike < count || words == NO_RANGE) {
+    if (alike < count) {
         ulp_text_add(page->out, " if inputs are as %sbelow", assumed ? "assumed " : "");
         return;
     }
     ulp_text_add(page->out, " if ");
     if (count > 1)
         ulp_text_add(page->out, "%zu inputs are", count);
-    else if (words < NO_NAME)
-        ulp_page_name(page, first->name, 60);
     else
-        ulp_text_add(page->out, "its input");
+        ulp_page_name(page, first->name, 60);
     ulp_text_add(page->out, count > 1 ? " " : " is ");
     if (first->low == first->high)
         ulp_text_add(page->out, "%g%s", first->low, origin_of(first));
@@ -192,28 +186,25 @@ static void add_why(const struct ulp_page *page, const struct ulp_proof *proof)
     }
 }
 
-/* The verdict and its condition, which one line holds; false: these words are too many for it. */
-static bool add_what(const struct ulp_page *page, const struct ulp_proof *proof, enum words words)
+/* The verdict and its condition. */
+static void add_what(const struct ulp_page *page, const struct ulp_proof *proof)
 {
     const size_t proven = proof->counts[ULP_PROOF_PROVEN],
                  conditional = proof->counts[ULP_PROOF_CONDITIONAL],
                  others = proof->counts[ULP_PROOF_NOT_PROVEN];
-    const bool whole = words == WHOLE || strcmp(proof->format.name, proof->arithmetic) == 0;
-    const char *node = words < NO_NAME ? "node " : "";
     size_t indexes = 0;
-    add_upper(page->out, whole ? proof->arithmetic : proof->format.name);
+    add_upper(page->out, proof->arithmetic);
     if (proof->empty)
         ulp_text_show(page->out, ": nothing is proven of output %s, which has no element",
                       proof->empty);
     else if (!proof->output_count)
         ulp_text_add(page->out, ": there is nothing to prove");
     else if (proven == proof->output_count)
-        ulp_text_add(page->out, ": none of the %zu %soutputs can overflow", proven, node);
+        ulp_text_add(page->out, ": none of the %zu node outputs can overflow", proven);
     else
-        ulp_text_add(page->out, ": %zu of %zu %soutputs cannot overflow", proven,
-                     proof->output_count, node);
-    add_condition(page, proof, words);
-    const bool fits = ulp_page_columns(page->out->data, page->out->length) <= ULP_HEADLINE_COLUMNS;
+        ulp_text_add(page->out, ": %zu of %zu node outputs cannot overflow", proven,
+                     proof->output_count);
+    add_condition(page, proof);
     if (conditional && others)
         ulp_text_add(page->out, ", %zu more if the other %zu stay finite", conditional, others);
     else if (conditional)
@@ -222,9 +213,6 @@ static bool add_what(const struct ulp_page *page, const struct ulp_proof *proof,
         indexes += is_index(&proof->inputs[i]);
     if (indexes && indexes < proof->input_count)
         ulp_text_add(page->out, ", for any indexes");
-    if (!whole)
-        ulp_text_add(page->out, ", in %s", proof->arithmetic);
-    return fits;
 }
 
 static void add_headline(const struct ulp_page *page, const struct ulp_proof *proof)
@@ -232,15 +220,10 @@ static void add_headline(const struct ulp_page *page, const struct ulp_proof *pr
     struct ulp_headline head = {0};
     const struct ulp_page what = ulp_page_make(&head.what, 0, false),
                           why = ulp_page_make(&head.why, 0, false);
-    for (enum words words = WHOLE; words < WORDS_COUNT; words++) {
-        ulp_text_free(&head.what);
-        if (add_what(&what, proof, words))
-            break;
-    }
+    add_what(&what, proof);
     add_why(&why, proof);
     add_advice(&head.todo, proof);
     ulp_page_headline(page, first_unproven(proof) ? page->yellow : page->bold, &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
 }
 

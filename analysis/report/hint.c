@@ -9,7 +9,7 @@
 #include "analysis/writing/columns.h"
 #include "run/plan/plan.h"
 
-enum { NAMES_MAX = 3, RANGES_MAX = 8 };
+enum { NAMES_MAX = 3 };
 
 /* As a pattern of --keep the name stands for this node alone, and it is shown as it is. A pattern
  * that is a node's name is no other pattern (run/plan/pattern.c), but for those that name sides of
@@ -42,22 +42,16 @@ static void add_name(struct ulp_text *out, const char *name)
 }
 
 /* Their indexes, neighbours together: " --keep '#12-14=fp32'". */
-static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns)
+static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
 {
-    enum { RANGE = 34 }; /* columns of a range and of what says that there are more */
-    const size_t begun = out->length;
-    size_t ranges = 0, first = 0, last = 0, left = nodes->kept;
+    size_t first = 0, last = 0;
     bool open = false;
-    for (size_t n = 0; n <= nodes->count && ranges < RANGES_MAX; n++) {
-        if (ranges && out->length - begun + RANGE > columns)
-            break;
+    for (size_t n = 0; n <= nodes->count; n++) {
         const struct ulp_hint_node node =
             n < nodes->count ? nodes->get(nodes->lane, n) : (struct ulp_hint_node){0};
         if (open && (!node.keep || node.index != last + 1)) {
             ulp_text_add(out, last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
                          first, last);
-            left -= last - first + 1;
-            ranges++;
             open = false;
         }
         if (node.keep) {
@@ -66,11 +60,9 @@ static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes,
             open = true;
         }
     }
-    if (left)
-        ulp_text_add(out, " and %zu node%s more", left, left == 1 ? "" : "s");
 }
 
-void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns)
+void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text names = {0};
     bool named = nodes->kept <= NAMES_MAX;
@@ -79,12 +71,12 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, si
         if (!node.keep)
             continue;
         add_name(&names, node.name);
-        named = names_one(nodes, n, &names) && names.length < columns;
+        named = names_one(nodes, n, &names);
     }
     if (named && names.length)
         ulp_text_put(out, names.data, names.length);
     else
-        add_ranges(out, nodes, columns);
+        add_ranges(out, nodes);
     out->failed |= names.failed;
 }
 
@@ -138,14 +130,14 @@ static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
 
 /* Options that keep nodes, or the command that finds which, and why. */
 static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
-                      const struct ulp_audit_lane *lane, size_t columns)
+                      const struct ulp_audit_lane *lane)
 {
     const struct ulp_audit_remedy *remedy = &lane->remedy;
     struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
     for (size_t n = 0; n < lane->node_count; n++)
         nodes.kept += get_node(lane, n).keep;
     if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane)))
-        ulp_hint_keeps(out, &nodes, columns);
+        ulp_hint_keeps(out, &nodes);
     else if (!nodes.kept && !remedy->tried && follows_others(lane))
         add_plan(out, audit, lane, "outputs follow other decisions");
     if (remedy->tried && !remedy->node_count)
@@ -155,23 +147,11 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
                      : "FP32 where values are not finite leaves some that are not");
 }
 
-void ulp_report_hint(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
-                     struct ulp_text *out)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text trial = {0};
-    add_trial(&trial, audit, lane, ULP_HINT_COLUMNS);
-    if (trial.length)
-        ulp_text_add(out, "Try%s", trial.data);
-    if (lane->remedy.node_count)
-        add_figure(out, &lane->remedy);
-    out->failed |= trial.failed;
-}
-
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out)
 {
     struct ulp_text trial = {0};
-    add_trial(&trial, audit, lane, ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT);
+    add_trial(&trial, audit, lane);
     if (trial.length)
         ulp_text_add(out, "%s", trial.data + 1);
     out->failed |= trial.failed;

@@ -55,10 +55,8 @@ bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
 double ulp_report_introduced(const struct ulp_audit_output *output);
 void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
-/* hint.c: what to try next, with options as a shell takes them, and what that gives. */
-void ulp_report_hint(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
-                     struct ulp_text *out);
-/* The same for a verdict's line; empty: there is nothing to try. */
+/* hint.c: what to try next, with options as a shell takes them, and what that gives; empty: there is
+ * nothing to try. */
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out);
 /* Nodes of a lane, all that are known of, and which to keep. */
@@ -72,7 +70,6 @@ struct ulp_hint_nodes {
     size_t count, kept;
     struct ulp_hint_node (*get)(const void *lane, size_t n);
 };
-enum { ULP_HINT_COLUMNS = 160 }; /* of a line that is copied, where no terminal says how many */
-/* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few, fit into
- * so many columns and are named by their names; else by their indexes. */
-void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes, size_t columns);
+/* " --keep 'NAME=fp32'" for each that is kept, which keep just these: while they are few and named by
+ * their names; else by their indexes. */
+void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes);

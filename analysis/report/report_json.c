@@ -22,9 +22,9 @@ json_t *ulp_json_verdict(const struct ulp_audit *audit, const struct ulp_audit_l
     struct ulp_text text = {0}, hint = {0};
     ulp_report_conclude(audit, lane, &headline);
     ulp_headline_join(&text, &headline);
-    ulp_report_hint(audit, lane, &hint);
+    ulp_report_todo(audit, lane, &hint);
     if (hint.length)
-        ulp_text_add(&text, " %s", hint.data);
+        ulp_text_add(&text, " Try %s", hint.data);
     text.failed |= hint.failed;
     ulp_text_free(&hint);
     json_t *verdict = text.failed ? NULL : ulp_json_text(text.data ? text.data : "");

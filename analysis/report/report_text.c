@@ -94,29 +94,17 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_audit *aud
     ulp_headline_free(page, &verdict);
 }
 
-/* What of the conclusion did not fit there, whole. */
-static void add_rest(const struct ulp_page *page, const struct ulp_audit *audit,
-                     const struct ulp_audit_lane *lane)
+/* What lessens the error also where nothing need be done. */
+static void add_try(const struct ulp_page *page, const struct ulp_audit *audit,
+                    const struct ulp_audit_lane *lane)
 {
     struct ulp_headline verdict = {0};
-    struct ulp_text hint = {0};
+    ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
     ulp_report_headline(audit, lane, &verdict);
-    ulp_report_hint(audit, lane, &hint);
-    const char *todo = verdict.todo.data, *tried = hint.length ? hint.data + strlen("Try ") : "";
-    if (todo && *tried &&
-        (strcmp(todo, tried) != 0 || ulp_page_columns(todo, verdict.todo.length) >
-                                         ULP_HEADLINE_COLUMNS - ULP_HEADLINE_INDENT)) {
-        const char *gain = ulp_command_comment(tried);
-        const int length = gain ? (int)(gain - hint.data) : (int)hint.length;
-        ulp_text_add(page->out, "  %.*s\n", length, hint.data); /* on one line, to be copied */
-        if (gain)
-            ulp_text_add(page->out, "   %s\n", gain);
-    }
-    page->out->failed |= hint.failed || verdict.todo.failed;
-    if (*tried)
-        ulp_text_free(&verdict.todo);
-    ulp_text_free(&hint);
-    ulp_page_headline_rest(page, &verdict, true);
+    ulp_report_todo(audit, lane, &hint);
+    if (hint.length && verdict.todo.data && strcmp(verdict.todo.data, hint.data) != 0)
+        ulp_text_add(page->out, "  Try %s\n", hint.data); /* on one line, to be copied */
+    page->out->failed |= hint.failed;
     ulp_headline_free(page, &verdict);
 }
 
@@ -150,7 +138,7 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_text_add(page->out, "%s\n", page->off);
     if (strcmp(lane->arithmetic.asked, lane->arithmetic.name) != 0)
         ulp_text_add(page->out, "  %s\n", lane->arithmetic.name);
-    add_rest(page, audit, lane);
+    add_try(page, audit, lane);
     ulp_page_kept(page, lane);
     ulp_page_kernels(page, lane);
     ulp_page_shares(page, lane);

@@ -191,7 +191,9 @@ static const struct ulp_birth *find_birth(const struct ulp_audit *audit,
     const struct ulp_audit_output *judged = ulp_audit_judged_worst(lane);
     const struct ulp_birth *birth =
         judged ? ulp_birth_of(audit->births, audit->birth_count, judged->name) : NULL;
-    return is_unmeant(audit) || ulp_certificate_is_lost(&audit->certificate) ? NULL : birth ? birth : ulp_audit_hidden(audit, lane);
+    return is_unmeant(audit) || ulp_certificate_is_lost(&audit->certificate) ? NULL
+           : birth                                                           ? birth
+                   : ulp_audit_hidden(audit, lane);
 }
 
 /* "all of c is 0. Of its 4 elements 2 are not finite, nor is output y" */
@@ -235,6 +237,7 @@ static void add_figure(struct ulp_text *out, const struct ulp_audit_output *judg
 static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane)
 {
+    enum { LINE = 80 }; /* columns that are read at once */
     const struct ulp_audit_output *judged = ulp_audit_judged_worst(lane),
                                   *worst = ulp_audit_worst(&lane->outputs),
                                   *diverged = find_diverged(&lane->outputs);
@@ -271,8 +274,8 @@ static void add_what(struct ulp_text *out, const struct ulp_audit *audit,
                       worst == judged ? "" : ": ", judged->judged.text);
     const size_t columns = strlen(lane->name) + strlen(": : ") + out->length +
                            (told.data ? strcspn(told.data, ",") : 0);
-    const bool swaps = told.length && columns <= ULP_HEADLINE_COLUMNS &&
-                       columns + figure.length + strlen(", ") > ULP_HEADLINE_COLUMNS;
+    const bool swaps = told.length && columns <= LINE &&
+                       columns + figure.length + strlen(", ") > LINE;
     struct ulp_text *first = swaps ? &told : &figure, *second = swaps ? &figure : &told;
     if (first->length)
         ulp_text_add(out, ": %s", first->data);

@@ -98,7 +98,6 @@ static void add_series(const struct ulp_page *page, const struct ulp_study *stud
         ulp_text_add(&head.todo, " # which nodes its error is from");
     }
     ulp_page_headline(page, "", &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
     ulp_text_add(page->out, "%s", next);
     page->out->failed |= text.failed;

@@ -102,7 +102,6 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_tolerance 
     struct ulp_headline head = {0};
     conclude(&head, tolerance);
     ulp_page_headline(page, "", &head);
-    ulp_page_headline_rest(page, &head, false);
     ulp_headline_free(page, &head);
     for (size_t u = 0; u < tolerance->unjudged.count; u++) {
         ulp_text_add(page->out, "  cannot be judged: ");

@@ -155,99 +155,6 @@ const char *ulp_command_comment(const char *command)
 
 /* ---- headlines ---- */
 
-/* Is it the end of a clause: what may end a line, outside brackets and quotes? A comment of a
- * shell is one by itself. */
-static bool ends_clause(const char *text, const char *marks)
-{
-    if (text[0] == ' ' && text[1] == '(')
-        return strchr(marks, '(') != NULL;
-    return (strchr(marks, *text) && (text[1] == ' ' || !text[1])) || strncmp(text, " # ", 3) == 0;
-}
-
-/* The bytes of the longest beginning that is whole clauses and fits into so many columns, or of the
- * first clause. */
-static size_t find_clauses(const char *text, size_t columns, const char *marks)
-{
-    size_t length = 0;
-    int depth = 0;
-    bool quoted = false;
-    for (const char *at = text; *at; at++) {
-        const size_t here = (size_t)(at - text);
-        if (at > text && ends_clause(at, marks) && depth <= 0 && !quoted) {
-            if (length && ulp_page_columns(text, here) > columns)
-                return length;
-            length = here;
-        }
-        depth += (*at == '(' || *at == '[') - (*at == ')' || *at == ']');
-        quoted ^= *at == '\'' && (quoted || at == text || at[-1] == ' ');
-    }
-    const size_t all = strlen(text);
-    return length && ulp_page_columns(text, all) > columns ? length : all;
-}
-
-/* So many bytes of text with the longest word, a name, cut in its middle where that makes it fit;
- * false: it does not. */
-static bool add_shortened(struct ulp_text *out, const char *text, size_t length, size_t columns)
-{
-    enum { LEAST = 20 }; /* columns of a name */
-    const size_t all = ulp_page_columns(text, length), over = all > columns ? all - columns : 0;
-    const char *longest = text, *end = text + length;
-    size_t most = 0;
-    for (const char *word = text; word < end;) {
-        const size_t to_space = strcspn(word, " "), to_end = (size_t)(end - word),
-                     bytes = to_space < to_end ? to_space : to_end;
-        if (bytes > most) {
-            longest = word;
-            most = bytes;
-        }
-        word += bytes + 1;
-    }
-    char word[ULP_SHOWN_BYTES], shown[ULP_SHOWN_BYTES];
-    if (most >= sizeof word)
-        most = 0;
-    snprintf(word, sizeof word, "%.*s", (int)most, longest);
-    const size_t room = ulp_page_columns(word, most), left = room > over ? room - over : 0;
-    ulp_text_add(out, "%.*s%s%.*s", (int)(longest - text), text,
-                 ulp_show(shown, sizeof shown, word, left > LEAST ? left : LEAST, 0),
-                 (int)(end - longest - (ptrdiff_t)most), longest + most);
-    return left >= LEAST;
-}
-
-/* Whole words, and that there are more. */
-static void add_words(struct ulp_text *out, const char *text, size_t columns)
-{
-    const char *more = " ...", *end = text;
-    for (const char *at = text; *at; at += *at == ' ') {
-        at += strcspn(at, " ");
-        if (ulp_page_columns(text, (size_t)(at - text)) + strlen(more) <= columns)
-            end = at;
-    }
-    ulp_text_add(out, "%.*s%s", (int)(end - text), text, more);
-}
-
-/* What of the text fits into so many columns: whole clauses; of a longer one all with names cut, or
- * what is before a colon or, where most of a line is, in front of parentheses, or words. How many
- * bytes of it were said as they are. */
-static size_t add_beginning(struct ulp_text *out, const char *text, size_t columns)
-{
-    ULP_SCOPED(ulp_text_free) struct ulp_text cut = {0};
-    size_t said = find_clauses(text, columns, ",;.");
-    if (ulp_page_columns(text, said) > columns) {
-        const bool fits = add_shortened(&cut, text, said, columns);
-        said = fits ? 0 : find_clauses(text, columns, ",;.:(");
-        const size_t taken = ulp_page_columns(text, said);
-        if (fits)
-            ulp_text_add(out, "%s", cut.data);
-        else if (taken > columns || (text[said] == ' ' && 3 * taken < 2 * columns)) {
-            add_words(out, cut.length ? cut.data : text, columns);
-            said = 0;
-        }
-    }
-    ulp_text_put(out, text, said);
-    out->failed |= cut.failed;
-    return said;
-}
-
 enum { LINES = 3 };
 static const char *const line_titles[LINES] = {"", "  why   ", "  do    "};
 
@@ -277,33 +184,15 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
     }
     for (size_t line = 0; line < LINES; line++) {
         const char *text = line_of(headline, line), *title = line_titles[line];
+        const bool copied = strncmp(text, "ulpscope ", 9) == 0 || strncmp(text, "--", 2) == 0;
         if (!*text)
             continue;
         ulp_text_add(page->out, "%s%s", line ? "" : colour, title);
-        add_beginning(page->out, text, ULP_HEADLINE_COLUMNS - strlen(title));
-        ulp_text_add(page->out, "%s\n", line || !*colour ? "" : page->off);
-    }
-}
-
-void ulp_page_headline_rest(const struct ulp_page *page, const struct ulp_headline *headline,
-                            bool whole)
-{
-    for (size_t line = 0; line < LINES && page->width != ULP_PAGE_PROSE; line++) {
-        const char *text = line_of(headline, line), *title = line_titles[line];
-        struct ulp_text beginning = {0};
-        size_t said = add_beginning(&beginning, text, ULP_HEADLINE_COLUMNS - strlen(title));
-        page->out->failed |= beginning.failed;
-        ulp_text_free(&beginning);
-        if (!text[said] || strcmp(text + said, ".") == 0)
-            continue;
-        if (strncmp(text, "ulpscope ", strlen("ulpscope ")) == 0) { /* to be copied */
-            ulp_text_add(page->out, "%s%s\n", title, text);
-            continue;
-        }
-        const bool titled = whole && line;
-        ulp_text_add(page->out, "%s", titled ? title : "  ... ");
-        ulp_page_wrapped(page, titled ? text : text + said + strspn(text + said, ",;:. "),
-                         titled ? ULP_HEADLINE_INDENT : 2, titled ? ULP_HEADLINE_INDENT : 6);
+        if (copied)
+            ulp_text_add(page->out, "%s\n", text);
+        else
+            ulp_page_wrapped(page, text, line ? ULP_HEADLINE_INDENT : 2, strlen(title));
+        ulp_text_add(page->out, "%s", line || !*colour ? "" : page->off);
     }
 }
 

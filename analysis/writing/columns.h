@@ -75,19 +75,15 @@ void ulp_page_wrapped(const struct ulp_page *page, const char *text, size_t inde
 void ulp_page_broken(const struct ulp_page *page, struct ulp_text *text, size_t indent,
                      size_t used);
 
-/* What a command concludes: what, why, and what to do, which texts are taken apart for the terminal
- * at the ends of clauses. */
+/* What a command concludes: what, why, and what to do. */
 struct ulp_headline {
     struct ulp_text what, why, todo;
 };
-enum { ULP_HEADLINE_COLUMNS = 80, ULP_HEADLINE_INDENT = 8 };
-/* Its three lines, of each text what fits into 80 columns; an empty text has no line. As prose: all
- * of it in one. */
+enum { ULP_HEADLINE_INDENT = 8 };
+/* Each of them whole, in as many lines as it needs, but for a command or options, which are to be
+ * copied. An empty text has no line. As prose: all of it in one. */
 void ulp_page_headline(const struct ulp_page *page, const char *colour,
                        const struct ulp_headline *headline);
-/* Of those of its texts that did not fit the rest, or the whole text. */
-void ulp_page_headline_rest(const struct ulp_page *page, const struct ulp_headline *headline,
-                            bool whole);
 /* What and why as a sentence; and it is freed. */
 void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline);
 /* And where memory was lacking, the page knows it. */
