@@ -179,7 +179,7 @@ int run_audit(const struct audit_options *options)
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_shape_results) struct shape_results results = {0};
-    struct audit_choices choices;
+    struct audit_choices choices = {0};
     int code = prepare(options, &choices, &lanes, &model, &error) == ULP_OK ? ULP_OK : fail(&error);
     for (size_t n = 0;
          n < count_shapes(&options->common) && (code == ULP_OK || code == ULP_ERROR_LIMIT); n++) {
