@@ -38,7 +38,7 @@ run() { (cd "$work" && bash --noprofile --norc -eo pipefail "$1") >"$work/said" 
 run lint.sh || { echo "the action's lint fails:"; cat "$work/said"; exit 1; }
 run audit.sh
 [ $? -eq 1 ] || { echo "digits in fp16 is within the action's limits, or could not be audited:"; cat "$work/said"; exit 1; }
-sed -n 3,4p "$work/summary" | tr '\n' ' ' | grep -q '^fp16: broken .* why   it overflows at node ' || { echo "the summary does not begin with the verdict:"; head -5 "$work/summary"; exit 1; }
+sed -n 3,5p "$work/summary" | tr '\n' ' ' | grep -q '^fp16: broken .* why   it overflows at node ' || { echo "the summary does not begin with the verdict:"; head -5 "$work/summary"; exit 1; }
 for file in report.json report.html limits.xml; do [ -s "$work/report/$file" ] || { echo "the action writes no $file"; exit 1; }; done
 rm -r "$work/report"
 MORE="--keep block/norm1/Sum=fp32 --keep block/norm1/Variance=fp32" run audit.sh || { echo "mended, digits still fails:"; cat "$work/said"; exit 1; }
