@@ -34,6 +34,9 @@ for kind in half mixed; do
     expect 1 "$kind, overflow" "$program" overflow m/$kind-broken.onnx -i m/$kind-broken.npz --fail-on overflows -q
     shows out "largest fp16 is 65504" "$kind, overflow"
     expect 0 "$kind, overflow of the sound one" "$program" overflow m/$kind-sound.onnx -i m/$kind-sound.npz --fail-on overflows -q
+    expect 0 "$kind, run" "$program" run m/$kind-sound.onnx -i m/$kind-sound.npz -a model -q -o recorded.npz
+    expect 0 "$kind, compare" "$program" compare m/$kind-sound.onnx recorded.npz -i m/$kind-sound.npz -q
+    shows out "explained by model" "$kind, compare"
     expect 1 "$kind, doctor" "$program" doctor m/$kind-broken.onnx -i m/$kind-broken.npz -q
     shows out "square (Mul) overflows: its exact values reach" "$kind, doctor"
     shows out "largest fp16 is 65504" "$kind, doctor"

@@ -175,6 +175,19 @@ static enum ulp_status report(const struct compare_options *options,
     return judge(explained, error);
 }
 
+/* Those asked about; none: the types that the model declares. */
+static enum ulp_status choose(const struct compare_options *options, struct comparing *c,
+                              size_t *count, struct ulp_error *error)
+{
+    char name[ULP_JUDGED_IN_BYTES];
+    struct ulp_arithmetic judged;
+    ULP_TRY(ulp_judged_in(c->model, NULL, NULL, name, &judged, error));
+    return parse_arithmetics(options->arithmetics ? options->arithmetics
+                             : judged.as_declared ? name
+                                                  : "fp32",
+                             &c->arithmetics, count, error);
+}
+
 static enum ulp_status compare(const struct compare_options *options, struct comparing *c,
                                struct ulp_error *error)
 {
@@ -192,9 +205,8 @@ static enum ulp_status compare(const struct compare_options *options, struct com
         said.input_count = 1;
     }
     ULP_TRY(ulp_arithmetic_find(options->reference, &compare_options.reference, error));
-    ULP_TRY(parse_arithmetics(options->arithmetics, &c->arithmetics,
-                              &compare_options.arithmetic_count, error));
     ULP_TRY(load_with_shapes(&said, options->out, &c->model, error));
+    ULP_TRY(choose(options, c, &compare_options.arithmetic_count, error));
     ULP_TRY(read_recordings(options, c, error));
     ULP_TRY(read_recorded_inputs(options, c, error));
     ULP_TRY(read_inputs(options, c, error));
@@ -235,7 +247,7 @@ static enum ulp_status run(const struct compare_options *options, struct ulp_err
 
 int command_compare(int argc, char **argv)
 {
-    struct compare_options options = {.arithmetics = "fp32", .reference = "mpfr:128"};
+    struct compare_options options = {.reference = "mpfr:128"};
     const int code = run_command(&parser, argc, argv, &options, &options.common, run_parsed);
     free(options.files);
     return code;
