@@ -47,14 +47,15 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
 
 /* Of a plan's target ("trt10@a100") what it makes of the model; else the format as it is named. */
 static enum ulp_status name_choice(const struct ulp_searcher *search, const char *format,
-                                   char name[ULP_JUDGED_IN_BYTES], struct ulp_error *error)
+                                   char room[ULP_JUDGED_IN_BYTES], const char **name,
+                                   struct ulp_error *error)
 {
     struct ulp_arithmetic found;
-    if (search->options->by_node && ulp_target_find(format))
-        return ulp_judged_in(search->emulation.given.model, format, NULL, name, &found, error);
-    return snprintf(name, ULP_JUDGED_IN_BYTES, "%s", format) < ULP_JUDGED_IN_BYTES
-               ? ULP_OK
-               : ulp_fail(error, ULP_ERROR_USAGE, "%s: the name is too long", format);
+    const bool is_target = search->options->by_node && ulp_target_find(format);
+    *name = is_target ? room : format;
+    return is_target
+               ? ulp_judged_in(search->emulation.given.model, format, NULL, room, &found, error)
+               : ULP_OK;
 }
 
 /* ---- formats with scales ---- */
@@ -122,10 +123,11 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
                         ULP_SEARCH_TARGETS_MAX);
     for (size_t t = 0; t < count; t++) {
         struct ulp_search_choice choice;
-        char name[ULP_JUDGED_IN_BYTES];
+        char room[ULP_JUDGED_IN_BYTES];
+        const char *name;
         struct ulp_arithmetic *target = &search->targets[search->target_count],
                               *lowered = &search->lowered[search->target_count++];
-        ULP_TRY(name_choice(search, names[t], name, error));
+        ULP_TRY(name_choice(search, names[t], room, &name, error));
         ULP_TRY(set_choice(&choice, name, NULL, options, error));
         *target = *lowered = choice.arithmetic;
         search->target_names[search->target_count - 1] =
@@ -160,8 +162,9 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         if (search->scaled && strcmp(options->formats[f], plain) == 0)
             continue;
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
-        char name[ULP_JUDGED_IN_BYTES];
-        ULP_TRY(name_choice(search, options->formats[f], name, error));
+        char room[ULP_JUDGED_IN_BYTES];
+        const char *name;
+        ULP_TRY(name_choice(search, options->formats[f], room, &name, error));
         ULP_TRY(search->scaled && ulp_scaling_find(options->formats[f], &scaling)
                     ? set_scaled(choice, options->formats[f], plain, options, error)
                     : set_choice(choice, name, NULL, options, error));

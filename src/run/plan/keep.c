@@ -155,6 +155,7 @@ enum ulp_status ulp_plan_declare(const struct ulp_plan *plan, struct ulp_mix *mi
         return declare_halves(plan, mix, of_node, error);
     if (!lane->as_declared && !lane->types_declared)
         return ULP_OK;
+    size_t of_type[ULP_TYPE_COUNT] = {0}; /* 0: not looked for yet */
     for (size_t n = 0; n < plan->node_count; n++) {
         const struct ulp_plan_node *node = &plan->nodes[n];
         const enum ulp_type type = ulp_step_type(node->block, node->step);
@@ -162,8 +163,11 @@ enum ulp_status ulp_plan_declare(const struct ulp_plan *plan, struct ulp_mix *mi
         struct ulp_arithmetic declared;
         if (lane->types_declared && strcmp(name, lane->storage.name) == 0)
             continue;
-        ULP_TRY(ulp_arithmetic_find(name, &declared, error));
-        of_node[n] = (uint16_t)add_arithmetic(mix, &declared);
+        if (!of_type[type]) {
+            ULP_TRY(ulp_arithmetic_find(name, &declared, error));
+            of_type[type] = add_arithmetic(mix, &declared);
+        }
+        of_node[n] = (uint16_t)of_type[type];
     }
     return ULP_OK;
 }
