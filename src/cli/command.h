@@ -33,3 +33,7 @@ int command_scales(int argc, char **argv);
 int command_selftest(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
+
+/* Whether the command, or an option among its arguments, is a name that has left (gone.def): then
+ * stderr says where it went. */
+bool answer_gone(const char *command, int argc, char **argv);

@@ -195,6 +195,8 @@ int main(int argc, char **argv)
         describe();
         return ULP_OK;
     }
+    if (answer_gone(name, argc - 1, argv + 1))
+        return ULP_ERROR_USAGE;
     for (size_t c = 0; c < sizeof commands / sizeof *commands; c++)
         if (strcmp(name, commands[c].name) == 0) {
             char title[64];
