@@ -30,7 +30,6 @@ int command_arith(int argc, char **argv);
 int command_mma(int argc, char **argv);
 int command_study(int argc, char **argv);
 int command_scales(int argc, char **argv);
-int command_selftest(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);
 

@@ -55,7 +55,6 @@ ulpscope_SOURCES += %D%/command/command_plan.c
 ulpscope_SOURCES += %D%/command/command_prove.c
 ulpscope_SOURCES += %D%/command/command_report.c
 ulpscope_SOURCES += %D%/command/command_run.c
-ulpscope_SOURCES += %D%/command/command_selftest.c
 ulpscope_SOURCES += %D%/command/command_show.c
 ulpscope_SOURCES += %D%/command/example.c
 ulpscope_SOURCES += %D%/command/example.h
@@ -109,8 +108,8 @@ ulpscope_SOURCES += src/base/text/text.h
 ulpscope_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CFLAGS)
 ulpscope_LDADD = $(core) $(MPI_LIBS)
 # The files that the program carries, as C.
-example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.npz expected=examples/digits/expected.npz units=tests/data/unit/h200_mma.npz
-%D%/command/example_bytes.h: examples/digits/model.onnx examples/digits/inputs.npz examples/digits/expected.npz tests/data/unit/h200_mma.npz
+example_bytes = model=examples/digits/model.onnx inputs=examples/digits/inputs.npz
+%D%/command/example_bytes.h: examples/digits/model.onnx examples/digits/inputs.npz
 	$(AM_V_GEN)$(MKDIR_P) %D%/command && for each in $(example_bytes); do \
 	echo "static const unsigned char bytes_of_$${each%%=*}[] = {"; od -An -v -t x1 "$(srcdir)/$${each#*=}" | sed 's/  */,0x/g; s/^,//; s/$$/,/'; echo '};'; \
 	done >$@.new && mv $@.new $@

@@ -54,7 +54,6 @@ static const struct {
     {"arith", command_arith, "explain the name of an arithmetic"},
     {"mcp", command_mcp,
      "serve audits, plans and lookups to agents, by the Model Context Protocol"},
-    {"selftest", command_selftest, "check that this program computes what it should here"},
     {"mma", command_mma, "run a GPU's matrix unit on raw bit patterns"},
 };
 
@@ -66,7 +65,7 @@ static const char exit_codes[] =
     "judged (NaN, nothing to compare), the doctor does not call it fine, the lint found an error,\n"
     "no plan meets a tolerance, the tolerance of --check is not met, --fail-if-worse found\n"
     "something, a recording is not explained, a product's bits fit nothing, or a conformance case\n"
-    "or the selftest failed;\n"
+    "failed;\n"
     "2 wrong usage, or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";

@@ -18,8 +18,6 @@
 const struct example_file example_files[EXAMPLE_COUNT] = {
     [EXAMPLE_MODEL] = ROW("model.onnx", bytes_of_model),
     [EXAMPLE_INPUTS] = ROW("inputs.npz", bytes_of_inputs),
-    [EXAMPLE_EXPECTED] = ROW("expected.npz", bytes_of_expected),
-    [EXAMPLE_UNITS] = ROW("units.npz", bytes_of_units),
 };
 
 static enum ulp_status write_all(int descriptor, const struct example_file *file, const char *path,

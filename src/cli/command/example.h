@@ -1,11 +1,10 @@
-/* The trained example (examples/digits) and vectors recorded on a GPU, inside the program: what
- * `ulpscope demo` shows and `ulpscope selftest` computes. */
+/* The trained example (examples/digits) inside the program: what `ulpscope demo` audits. */
 #pragma once
 
 #include <stddef.h>
 #include <ulpscope/status.h>
 
-enum example { EXAMPLE_MODEL, EXAMPLE_INPUTS, EXAMPLE_EXPECTED, EXAMPLE_UNITS, EXAMPLE_COUNT };
+enum example { EXAMPLE_MODEL, EXAMPLE_INPUTS, EXAMPLE_COUNT };
 struct example_file {
     const char *name;
     const unsigned char *bytes;
