@@ -4,7 +4,7 @@
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
  * units by themselves), schedule.h (in how many slices k was cut), fit.h (which unit and
- * schedule gave these bits), run.h (plan and run lanes side
+ * schedule gave these bits), run.h (compile and run lanes side
  * by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
  * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),

@@ -19,22 +19,23 @@ static enum ulp_status copy_keeps(struct ulp_alone *alone, size_t nodes, const s
     return ULP_OK;
 }
 
-enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool beside_reference,
+enum ulp_status ulp_alone_create(const struct ulp_program *program, size_t l, bool beside_reference,
                                  const struct ulp_tensor_set *inputs, struct ulp_alone *out,
                                  struct ulp_error *error)
 {
-    const struct ulp_arithmetic lanes[] = {plan->lanes[0], plan->lanes[l]};
+    const struct ulp_arithmetic lanes[] = {program->lanes[0], program->lanes[l]};
     struct ulp_keeps keeps[2] = {0};
     struct ulp_groups groups[2] = {0};
     const size_t own = beside_reference ? 1 : 0;
     *out = (struct ulp_alone){0};
-    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(plan->model), error));
-    ULP_TRY(copy_keeps(out, plan->node_count, &plan->mixes[l], error));
+    ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(program->model), error));
+    ULP_TRY(copy_keeps(out, program->node_count, &program->mixes[l], error));
     keeps[own] = (struct ulp_keeps){.count = out->keep_count, .items = out->keeps};
-    ULP_TRY(ulp_plan_groups(plan, l, out->memory, &groups[own], error));
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps, .groups = groups};
-    ULP_TRY(ulp_plan_create(plan->model, lanes + 1 - own, 1 + own, &options, &out->plan, error));
-    if (out->plan->node_count != plan->node_count)
+    ULP_TRY(ulp_program_groups(program, l, out->memory, &groups[own], error));
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps, .groups = groups};
+    ULP_TRY(ulp_program_create(program->model, lanes + 1 - own, 1 + own, &options, &out->program,
+                               error));
+    if (out->program->node_count != program->node_count)
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                         "the arithmetic alone is planned with other nodes");
     return ULP_OK;
@@ -42,6 +43,6 @@ enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool bes
 
 void ulp_alone_free(struct ulp_alone *alone)
 {
-    ulp_plan_free(alone->plan);
+    ulp_program_free(alone->program);
     ulp_arena_free(alone->memory);
 }

@@ -15,11 +15,11 @@ static enum ulp_status fail_output(const char *output, const char *what, struct 
 }
 
 /* -1: there is none of that name. */
-static int find_slot(const struct ulp_plan *plan, const char *name, size_t length)
+static int find_slot(const struct ulp_program *program, const char *name, size_t length)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t i = 0; i < block->output_count; i++) {
-        const char *output = ulp_model_output(plan->model, i).name;
+        const char *output = ulp_model_output(program->model, i).name;
         if (strlen(output) == length && memcmp(output, name, length) == 0)
             return block->outputs[i];
     }
@@ -55,24 +55,24 @@ static enum ulp_status read_index(const char *output, const char *text, const ch
 }
 
 /* One term: [from, end). */
-static enum ulp_status read_term(const struct ulp_plan *plan, const char *output, const char *from,
-                                 const char *end, struct ulp_attributed_value *out,
-                                 struct ulp_error *error)
+static enum ulp_status read_term(const struct ulp_program *program, const char *output,
+                                 const char *from, const char *end,
+                                 struct ulp_attributed_value *out, struct ulp_error *error)
 {
     const char *bracket = end;
-    out->slot = find_slot(plan, from, (size_t)(end - from));
+    out->slot = find_slot(program, from, (size_t)(end - from));
     if (out->slot < 0 && end > from && end[-1] == ']') {
         while (bracket > from && *bracket != '[')
             bracket--;
-        out->slot = find_slot(plan, from, (size_t)(bracket - from));
+        out->slot = find_slot(program, from, (size_t)(bracket - from));
         out->one = true;
     }
     if (out->slot < 0)
         return fail_output(output, "there is no such value", error);
-    if (!ulp_block_computes(plan->main, out->slot))
+    if (!ulp_block_computes(program->main, out->slot))
         return fail_output(output, "no node computes it", error);
-    return out->one ? read_index(output, bracket + 1, end - 1, &plan->main->slots[out->slot].shape,
-                                 &out->index, error)
+    return out->one ? read_index(output, bracket + 1, end - 1,
+                                 &program->main->slots[out->slot].shape, &out->index, error)
                     : ULP_OK;
 }
 
@@ -81,16 +81,16 @@ static enum ulp_status read_output(struct ulp_attributor *attributor, const char
 {
     const char *end = output + strlen(output), *minus = strstr(output, "]-");
     struct ulp_attributed_value *targets = attributor->targets;
-    if (find_slot(attributor->plan, output, strlen(output)) >= 0)
+    if (find_slot(attributor->program, output, strlen(output)) >= 0)
         minus = NULL;
     targets[0].sign = 1;
     targets[1].sign = -1;
     attributor->difference = minus != NULL;
     attributor->target_count = minus ? 2 : 1;
-    ULP_TRY(
-        read_term(attributor->plan, output, output, minus ? minus + 1 : end, &targets[0], error));
+    ULP_TRY(read_term(attributor->program, output, output, minus ? minus + 1 : end, &targets[0],
+                      error));
     if (minus)
-        ULP_TRY(read_term(attributor->plan, output, minus + 2, end, &targets[1], error));
+        ULP_TRY(read_term(attributor->program, output, minus + 2, end, &targets[1], error));
     return minus && !(targets[0].one && targets[1].one)
                ? fail_output(output, "a difference is of two elements", error)
                : ULP_OK;
@@ -99,7 +99,7 @@ static enum ulp_status read_output(struct ulp_attributor *attributor, const char
 enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const char *output,
                                         struct ulp_error *error)
 {
-    const struct ulp_block *block = attributor->plan->main;
+    const struct ulp_block *block = attributor->program->main;
     ULP_TAKE(attributor->targets, attributor->memory, block->output_count + 2, error);
     ULP_TAKE(attributor->wanted, attributor->memory, block->slot_count + 1, error);
     ULP_TAKE(attributor->amounts, attributor->memory, block->slot_count + 1, error);
@@ -120,11 +120,11 @@ enum ulp_status ulp_attribution_targets(struct ulp_attributor *attributor, const
 
 const char *ulp_attribution_output(const struct ulp_attributor *attributor, size_t group)
 {
-    const struct ulp_block *block = attributor->plan->main;
+    const struct ulp_block *block = attributor->program->main;
     if (attributor->output || !attributor->each)
         return attributor->output ? attributor->output : "";
     for (size_t i = 0; i < block->output_count; i++)
         if (block->outputs[i] == attributor->targets[group].slot)
-            return ulp_model_output(attributor->plan->model, i).name;
+            return ulp_model_output(attributor->program->model, i).name;
     return "";
 }

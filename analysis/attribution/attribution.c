@@ -92,11 +92,11 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
 {
     struct ulp_course *course = context;
     struct ulp_pool *pool = course->attributor->pool;
-    const struct ulp_plan_node *where = &course->attributor->plan->nodes[node];
+    const struct ulp_program_node *where = &course->attributor->program->nodes[node];
     struct ulp_introduced *item = course->lane->introduced[node];
     while (item && (item->execution != execution || item->position != position))
         item = item->next;
-    const struct ulp_tensor *value = where->block == course->attributor->plan->main
+    const struct ulp_tensor *value = where->block == course->attributor->program->main
                                          ? &course->lane->values[where->step->outputs[position]]
                                          : NULL;
     if (value && value->element == ULP_ELEMENT_F32)
@@ -118,7 +118,7 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
             ulp_weigh_errors(pool, cotangents, introduced + 2 * count, count);
     const enum ulp_status status =
         ulp_causes_keep(course, node, item, cotangents, share, gain, error);
-    if (where->block != course->attributor->plan->main) /* else close_step does */
+    if (where->block != course->attributor->program->main) /* else close_step does */
         ulp_attribution_release(&item->kept);
     return status;
 }
@@ -211,7 +211,7 @@ static enum ulp_status seed_targets(const struct ulp_course *course,
 /* What is rounded where values leave the graph: the seeds alone owe it, no node reads it. */
 static void add_borders(const struct ulp_course *course, double *const *seeds)
 {
-    const struct ulp_block *block = course->attributor->plan->main;
+    const struct ulp_block *block = course->attributor->program->main;
     for (size_t s = 0; s < block->slot_count; s++) {
         const double *border = seeds[s] ? course->lane->borders[s] : NULL;
         for (size_t i = 0; border && i < course->lane->values[s].count; i++)
@@ -223,7 +223,7 @@ static void add_borders(const struct ulp_course *course, double *const *seeds)
 static double sum_inputs(const struct ulp_attributor *attributor, const struct ulp_attributed *lane,
                          double *const *cotangents)
 {
-    const struct ulp_block *block = attributor->plan->main;
+    const struct ulp_block *block = attributor->program->main;
     double sum = 0;
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
@@ -243,14 +243,14 @@ static double sum_inputs(const struct ulp_attributor *attributor, const struct u
 static double sum_nodes(const struct ulp_course *course, const double *figures)
 {
     double sum = 0;
-    for (size_t n = 0; n < course->attributor->plan->node_count; n++)
+    for (size_t n = 0; n < course->attributor->program->node_count; n++)
         sum += figures[n];
     return sum;
 }
 
 static void add_node_sums(struct ulp_node_shares *to, const struct ulp_course *course, size_t n)
 {
-    const struct ulp_bound *bound = &course->attributor->plan->nodes[n].step->bound;
+    const struct ulp_bound *bound = &course->attributor->program->nodes[n].step->bound;
     to->share += course->share[n];
     to->gain += course->gain[n];
     to->decision += course->decision[n];
@@ -272,7 +272,7 @@ static void add_sample(const struct ulp_course *course)
                  sum = course->inputs + sum_nodes(course, course->share) + decisions;
     if (!course->any)
         return;
-    for (size_t n = 0; n < course->attributor->plan->node_count; n++)
+    for (size_t n = 0; n < course->attributor->program->node_count; n++)
         add_node_sums(&to->nodes[n], course, n);
     to->sum += sum;
     to->inputs += course->inputs;
@@ -300,7 +300,7 @@ static void add_courses(struct ulp_attributed *lane, const struct ulp_course *co
 
 static void free_cotangents(const struct ulp_reverse *sweep)
 {
-    for (size_t s = 0; sweep->cotangents && s < sweep->plan->main->slot_count; s++)
+    for (size_t s = 0; sweep->cotangents && s < sweep->program->main->slot_count; s++)
         ulp_free(sweep->cotangents[s]);
 }
 
@@ -308,13 +308,13 @@ static void free_cotangents(const struct ulp_reverse *sweep)
 static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *error)
 {
     struct ulp_attributor *attributor = course->attributor;
-    struct ulp_reverse weights = {.plan = attributor->plan,
+    struct ulp_reverse weights = {.program = attributor->program,
                                   .values = course->lane->values,
                                   .budget = attributor->budget};
     struct ulp_arena *arena;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    weights.cotangents =
-        ulp_arena_take(arena, attributor->plan->main->slot_count + 1, sizeof *weights.cotangents);
+    weights.cotangents = ulp_arena_take(arena, attributor->program->main->slot_count + 1,
+                                        sizeof *weights.cotangents);
     enum ulp_status status =
         weights.cotangents ? seed_targets(course, &weights, error) : ulp_out_of_memory(error);
     if (status == ULP_OK)
@@ -328,7 +328,7 @@ static enum ulp_status verify_lane(struct ulp_course *course, struct ulp_error *
 
 static bool take_course(struct ulp_course *course, struct ulp_arena *arena)
 {
-    const size_t nodes = course->attributor->plan->node_count + 1;
+    const size_t nodes = course->attributor->program->node_count + 1;
     double **const figures[] = {&course->share, &course->gain, &course->condition,
                                 &course->decision, &course->missing};
     for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
@@ -344,16 +344,16 @@ static enum ulp_status open_sweep(struct ulp_course *course, struct ulp_arena *a
                                   struct ulp_reverse *sweep, struct ulp_error *error)
 {
     const struct ulp_attributor *attributor = course->attributor;
-    const struct ulp_plan *plan = attributor->plan;
+    const struct ulp_program *program = attributor->program;
     ULP_TRY(ulp_taken(take_course(course, arena), error));
-    *sweep = (struct ulp_reverse){.plan = plan,
+    *sweep = (struct ulp_reverse){.program = program,
                                   .values = course->lane->values,
                                   .errors = course->lane->differences,
-                                  .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
+                                  .cotangents = ulp_arena_take(arena, program->main->slot_count + 1,
                                                                sizeof *sweep->cotangents),
                                   .stopped = course->stopped,
                                   .passed = course->passed,
-                                  .remainders = ulp_arena_take(arena, plan->node_count + 1,
+                                  .remainders = ulp_arena_take(arena, program->node_count + 1,
                                                                sizeof *sweep->remainders),
                                   .budget = ulp_pool_scratch(attributor->pool),
                                   .pool = attributor->pool,
@@ -405,16 +405,16 @@ static enum ulp_status sweep_courses(struct ulp_course *courses, size_t count,
 static size_t count_together(const struct ulp_attributor *attributor,
                              const struct ulp_attributed *lane, size_t bytes)
 {
-    const struct ulp_plan *plan = attributor->plan;
+    const struct ulp_program *program = attributor->program;
     const double limit = (double)ulp_budget_limit(attributor->budget);
     size_t most = 1;
     if (limit != 0 && (double)ulp_budget_used(attributor->budget) -
-                              (double)ulp_kept_spare(plan->kept) + ULP_TUNE_SWEPT_BYTES +
-                              ulp_plan_peak(plan, true, NULL) >
+                              (double)ulp_kept_spare(program->kept) + ULP_TUNE_SWEPT_BYTES +
+                              ulp_program_peak(program, true, NULL) >
                           limit)
         return 1;
-    for (size_t s = 0; s < plan->main->step_count; s++) {
-        const struct ulp_step *step = &plan->main->steps[s];
+    for (size_t s = 0; s < program->main->step_count; s++) {
+        const struct ulp_step *step = &program->main->steps[s];
         size_t elements = 0;
         for (size_t i = 0; i < step->input_count; i++)
             elements += step->inputs[i] >= 0 ? lane->values[step->inputs[i]].count : 0;

@@ -6,7 +6,7 @@
 
 #include "analysis/audit/audit_shares.h"
 #include "base/memory/alloc.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* Bytes kept until the sweep; data NULL: they are in `packed`, or (in_file) in the attributor's
  * file. packed_bytes: what they take there without their zeros; 0: they are kept as they are. */
@@ -118,7 +118,7 @@ struct ulp_attributed_value {
  * says so, unless ulp_attributor_spill has named a folder: the rest goes to a file without a name
  * there, with equal results. Free with ulp_attributor_free. */
 struct ulp_attributor {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_arena *memory; /* of what lives as long as this */
@@ -212,15 +212,15 @@ enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributo
                                           const double *remainders, double *decisions,
                                           double *missing, struct ulp_error *error);
 
-/* alone.c: lane l of the plan by itself, or as lane 1 beside the reference, with the nodes that it
- * keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */
+/* alone.c: lane l of the program by itself, or as lane 1 beside the reference, with the nodes that
+ * it keeps. ULP_ERROR_UNSUPPORTED: its nodes would be others. Freed in either case. */
 struct ulp_alone {
     struct ulp_arena *memory;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_keep *keeps; /* the lane's own, and room for one more */
     size_t keep_count;
 };
-enum ulp_status ulp_alone_create(const struct ulp_plan *plan, size_t l, bool beside_reference,
+enum ulp_status ulp_alone_create(const struct ulp_program *program, size_t l, bool beside_reference,
                                  const struct ulp_tensor_set *inputs, struct ulp_alone *out,
                                  struct ulp_error *error);
 void ulp_alone_free(struct ulp_alone *alone);
@@ -253,7 +253,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
                                       size_t element, double *random, double *bound,
                                       struct ulp_error *error);
 
-enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+enum ulp_status ulp_attributor_create(const struct ulp_program *program, const char *output,
                                       int thread_count, struct ulp_attributor **out,
                                       struct ulp_error *error);
 void ulp_attributor_free(struct ulp_attributor *attributor);

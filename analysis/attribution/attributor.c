@@ -13,8 +13,8 @@
 
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
-    const size_t slots = attributor->plan->main->slot_count + 1,
-                 nodes = attributor->plan->node_count + 1, groups = attributor->target_count + 1;
+    const size_t slots = attributor->program->main->slot_count + 1,
+                 nodes = attributor->program->node_count + 1, groups = attributor->target_count + 1;
     struct ulp_arena *memory = attributor->memory;
     lane->values = ulp_arena_take(memory, slots, sizeof *lane->values);
     lane->kept = ulp_arena_take(memory, slots, sizeof *lane->kept);
@@ -35,16 +35,16 @@ static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attribute
            lane->sums;
 }
 
-enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *output,
+enum ulp_status ulp_attributor_create(const struct ulp_program *program, const char *output,
                                       int thread_count, struct ulp_attributor **out,
                                       struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     struct ulp_attributor *attributor = calloc(1, sizeof *attributor);
     *out = NULL;
     ULP_TRY(ulp_taken(attributor, error));
-    attributor->plan = plan;
+    attributor->program = program;
     attributor->budget = budget;
     attributor->file = -1;
     enum ulp_status status = ulp_pool_create(&attributor->pool, thread_count, error);
@@ -57,7 +57,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
         status = ulp_arena_create(&attributor->memory, budget, error);
     if (status == ULP_OK)
         status = ulp_attribution_targets(attributor, output, error);
-    const size_t lanes = plan->lane_count - 1;
+    const size_t lanes = program->lane_count - 1;
     if (status == ULP_OK && !(attributor->lanes = ulp_arena_take(attributor->memory, lanes + 1,
                                                                  sizeof *attributor->lanes)))
         status = ulp_out_of_memory(error);
@@ -67,7 +67,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_plan *plan, const char *o
         else
             status = ulp_out_of_memory(error);
     ulp_attribution_limit(attributor);
-    ulp_kept_lend(plan->kept);
+    ulp_kept_lend(program->kept);
     if (status == ULP_OK)
         *out = attributor;
     else
@@ -143,15 +143,15 @@ static enum ulp_status finish_group(const struct ulp_attributor *attributor,
                                     const struct ulp_audit *audit, struct ulp_output_shares *out,
                                     struct ulp_error *error)
 {
-    const struct ulp_plan *plan = attributor->plan;
+    const struct ulp_program *program = attributor->program;
     const char *name = ulp_attribution_output(attributor, group);
     *out = *sums;
     out->output = ulp_arena_text(audit->memory, name, strlen(name));
-    out->node_count = plan->node_count;
-    out->nodes = ulp_arena_take(audit->memory, plan->node_count + 1, sizeof *out->nodes);
+    out->node_count = program->node_count;
+    out->nodes = ulp_arena_take(audit->memory, program->node_count + 1, sizeof *out->nodes);
     ULP_TRY(ulp_taken(out->output && out->nodes, error));
-    memcpy(out->nodes, sums->nodes, plan->node_count * sizeof *out->nodes);
-    ulp_shares_divide(out, plan->node_count);
+    memcpy(out->nodes, sums->nodes, program->node_count * sizeof *out->nodes);
+    ulp_shares_divide(out, program->node_count);
     return ULP_OK;
 }
 

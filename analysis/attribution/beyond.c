@@ -41,7 +41,7 @@ ULP_WORK(find_beyond_range)
 const struct ulp_arithmetic *ulp_attribution_holder(const struct ulp_attributor *attributor,
                                                     const struct ulp_attributed *lane, size_t node)
 {
-    return ulp_mix_holds(&attributor->plan->mixes[1 + (lane - attributor->lanes)], node);
+    return ulp_mix_holds(&attributor->program->mixes[1 + (lane - attributor->lanes)], node);
 }
 
 enum ulp_status ulp_attribution_beyond(struct ulp_attributor *attributor,

@@ -9,7 +9,7 @@
 struct course {
     struct ulp_attributor *attributor;
     const struct ulp_attributed *lane;
-    size_t lane_number; /* in the plan */
+    size_t lane_number; /* in the program */
     double squares, bound;
 };
 
@@ -46,13 +46,14 @@ static void close_step(void *context, const struct ulp_step *step)
 static void add_errors(struct course *course, size_t node, int position, const double *cotangents,
                        const float *introduced, size_t count)
 {
-    const struct ulp_plan *plan = course->attributor->plan;
-    const struct ulp_plan_node *where = &plan->nodes[node];
+    const struct ulp_program *program = course->attributor->program;
+    const struct ulp_program_node *where = &program->nodes[node];
     const struct ulp_format *storage =
-        &ulp_mix_arithmetic(&plan->mixes[course->lane_number], node)->storage;
+        &ulp_mix_arithmetic(&program->mixes[course->lane_number], node)->storage;
     const double unit = ldexp(1, -storage->precision);
-    const struct ulp_tensor *value =
-        where->block == plan->main ? &course->lane->values[where->step->outputs[position]] : NULL;
+    const struct ulp_tensor *value = where->block == program->main
+                                         ? &course->lane->values[where->step->outputs[position]]
+                                         : NULL;
     const float *values =
         value && value->element == ULP_ELEMENT_F32 && value->count == count ? value->data : NULL;
     bool rounds = false; /* what only moves numbers or chooses among them makes no error */
@@ -86,7 +87,7 @@ static enum ulp_status add_node(void *context, size_t node, size_t execution, in
 
 static void add_inputs(struct course *course, double *const *cotangents)
 {
-    const struct ulp_block *block = course->attributor->plan->main;
+    const struct ulp_block *block = course->attributor->program->main;
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const double *owed = cotangents[slot], *e = course->lane->errors[slot];
@@ -102,27 +103,26 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
                                       size_t element, double *random, double *bound,
                                       struct ulp_error *error)
 {
-    const struct ulp_plan *plan = attributor->plan;
+    const struct ulp_program *program = attributor->program;
     struct ulp_attributed *lane = &attributor->lanes[l];
     struct course course = {.attributor = attributor, .lane = lane, .lane_number = l + 1};
     struct ulp_arena *arena;
     double *seeds;
     ULP_TRY(ulp_arena_create(&arena, attributor->budget, error));
-    struct ulp_reverse sweep = {.plan = plan,
-                                .values = lane->values,
-                                .errors = lane->differences,
-                                .plain = true,
-                                .cotangents = ulp_arena_take(arena, plan->main->slot_count + 1,
-                                                             sizeof(double *)),
-                                .stopped =
-                                    ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
-                                .passed = ulp_arena_take(arena, plan->node_count + 1, sizeof(bool)),
-                                .budget = attributor->budget,
-                                .pool = attributor->pool,
-                                .node = add_node,
-                                .open = open_step,
-                                .close = close_step,
-                                .context = &course};
+    struct ulp_reverse sweep = {
+        .program = program,
+        .values = lane->values,
+        .errors = lane->differences,
+        .plain = true,
+        .cotangents = ulp_arena_take(arena, program->main->slot_count + 1, sizeof(double *)),
+        .stopped = ulp_arena_take(arena, program->node_count + 1, sizeof(bool)),
+        .passed = ulp_arena_take(arena, program->node_count + 1, sizeof(bool)),
+        .budget = attributor->budget,
+        .pool = attributor->pool,
+        .node = add_node,
+        .open = open_step,
+        .close = close_step,
+        .context = &course};
     enum ulp_status status =
         sweep.cotangents && sweep.stopped && sweep.passed
             ? ulp_reverse_cotangents(&sweep, slot, lane->values[slot].count, &seeds, error)
@@ -133,7 +133,7 @@ enum ulp_status ulp_attribution_bound(struct ulp_attributor *attributor, size_t 
     }
     if (status == ULP_OK)
         add_inputs(&course, sweep.cotangents);
-    for (size_t s = 0; sweep.cotangents && s < plan->main->slot_count; s++)
+    for (size_t s = 0; sweep.cotangents && s < program->main->slot_count; s++)
         ulp_free(sweep.cotangents[s]);
     ulp_arena_free(arena);
     if (lane->borders[slot]) { /* rounded behind the last node */

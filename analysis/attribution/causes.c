@@ -25,23 +25,23 @@
 static const struct ulp_mix *mix_of(const struct ulp_course *course)
 {
     const struct ulp_attributor *attributor = course->attributor;
-    return &attributor->plan->mixes[1 + (course->lane - attributor->lanes)];
+    return &attributor->program->mixes[1 + (course->lane - attributor->lanes)];
 }
 
 /* Is all that the node reads and gives kept as the lane holds it, and nothing read for another
  * lane's sake (integers of qdq=integer)? Its causes are found as soon as it is told what it is
  * owed, then. */
-static bool is_shown(const struct ulp_course *course, const struct ulp_plan_node *node)
+static bool is_shown(const struct ulp_course *course, const struct ulp_program_node *node)
 {
     const struct ulp_attributed *lane = course->lane;
-    const struct ulp_plan *plan = course->attributor->plan;
+    const struct ulp_program *program = course->attributor->program;
     const struct ulp_mix *mix = mix_of(course);
     const struct ulp_step *step = node->step;
-    bool shown = node->block == plan->main && !mix->of_node && !mix->fusion &&
+    bool shown = node->block == program->main && !mix->of_node && !mix->fusion &&
                  !mix->items->batchnorm_folded && !lane->nonfinite &&
                  step->input_count == step->own_input_count;
     for (size_t i = 0; i < step->own_input_count && shown; i++)
-        shown = step->inputs[i] < 0 || plan->main->slots[step->inputs[i]].constant ||
+        shown = step->inputs[i] < 0 || program->main->slots[step->inputs[i]].constant ||
                 lane->as_held[step->inputs[i]];
     for (size_t o = 0; o < step->output_count && shown; o++)
         shown = step->outputs[o] < 0 || lane->as_held[step->outputs[o]];
@@ -64,11 +64,11 @@ enum ulp_status ulp_causes_keep(const struct ulp_course *course, size_t node,
     struct ulp_attributed *lane = course->lane;
     const size_t bytes = introduced->count * sizeof *cotangents;
     void *memory;
-    const struct ulp_plan_node *where = &attributor->plan->nodes[node];
+    const struct ulp_program_node *where = &attributor->program->nodes[node];
     const bool shown = is_shown(course, where);
     begin_causes(course, node);
     if (!attributor->causes || !(fabs(gain) >= MATTERS) ||
-        (where->block == attributor->plan->main &&
+        (where->block == attributor->program->main &&
          attributor->amounts[where->step->outputs[introduced->position]]) ||
         (!shown && !attributor->folder && bytes > lane->room))
         return ULP_OK;
@@ -281,7 +281,7 @@ static void close_visit(const struct visit *visit, bool results_first)
 
 /* fill: what is shown of the inputs and results; false: not all that is needed. */
 static enum ulp_status make_visit(struct visit *visit, const struct ulp_mix *mix,
-                                  const struct ulp_plan_node *node,
+                                  const struct ulp_program_node *node,
                                   bool (*fill)(const struct visit *visit, const void *context),
                                   const void *context, struct ulp_error *error)
 {
@@ -318,7 +318,7 @@ static enum ulp_status make_visit(struct visit *visit, const struct ulp_mix *mix
 static bool fill_from_kept(const struct visit *visit, const void *context)
 {
     const struct ulp_step *step = context;
-    const struct ulp_block *block = visit->attributor->plan->main;
+    const struct ulp_block *block = visit->attributor->program->main;
     for (size_t i = 0; i < step->own_input_count; i++)
         if (step->inputs[i] >= 0 && !block->slots[step->inputs[i]].constant)
             visit->values[i] = &visit->lane->values[step->inputs[i]];
@@ -333,7 +333,7 @@ enum ulp_status ulp_causes_visit(void *context, const struct ulp_step *step,
 {
     const struct ulp_course *course = context;
     struct ulp_attributed *lane = course->lane;
-    const struct ulp_plan *plan = course->attributor->plan;
+    const struct ulp_program *program = course->attributor->program;
     struct visit visit = {.attributor = course->attributor,
                           .lane = lane,
                           .courses = course - course->group,
@@ -341,7 +341,7 @@ enum ulp_status ulp_causes_visit(void *context, const struct ulp_step *step,
     struct ulp_owed *owed = lane->owed[step->number];
     if (!owed || !owed->borrowed)
         return ULP_OK;
-    ULP_TRY(make_visit(&visit, mix_of(course), &plan->nodes[step->number], fill_from_kept, step,
+    ULP_TRY(make_visit(&visit, mix_of(course), &program->nodes[step->number], fill_from_kept, step,
                        error));
     for (; owed; owed = owed->next)
         owed->visited = true;
@@ -353,13 +353,13 @@ enum ulp_status ulp_causes_visit(void *context, const struct ulp_step *step,
 struct second {
     struct ulp_attributor *attributor;
     struct ulp_attributed *lane;
-    const struct ulp_plan *plan; /* of the lane alone */
+    const struct ulp_program *program; /* of the lane alone */
     const struct ulp_course *courses;
 };
 
 struct shown {
     const struct ulp_event *event;
-    const struct ulp_plan_node *node;
+    const struct ulp_program_node *node;
 };
 
 static bool fill_from_event(const struct visit *visit, const void *context)
@@ -390,8 +390,8 @@ static enum ulp_status visit_node(void *context, const struct ulp_event *event,
                           .courses = second->courses,
                           .node = event->index,
                           .execution = event->execution};
-    const struct shown shown = {event, &second->plan->nodes[event->index]};
-    return make_visit(&visit, second->plan->mixes, shown.node, fill_from_event, &shown, error);
+    const struct shown shown = {event, &second->program->nodes[event->index]};
+    return make_visit(&visit, second->program->mixes, shown.node, fill_from_event, &shown, error);
 }
 
 /* Causes that cannot be told from none are none; what they have goes to the largest, so that the
@@ -426,15 +426,15 @@ enum ulp_status ulp_attribution_causes(struct ulp_attributor *attributor, size_t
     enum ulp_status status = ULP_OK;
     if (lane->owed_any) {
         status =
-            ulp_alone_create(attributor->plan, l + 1, false, attributor->inputs, &alone, error);
-        second.plan = alone.plan;
+            ulp_alone_create(attributor->program, l + 1, false, attributor->inputs, &alone, error);
+        second.program = alone.program;
         if (status == ULP_OK)
-            status = ulp_plan_run(alone.plan, attributor->inputs, &options, &observer, 1, NULL,
-                                  NULL, error);
+            status = ulp_program_run(alone.program, attributor->inputs, &options, &observer, 1,
+                                     NULL, NULL, error);
         ulp_alone_free(&alone);
     }
     for (size_t g = 0; g < ulp_attribution_groups(attributor) && status == ULP_OK; g++)
-        for (size_t n = 0; n < attributor->plan->node_count; n++)
+        for (size_t n = 0; n < attributor->program->node_count; n++)
             if (lane->owed[n])
                 drop_noise(lane->owed[n], g, courses[g].causes[n]);
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;

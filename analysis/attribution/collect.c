@@ -83,8 +83,8 @@ void ulp_attribution_show(const struct ulp_attributed *lane, int slot)
 void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
     lane->owed_any = false;
-    const struct ulp_plan *plan = attributor->plan;
-    for (size_t s = 0; lane->values && s < plan->main->slot_count; s++) {
+    const struct ulp_program *program = attributor->program;
+    for (size_t s = 0; lane->values && s < program->main->slot_count; s++) {
         ulp_attribution_forget(&lane->kept[s]);
         ulp_free(lane->errors[s]);
         ulp_free(lane->borders[s]);
@@ -100,7 +100,7 @@ void ulp_attribution_drop(struct ulp_attributor *attributor, struct ulp_attribut
         ulp_free(item);
     }
     lane->settled = NULL;
-    for (size_t n = 0; lane->introduced && lane->owed && n < plan->node_count; n++) {
+    for (size_t n = 0; lane->introduced && lane->owed && n < program->node_count; n++) {
         for (struct ulp_introduced *item = lane->introduced[n], *next; item; item = next) {
             next = item->next;
             ulp_attribution_forget(&item->kept);
@@ -232,10 +232,10 @@ static bool is_directed(enum ulp_rounding rounding)
 /* Errors alone are formed of R(p) - R(r); what rounds R(p) itself needs records. */
 bool ulp_attributor_reads_moved(const struct ulp_attributor *attributor)
 {
-    const struct ulp_plan *plan = attributor->plan;
-    for (size_t l = 1; l < plan->lane_count; l++)
-        for (size_t i = 0; i < plan->mixes[l].count; i++) {
-            const struct ulp_arithmetic *arithmetic = &plan->mixes[l].items[i];
+    const struct ulp_program *program = attributor->program;
+    for (size_t l = 1; l < program->lane_count; l++)
+        for (size_t i = 0; i < program->mixes[l].count; i++) {
+            const struct ulp_arithmetic *arithmetic = &program->mixes[l].items[i];
             if (arithmetic->storage.carrier != ULP_CARRIER_FLOAT || arithmetic->as_declared ||
                 is_directed(arithmetic->rounding))
                 return false;
@@ -277,11 +277,11 @@ static enum ulp_status form_introduced(struct ulp_attributor *attributor,
 
 /* The original's value of an output of the main graph; NULL: it is not known. */
 static const struct ulp_tensor *find_beside(const struct ulp_attributor *attributor,
-                                            const struct ulp_plan_node *node,
+                                            const struct ulp_program_node *node,
                                             const struct ulp_event *event, size_t o)
 {
     const struct ulp_tensor *computed = event->values[o].entire,
-                            *value = attributor->beside && node->block == attributor->plan->main
+                            *value = attributor->beside && node->block == attributor->program->main
                                          ? ulp_tensor_set_find(attributor->beside,
                                                                event->output_names[o])
                                          : NULL;
@@ -317,9 +317,9 @@ static enum ulp_status keep_introduced(struct ulp_attributor *attributor,
                                        struct ulp_error *error)
 {
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
-    const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
+    const struct ulp_program_node *node = &attributor->program->nodes[event->index];
     const bool moved = event->moved && event->moved[l];
-    const bool both = attributor->beside || node->block != attributor->plan->main ||
+    const bool both = attributor->beside || node->block != attributor->program->main ||
                       value->held->element != ULP_ELEMENT_F32 ||
                       is_directed(ulp_attribution_holder(attributor, lane, event->index)->rounding);
     const size_t count = value->entire->count,
@@ -383,13 +383,13 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
                                       const struct ulp_event *event, size_t o,
                                       struct ulp_error *error)
 {
-    const struct ulp_plan_node *node = &attributor->plan->nodes[event->index];
+    const struct ulp_program_node *node = &attributor->program->nodes[event->index];
     const struct ulp_lane_value *value = &event->values[l * event->output_count + o];
     const struct ulp_tensor *beside = find_beside(attributor, node, event, o),
                             *reference = beside ? beside : event->values[o].entire;
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
     const int slot = node->step->outputs[event->output_positions[o]];
-    const bool main = node->block == attributor->plan->main;
+    const bool main = node->block == attributor->program->main;
     struct ulp_attributed_settled *settled = NULL;
     if (main)
         ULP_TRY(find_settled(attributor, lane, event, o, slot, &settled, error));
@@ -417,11 +417,11 @@ static enum ulp_status collect_output(struct ulp_attributor *attributor, size_t 
 
 /* The arithmetic that rounds an input: the lane's, or that of the kept nodes which read it. NULL:
  * they differ, and what each rounds is missing in the shares; or a body may read it. */
-static const struct ulp_arithmetic *find_reader(const struct ulp_plan *plan,
+static const struct ulp_arithmetic *find_reader(const struct ulp_program *program,
                                                 const struct ulp_mix *mix, int slot,
                                                 enum ulp_type type)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     const struct ulp_arithmetic *reader = mix->of_node ? NULL : mix->items;
     for (size_t s = 0; s < block->step_count && mix->of_node; s++)
         for (size_t i = 0; i < block->steps[s].input_count; i++) {
@@ -452,12 +452,12 @@ static enum ulp_status go_on(struct ulp_attributor *attributor, struct ulp_attri
 static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l, int slot,
                                      const struct ulp_tensor *given, struct ulp_error *error)
 {
-    const struct ulp_mix *mix = &attributor->plan->mixes[l];
-    const struct ulp_arithmetic *reader = find_reader(attributor->plan, mix, slot, given->type);
+    const struct ulp_mix *mix = &attributor->program->mixes[l];
+    const struct ulp_arithmetic *reader = find_reader(attributor->program, mix, slot, given->type);
     struct ulp_attributed *lane = &attributor->lanes[l - 1];
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor own = ulp_tensor_view(given);
     struct ulp_format from = {0};
-    if (ulp_element_is_float(given->element) && attributor->plan->main->slots[slot].data &&
+    if (ulp_element_is_float(given->element) && attributor->program->main->slots[slot].data &&
         reader) {
         ULP_TRY(ulp_format_find(ulp_type_rows[given->type].format, &from, error));
         ULP_TRY(ulp_adapt(&own, given, &from, reader, false, attributor->budget, attributor->pool,
@@ -469,7 +469,7 @@ static enum ulp_status collect_input(struct ulp_attributor *attributor, size_t l
 enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
                                        const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    const struct ulp_block *block = attributor->plan->main;
+    const struct ulp_block *block = attributor->program->main;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const int slot = block->inputs[i];
@@ -479,7 +479,7 @@ enum ulp_status ulp_attribution_inputs(struct ulp_attributor *attributor,
             continue; /* the run says so */
         status = ulp_fit_input(&fitted, given, block->slots[slot].shape.type, attributor->budget,
                                attributor->pool, error);
-        for (size_t l = 1; l < attributor->plan->lane_count && status == ULP_OK; l++) {
+        for (size_t l = 1; l < attributor->program->lane_count && status == ULP_OK; l++) {
             struct ulp_attributed *lane = &attributor->lanes[l - 1];
             const size_t refusals = ulp_budget_refusals(attributor->budget);
             if (!lane->reason)

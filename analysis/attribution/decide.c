@@ -42,8 +42,8 @@ enum ulp_status ulp_attribution_decisions(const struct ulp_attributor *attributo
                                           const double *remainders, double *decisions,
                                           double *missing, struct ulp_error *error)
 {
-    const struct ulp_block *block = attributor->plan->main;
-    const struct ulp_plan_node *nodes = attributor->plan->nodes;
+    const struct ulp_block *block = attributor->program->main;
+    const struct ulp_program_node *nodes = attributor->program->nodes;
     void *memory;
     ULP_TRY(ulp_allocate(&memory, block->slot_count + 1, sizeof(size_t), attributor->budget,
                          "producers of values", error));

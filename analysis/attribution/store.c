@@ -21,7 +21,7 @@ static const char not_written[] = "the file in TMPDIR that they need cannot be w
 void ulp_attribution_limit(struct ulp_attributor *attributor)
 {
     const double limit = (double)ulp_budget_limit(attributor->budget),
-                 half = (limit - ulp_plan_peak(attributor->plan, true, NULL)) / 2;
+                 half = (limit - ulp_program_peak(attributor->program, true, NULL)) / 2;
     attributor->kept_max = limit == 0         ? KEPT_MAX
                            : half < limit / 8 ? 0
                            : half < limit / 3 ? (size_t)half

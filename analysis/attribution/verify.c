@@ -27,19 +27,19 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct trial *trial = context;
-    const struct ulp_plan *plan = trial->attributor->plan;
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    const struct ulp_program *program = trial->attributor->program;
+    const struct ulp_program_node *node = &program->nodes[event->index];
     enum ulp_status status = ULP_OK;
     for (size_t o = 0; o < event->output_count && status == ULP_OK; o++) {
         const int slot = node->step->outputs[event->output_positions[o]];
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_format format;
-        if (node->block != plan->main || !trial->attributor->wanted[slot] || !value ||
+        if (node->block != program->main || !trial->attributor->wanted[slot] || !value ||
             !trial->lane->errors[slot]) /* integers that are no amounts */
             continue;
         struct ulp_tensor stored;
         status = ulp_element_is_float(value->element)
-                     ? ulp_lane_format(&trial->alone.plan->lanes[0], value->type, &format, error)
+                     ? ulp_lane_format(&trial->alone.program->lanes[0], value->type, &format, error)
                      : ulp_format_find("fp64", &format, error); /* amounts are not rounded */
         if (status == ULP_OK)
             status = ulp_tensor_describe(&stored, value->type, ULP_ELEMENT_F64, 0, value->rank,
@@ -48,8 +48,9 @@ static enum ulp_status take_value(void *context, const struct ulp_event *event,
             status = ulp_tensor_allocate(&stored, trial->attributor->budget, error);
         if (status != ULP_OK)
             return status;
-        status = ulp_tensor_convert(&stored, value, &format, trial->alone.plan->lanes[0].rounding,
-                                    0, trial->attributor->pool, error);
+        status =
+            ulp_tensor_convert(&stored, value, &format, trial->alone.program->lanes[0].rounding, 0,
+                               trial->attributor->pool, error);
         ulp_free(trial->values[slot]);
         trial->values[slot] = stored.data;
     }
@@ -61,8 +62,8 @@ static enum ulp_status run_trial(struct trial *trial, struct ulp_error *error)
     const struct ulp_run_options options = {.thread_count =
                                                 ulp_pool_thread_count(trial->attributor->pool)};
     const struct ulp_observer observer = {.context = trial, .node_done = take_value};
-    return ulp_plan_run(trial->alone.plan, trial->attributor->inputs, &options, &observer, 1, NULL,
-                        NULL, error);
+    return ulp_program_run(trial->alone.program, trial->attributor->inputs, &options, &observer, 1,
+                           NULL, NULL, error);
 }
 
 /* <weights, values>, all of what is explained. */
@@ -70,9 +71,9 @@ static double weigh(const struct trial *trial, double *const *weights)
 {
     const struct ulp_attributor *attributor = trial->attributor;
     double sum = 0;
-    for (size_t s = 0; s < attributor->plan->main->slot_count; s++)
+    for (size_t s = 0; s < attributor->program->main->slot_count; s++)
         for (size_t i = 0;
-             weights[s] && trial->values[s] && i < attributor->plan->main->slots[s].shape.count;
+             weights[s] && trial->values[s] && i < attributor->program->main->slots[s].shape.count;
              i++)
             sum += weights[s][i] * trial->values[s][i];
     return sum;
@@ -85,9 +86,9 @@ static enum ulp_status try_kept(struct trial *trial, size_t node, double *const 
     alone->keeps[alone->keep_count] =
         (struct ulp_keep){.nodes = &node,
                           .node_count = 1,
-                          .arithmetic = trial->attributor->plan->lanes[0]};
+                          .arithmetic = trial->attributor->program->lanes[0]};
     const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
-    enum ulp_status status = ulp_plan_keep(alone->plan, 0, &keeps, error);
+    enum ulp_status status = ulp_program_keep(alone->program, 0, &keeps, error);
     if (status == ULP_OK)
         status = run_trial(trial, error);
     *found = before - weigh(trial, weights);
@@ -149,7 +150,7 @@ static void put_error(void *context, size_t node, int position, int slot, struct
 /* The lane's own inputs. */
 static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
 {
-    const struct ulp_block *block = trial->attributor->plan->main;
+    const struct ulp_block *block = trial->attributor->program->main;
     ULP_TAKE(trial->inputs, trial->alone.memory, block->slot_count + 1, error);
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
@@ -173,7 +174,7 @@ static enum ulp_status make_inputs(struct trial *trial, struct ulp_error *error)
 static enum ulp_status replay(struct trial *trial, size_t without, double *const *weights,
                               double *sum, struct ulp_error *error)
 {
-    const struct ulp_replay run = {.plan = trial->attributor->plan,
+    const struct ulp_replay run = {.program = trial->attributor->program,
                                    .inputs = trial->inputs,
                                    .output = put_error,
                                    .context = trial,
@@ -189,14 +190,14 @@ static enum ulp_status replay(struct trial *trial, size_t without, double *const
 
 static bool is_tried(const struct ulp_attributor *attributor, const double *share, size_t node)
 {
-    return share[node] != 0 && attributor->plan->nodes[node].block == attributor->plan->main;
+    return share[node] != 0 && attributor->program->nodes[node].block == attributor->program->main;
 }
 
 /* The nodes to be tried: the largest, then random ones. */
 static size_t choose_nodes(const struct ulp_attributor *attributor, const double *share,
                            struct ulp_verified *out)
 {
-    const size_t nodes = attributor->plan->node_count;
+    const size_t nodes = attributor->program->node_count;
     size_t count = 0;
     for (size_t draw = 0; count < 2 * attributor->verify_count && draw < 64 * nodes; draw++) {
         size_t best = nodes;
@@ -243,18 +244,18 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
                                        const double *share, const double *gain,
                                        double *const *weights, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = attributor->plan;
+    const struct ulp_program *program = attributor->program;
     struct ulp_attributed *lane = &attributor->lanes[l];
     struct trial trial = {.attributor = attributor, .lane = lane};
     enum ulp_status status =
-        ulp_alone_create(plan, l + 1, false, attributor->inputs, &trial.alone, error);
+        ulp_alone_create(program, l + 1, false, attributor->inputs, &trial.alone, error);
     if (status == ULP_ERROR_UNSUPPORTED)
         status = ulp_fail_at(error, status, "--verify");
     lane->verified =
         ulp_arena_take(attributor->memory, 2 * attributor->verify_count, sizeof *lane->verified);
     if (status == ULP_OK)
         trial.values =
-            ulp_arena_take(trial.alone.memory, plan->main->slot_count + 1, sizeof *trial.values);
+            ulp_arena_take(trial.alone.memory, program->main->slot_count + 1, sizeof *trial.values);
     if (status == ULP_OK && !(lane->verified && trial.values))
         status = ulp_out_of_memory(error);
     if (status == ULP_OK)
@@ -263,7 +264,7 @@ enum ulp_status ulp_attribution_verify(struct ulp_attributor *attributor, size_t
         lane->verified_count = choose_nodes(attributor, share, lane->verified);
         status = try_nodes(&trial, lane->verified, lane->verified_count, gain, weights, error);
     }
-    for (size_t s = 0; trial.values && s < plan->main->slot_count; s++)
+    for (size_t s = 0; trial.values && s < program->main->slot_count; s++)
         ulp_free(trial.values[s]);
     ulp_alone_free(&trial.alone);
     return status;

@@ -257,11 +257,11 @@ static enum ulp_status add_inputs(struct ulp_auditor *auditor, const struct ulp_
     struct ulp_audit *audit = &auditor->audit;
     for (size_t i = 0; i < from->nonfinite_input_count; i++) {
         char *name = copy_text(audit, from->nonfinite_inputs[i].name);
-        ULP_TRY(
-            ulp_taken(name && ulp_plan_grow(audit->memory, &audit->nonfinite_inputs,
-                                            audit->nonfinite_input_count, &auditor->given.capacity,
-                                            sizeof *audit->nonfinite_inputs),
-                      error));
+        ULP_TRY(ulp_taken(name && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
+                                                   audit->nonfinite_input_count,
+                                                   &auditor->given.capacity,
+                                                   sizeof *audit->nonfinite_inputs),
+                          error));
         audit->nonfinite_inputs[audit->nonfinite_input_count++] =
             (struct ulp_audit_input){.name = name,
                                      .sample = auditor->sample,
@@ -332,7 +332,7 @@ enum ulp_status ulp_auditor_add_part(struct ulp_auditor *auditor, const void *by
     const struct ulp_audit *audit = &auditor->audit;
     struct ulp_audit sample;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
-    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(auditor->plan->model), error));
+    ULP_TRY(ulp_arena_create(&arena, ulp_model_budget(auditor->program->model), error));
     ULP_TRY(ulp_part_decode(&sample, bytes, count, audit->lane_count, audit->lanes[0].node_count,
                             arena, error));
     if (!is_alike(audit, &sample))

@@ -22,12 +22,12 @@ static char *copy_text(const struct ulp_audit *audit, const char *text)
 
 /* Names are the same in every lane. */
 static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
-                                    const struct ulp_plan *plan, size_t index,
+                                    const struct ulp_program *program, size_t index,
                                     struct ulp_error *error)
 {
-    const struct ulp_arithmetic *arithmetic = &plan->lanes[index];
+    const struct ulp_arithmetic *arithmetic = &program->lanes[index];
     *lane = (struct ulp_audit_lane){.arithmetic = *arithmetic,
-                                    .node_count = ulp_plan_node_count(plan),
+                                    .node_count = ulp_program_node_count(program),
                                     .first_born = -1,
                                     .first_decided = -1,
                                     .qdq_divergence = {.other = -1, .first = -1, .first_step = -1}};
@@ -39,40 +39,40 @@ static enum ulp_status prepare_lane(const struct ulp_audit *audit, struct ulp_au
         node->grew = NAN;
         node->share = node->gain = node->condition = node->share_worst = node->decision =
             node->missing = NAN;
-        ulp_plan_node_types(plan, index, n, &node->types);
-        ulp_plan_node_kernel(plan, index, n, &node->kernel);
+        ulp_program_node_types(program, index, n, &node->types);
+        ulp_program_node_kernel(program, index, n, &node->kernel);
         node->name = index > 1 ? audit->lanes[0].nodes[n].name
-                               : copy_text(audit, ulp_plan_node_name(plan, n));
-        node->op =
-            index > 1 ? audit->lanes[0].nodes[n].op : copy_text(audit, ulp_plan_node_op(plan, n));
+                               : copy_text(audit, ulp_program_node_name(program, n));
+        node->op = index > 1 ? audit->lanes[0].nodes[n].op
+                             : copy_text(audit, ulp_program_node_op(program, n));
         ULP_TRY(ulp_taken(node->name && node->op, error));
     }
-    ULP_TRY(ulp_mixed_prepare(lane, plan, index, audit->memory, error));
-    return ulp_audit_overflow_prepare(lane, plan, index, audit->memory, error);
+    ULP_TRY(ulp_mixed_prepare(lane, program, index, audit->memory, error));
+    return ulp_audit_overflow_prepare(lane, program, index, audit->memory, error);
 }
 
 static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = auditor->plan;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    const struct ulp_program *program = auditor->program;
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     struct ulp_audit *audit = &auditor->audit;
-    const size_t lanes = plan->lane_count - 1, nodes = ulp_plan_node_count(plan) + 1;
+    const size_t lanes = program->lane_count - 1, nodes = ulp_program_node_count(program) + 1;
     ULP_TRY(ulp_auditor_threads(auditor, 1, error));
     ULP_TRY(ulp_arena_create(&auditor->arena, budget, error));
     ULP_TRY(ulp_arena_create(&audit->memory, budget, error));
     audit->lanes = ulp_arena_take(audit->memory, lanes, sizeof *audit->lanes);
-    audit->model_path = copy_text(audit, ulp_model_path(plan->model));
-    audit->arguments = ulp_model_words(audit->memory, plan->model);
-    audit->reference = copy_text(audit, plan->lanes[0].name);
-    audit->ir_version = ulp_model_ir_version(plan->model);
-    audit->attentions_joined = plan->written.joined;
-    audit->attentions_apart = plan->written.apart;
-    if (plan->written.apart) {
-        audit->attention_apart = copy_text(audit, plan->written.node);
-        audit->attention_why = copy_text(audit, plan->written.why);
+    audit->model_path = copy_text(audit, ulp_model_path(program->model));
+    audit->arguments = ulp_model_words(audit->memory, program->model);
+    audit->reference = copy_text(audit, program->lanes[0].name);
+    audit->ir_version = ulp_model_ir_version(program->model);
+    audit->attentions_joined = program->written.joined;
+    audit->attentions_apart = program->written.apart;
+    if (program->written.apart) {
+        audit->attention_apart = copy_text(audit, program->written.node);
+        audit->attention_why = copy_text(audit, program->written.why);
         ULP_TRY(ulp_taken(audit->attention_apart && audit->attention_why, error));
     }
-    audit->opset = ulp_model_opset(plan->model, "");
+    audit->opset = ulp_model_opset(program->model, "");
     ULP_TAKE(auditor->taints, auditor->arena, lanes, error);
     ULP_TAKE(auditor->sampled, auditor->arena, lanes, error);
     ULP_TRY(ulp_taken(audit->lanes && audit->model_path && audit->arguments && audit->reference,
@@ -81,33 +81,33 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
         const size_t l = audit->lane_count;
         auditor->taints[l].budget = budget;
         auditor->sampled[l] = ulp_arena_take(auditor->arena, nodes, sizeof **auditor->sampled);
-        ULP_TRY(auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], plan, l + 1, error)
+        ULP_TRY(auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], program, l + 1, error)
                                     : ulp_out_of_memory(error));
     }
-    ULP_TRY(ulp_places_make(plan, audit->memory, &audit->places, error));
-    audit->place_count = ulp_plan_node_count(plan);
-    auditor->births = (struct ulp_birth_watch){.plan = plan,
+    ULP_TRY(ulp_places_make(program, audit->memory, &audit->places, error));
+    audit->place_count = ulp_program_node_count(program);
+    auditor->births = (struct ulp_birth_watch){.program = program,
                                                .memory = audit->memory,
                                                .taints.budget = budget};
-    auditor->lost = (struct ulp_lost){.plan = plan,
-                                       .bits = ulp_lost_bits(&plan->lanes[0]),
-                                       .values.budget = budget};
-    ULP_TRY(ulp_given_create(&auditor->given, plan, error));
+    auditor->lost = (struct ulp_lost){.program = program,
+                                      .bits = ulp_lost_bits(&program->lanes[0]),
+                                      .values.budget = budget};
+    ULP_TRY(ulp_given_create(&auditor->given, program, error));
     ulp_qdq_divergence_prepare(audit);
     return ULP_OK;
 }
 
-enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+enum ulp_status ulp_auditor_create(const struct ulp_program *program, struct ulp_auditor **out,
                                    struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     *out = NULL;
-    if (plan->lane_count < 2)
+    if (program->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "an audit needs a reference and at least one arithmetic");
     struct ulp_auditor *auditor = calloc(1, sizeof *auditor);
     ULP_TRY(ulp_taken(auditor, error));
-    auditor->plan = plan;
+    auditor->program = program;
     enum ulp_status status = prepare(auditor, error);
     if (status == ULP_OK)
         *out = auditor;
@@ -122,7 +122,7 @@ enum ulp_status ulp_auditor_threads(struct ulp_auditor *auditor, int thread_coun
     ULP_ENTER_ENVIRONMENT;
     ulp_pool_free(auditor->pool);
     ULP_TRY(ulp_pool_create(&auditor->pool, thread_count, error));
-    ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->plan->model));
+    ulp_pool_set_root(auditor->pool, ulp_model_budget(auditor->program->model));
     return ULP_OK;
 }
 
@@ -155,8 +155,8 @@ enum ulp_status ulp_auditor_sample(struct ulp_auditor *auditor, const char *name
     ULP_ENTER_ENVIRONMENT;
     struct ulp_audit *audit = &auditor->audit;
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
-    if (!ulp_plan_grow(audit->memory, &audit->sample_names, audit->sample_count,
-                       &auditor->sample_capacity, sizeof *audit->sample_names) ||
+    if (!ulp_program_grow(audit->memory, &audit->sample_names, audit->sample_count,
+                          &auditor->sample_capacity, sizeof *audit->sample_names) ||
         !(audit->sample_names[audit->sample_count] = copy_text(audit, name)))
         return ulp_out_of_memory(error);
     auditor->sample = audit->sample_count++;
@@ -175,7 +175,7 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
                                       struct ulp_error *error)
 {
     struct ulp_audit *audit = &auditor->audit;
-    const size_t outputs = auditor->plan->main->output_count;
+    const size_t outputs = auditor->program->main->output_count;
     size_t b = 0;
     while (b < audit->birth_count && (audit->births[b].node != birth->node ||
                                       strcmp(audit->births[b].value, birth->value) != 0))
@@ -188,8 +188,8 @@ enum ulp_status ulp_auditor_add_birth(struct ulp_auditor *auditor, const struct 
                 return ulp_out_of_memory(error);
         made.output_count = 0;
         ULP_TAKE(made.outputs, audit->memory, outputs + 1, error);
-        ULP_TRY(ulp_taken(ulp_plan_grow(audit->memory, &audit->births, audit->birth_count,
-                                        &auditor->birth_capacity, sizeof *audit->births),
+        ULP_TRY(ulp_taken(ulp_program_grow(audit->memory, &audit->births, audit->birth_count,
+                                           &auditor->birth_capacity, sizeof *audit->births),
                           error));
         audit->births[audit->birth_count++] = made;
     }
@@ -247,18 +247,18 @@ static struct ulp_audit_output *find_output(const struct ulp_audit_lane *lane,
 /* The graph's outputs, under their names. One that is a constant or an input has nothing to measure
  * and is left out. */
 static enum ulp_status collect_outputs(const struct ulp_audit *audit, struct ulp_audit_lane *lane,
-                                       const struct ulp_plan *plan, struct ulp_error *error)
+                                       const struct ulp_program *program, struct ulp_error *error)
 {
-    size_t count = plan->main->output_count;
+    size_t count = program->main->output_count;
     ULP_TAKE(lane->outputs.outputs, audit->memory, count + 1, error);
     for (size_t i = 0; i < count; i++) {
-        struct ulp_audit_output *from = find_output(lane, plan->main, plan->main->outputs[i]);
+        struct ulp_audit_output *from = find_output(lane, program->main, program->main->outputs[i]);
         if (!from)
             continue;
         ULP_TRY(ulp_taken(ulp_audit_grade(audit, from), error));
         struct ulp_audit_output *to = &lane->outputs.outputs[lane->outputs.output_count];
         *to = *from;
-        if (!(to->name = copy_text(audit, ulp_model_output(plan->model, i).name)))
+        if (!(to->name = copy_text(audit, ulp_model_output(program->model, i).name)))
             return ulp_out_of_memory(error);
         lane->outputs.output_count++;
     }
@@ -271,7 +271,8 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
     ULP_ENTER_ENVIRONMENT;
     ULP_TRY(ulp_auditor_keep_samples(auditor, error));
     for (size_t l = 0; l < auditor->audit.lane_count; l++) {
-        ULP_TRY(collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->plan, error));
+        ULP_TRY(
+            collect_outputs(&auditor->audit, &auditor->audit.lanes[l], auditor->program, error));
         ulp_audit_overflow_finish(&auditor->audit.lanes[l]);
         ulp_zero_follow(&auditor->audit, &auditor->audit.lanes[l]);
     }

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
 
@@ -74,11 +74,11 @@ static enum ulp_status keep_borders(struct ulp_audit_lane *lane, const struct ul
     return ULP_OK;
 }
 
-enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_program *program,
                                   size_t index, struct ulp_arena *memory, struct ulp_error *error)
 {
-    const struct ulp_mix *mix = &plan->mixes[index];
-    const char *name = ulp_plan_lane_name(plan, index);
+    const struct ulp_mix *mix = &program->mixes[index];
+    const char *name = ulp_program_lane_name(program, index);
     ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count;
     lane->name = ulp_arena_text(memory, name, strlen(name));
@@ -88,6 +88,6 @@ enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_
     memcpy(lane->kept, mix->items + 1, lane->kept_count * sizeof *lane->kept);
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].kept = (ptrdiff_t)ulp_mix_index(mix, n) - 1;
-    ULP_TRY(ulp_plan_borders(plan, index, &borders, &count, error));
+    ULP_TRY(ulp_program_borders(program, index, &borders, &count, error));
     return keep_borders(lane, mix, borders, count, memory, error);
 }

@@ -4,9 +4,9 @@
 
 #include <ulpscope/audit.h>
 
-/* The lane's name, the arithmetics of its nodes, and its borders, from lane `index` of the plan,
+/* The lane's name, the arithmetics of its nodes, and its borders, from lane `index` of the program,
  * into memory of the arena. Its nodes are there. */
-enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
+enum ulp_status ulp_mixed_prepare(struct ulp_audit_lane *lane, const struct ulp_program *program,
                                   size_t index, struct ulp_arena *memory, struct ulp_error *error);
 /* The arithmetic as it was asked for, with the file's name of static scales and groups: as long as
  * that is the name begins so. ",keep=..." may follow; of a lane under another name (a plan's) it is

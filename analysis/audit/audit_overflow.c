@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* ---- constants ---- */
 
@@ -33,14 +33,14 @@ static enum ulp_status copy_constant(struct ulp_audit_lane *lane,
     return ULP_OK;
 }
 
-enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
-                                           size_t index, struct ulp_arena *memory,
-                                           struct ulp_error *error)
+enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane,
+                                           const struct ulp_program *program, size_t index,
+                                           struct ulp_arena *memory, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_changed_constants_free) struct ulp_changed_constants constants = {0};
     for (size_t n = 0; n < lane->node_count; n++)
         lane->nodes[n].constant = lane->nodes[n].overflow = -1;
-    ULP_TRY(ulp_plan_constants(plan, index, &constants, error));
+    ULP_TRY(ulp_program_constants(program, index, &constants, error));
     ULP_TAKE(lane->constants, memory, constants.count + 1, error);
     ULP_TAKE(lane->overflows, memory, lane->node_count + 1, error);
     for (size_t c = 0; c < constants.count; c++)

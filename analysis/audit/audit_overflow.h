@@ -3,11 +3,11 @@
 
 #include <ulpscope/audit.h>
 
-/* The constants that lane `index` of the plan cannot hold, and which nodes read them, into memory
- * of the arena. Its nodes are there. */
-enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane, const struct ulp_plan *plan,
-                                           size_t index, struct ulp_arena *memory,
-                                           struct ulp_error *error);
+/* The constants that lane `index` of the program cannot hold, and which nodes read them, into
+ * memory of the arena. Its nodes are there. */
+enum ulp_status ulp_audit_overflow_prepare(struct ulp_audit_lane *lane,
+                                           const struct ulp_program *program, size_t index,
+                                           struct ulp_arena *memory, struct ulp_error *error);
 
 /* One time at a node. */
 struct ulp_audit_overflow_look {

@@ -1,10 +1,10 @@
 /* An input of a node as the reference and as a lane have it. */
 #include "analysis/audit/audit_pair.h"
 
-struct ulp_pair ulp_pair_find(const struct ulp_plan *plan, const struct ulp_event *event,
+struct ulp_pair ulp_pair_find(const struct ulp_program *program, const struct ulp_event *event,
                               size_t lane, size_t i)
 {
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
+    const struct ulp_program_node *node = &program->nodes[event->index];
     const int slot = i < node->step->input_count ? node->step->inputs[i] : -1;
     size_t at = 0; /* the event has no constants */
     if (slot < 0)

@@ -1,11 +1,11 @@
 /* An input of a node as the reference and as a lane have it. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct ulp_pair {
     const struct ulp_tensor *reference, *lane;
 };
 /* Input i of the event's node; NULL in both: it is not there. */
-struct ulp_pair ulp_pair_find(const struct ulp_plan *plan, const struct ulp_event *event,
+struct ulp_pair ulp_pair_find(const struct ulp_program *program, const struct ulp_event *event,
                               size_t lane, size_t i);

@@ -47,10 +47,10 @@ static bool is_suppressed(const struct ulp_block *block, int slot, const struct 
     return any && truth->rank > 1 && truth->dims[truth->rank - 1] == 4;
 }
 
-struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
+struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t output,
                                      enum ulp_task asked, const struct ulp_tensor *truth)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     const struct ulp_step *step = ulp_block_producer(block, block->outputs[output]);
     const bool integer = !ulp_type_is_float(truth->type);
     while (step && !(integer && step->quantizes) && hands_on(step) &&
@@ -63,15 +63,15 @@ struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
                                     ULP_BASIS_NONE};
     return is_suppressed(block, block->outputs[output], truth)
                ? (struct ulp_purpose){ULP_TASK_DETECT, ULP_BASIS_NON_MAX_SUPPRESSION}
-               : ulp_task_recognise(truth, ulp_model_output(plan->model, output).name,
+               : ulp_task_recognise(truth, ulp_model_output(program->model, output).name,
                                     step ? step->bound.op->name : "");
 }
 
 /* Which output of the graph it is; -1: none. */
-static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp_event *event,
+static ptrdiff_t find_graph_output(const struct ulp_program *program, const struct ulp_event *event,
                                    size_t o)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t i = 0; i < block->output_count; i++) {
         const struct ulp_step *step = ulp_block_producer(block, block->outputs[i]);
         if (!step || step->number != event->index ||
@@ -85,7 +85,7 @@ static ptrdiff_t find_graph_output(const struct ulp_plan *plan, const struct ulp
 bool ulp_auditor_asks_steps(const struct ulp_auditor *auditor, const struct ulp_event *event,
                             size_t o)
 {
-    return auditor->task == ULP_TASK_SIGNAL && find_graph_output(auditor->plan, event, o) >= 0;
+    return auditor->task == ULP_TASK_SIGNAL && find_graph_output(auditor->program, event, o) >= 0;
 }
 
 enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_event *event,
@@ -98,16 +98,16 @@ enum ulp_status ulp_auditor_judge(struct ulp_auditor *auditor, const struct ulp_
                                                           event->execution, own)
                                          : own;
     struct ulp_audit_output *output = &auditor->audit.lanes[lane].nodes[event->index].outputs[o];
-    const ptrdiff_t index = find_graph_output(auditor->plan, event, o);
+    const ptrdiff_t index = find_graph_output(auditor->program, event, o);
     struct ulp_judged judged;
     if (index < 0 || !value || !truth || value->rank != truth->rank ||
         memcmp(value->dims, truth->dims, (size_t)value->rank * sizeof *value->dims) != 0)
         return ULP_OK;
     struct ulp_purpose purpose =
-        ulp_audit_purpose(auditor->plan, (size_t)index, auditor->task, truth);
+        ulp_audit_purpose(auditor->program, (size_t)index, auditor->task, truth);
     if (amounts && purpose.task == ULP_TASK_INTEGER)
         purpose.task = ULP_TASK_SIGNAL;
-    ULP_TRY(ulp_judged_measure(value, truth, purpose, ulp_model_budget(auditor->plan->model),
+    ULP_TRY(ulp_judged_measure(value, truth, purpose, ulp_model_budget(auditor->program->model),
                                &judged, error));
     ulp_judged_add(&output->judged, &judged);
     return ULP_OK;

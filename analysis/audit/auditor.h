@@ -11,7 +11,7 @@
 #include "analysis/measure/metrics.h"
 #include "base/error.h"
 #include "base/machine/thread.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* Figures of one output, of an execution or of all in a sample. */
 struct ulp_round {
@@ -31,12 +31,12 @@ struct ulp_sampled {
 };
 
 /* Collecting an audit. Create an auditor; for each sample call ulp_auditor_sample and then
- * ulp_plan_run with options.audit set and ulp_auditor_observer() among the observers; at the end
+ * ulp_program_run with options.audit set and ulp_auditor_observer() among the observers; at the end
  * call ulp_auditor_finish. Without options.audit, which is quicker, single, introduced and carried
- * are not defined, and entire is the same bits. The plan must outlive the auditor. Charged to the
- * model's budget. */
+ * are not defined, and entire is the same bits. The program must outlive the auditor. Charged to
+ * the model's budget. */
 struct ulp_auditor {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_audit audit;
     size_t sample_capacity;
     struct ulp_arena *arena;      /* of what is needed while collecting */
@@ -64,7 +64,7 @@ void ulp_auditor_finish_added(struct ulp_audit *audit);
 /* The sample is over: into the worst and the mean of all. */
 enum ulp_status ulp_auditor_keep_samples(struct ulp_auditor *auditor, struct ulp_error *error);
 
-enum ulp_status ulp_auditor_create(const struct ulp_plan *plan, struct ulp_auditor **out,
+enum ulp_status ulp_auditor_create(const struct ulp_program *program, struct ulp_auditor **out,
                                    struct ulp_error *error);
 void ulp_auditor_free(struct ulp_auditor *auditor);
 /* Begin a sample; name is copied. */
@@ -98,7 +98,7 @@ enum ulp_status ulp_auditor_finish(struct ulp_auditor *auditor, struct ulp_audit
 
 /* audit_verdict.c: what an output of the graph is for, as asked (UNKNOWN: not) or by the table.
  * Integers are a signal where that is asked or they are amounts. */
-struct ulp_purpose ulp_audit_purpose(const struct ulp_plan *plan, size_t output,
+struct ulp_purpose ulp_audit_purpose(const struct ulp_program *program, size_t output,
                                      enum ulp_task asked, const struct ulp_tensor *truth);
 /* Is output o of the event's node one of the graph's, of which it is said that it is a signal? */
 bool ulp_auditor_asks_steps(const struct ulp_auditor *auditor, const struct ulp_event *event,
@@ -113,7 +113,8 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
  * overflow that does harm is not fine on these samples alone, and NaN in an input that nobody
  * meant leaves nothing to judge. */
 const struct ulp_audit_output *ulp_audit_judged_worst(const struct ulp_audit_lane *lane);
-/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of outputs" */
+/* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of outputs"
+ */
 void ulp_audit_say_lost(struct ulp_text *out, const struct ulp_audit *audit);
 /* The birth behind outputs that are not broken: they hide it, and depend on it. NULL: none. */
 const struct ulp_birth *ulp_audit_hidden(const struct ulp_audit *audit,
@@ -122,8 +123,8 @@ enum ulp_grade ulp_audit_lane_grade(const struct ulp_audit *audit,
                                     const struct ulp_audit_lane *lane);
 
 /* Add the finished audit of one sample, under its name, behind those that were added; it is copied.
- * Both auditors' plans are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when they
- * cannot be. The auditor is then for adding alone; ulp_auditor_finish completes the audit with
+ * Both auditors' programs are of the same model and lanes, with any shapes: ULP_ERROR_USAGE when
+ * they cannot be. The auditor is then for adding alone; ulp_auditor_finish completes the audit with
  * shares, certificate and seconds. */
 enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_audit *sample,
                                 struct ulp_error *error);

@@ -66,13 +66,13 @@ static void add_counts(struct counts *all, const struct counts *more)
     all->negative += more->negative;
 }
 
-static void read_operands(const struct ulp_plan_node *node, const struct ulp_event *event,
+static void read_operands(const struct ulp_program_node *node, const struct ulp_event *event,
                           struct read *out)
 {
     const struct ulp_step *step = node->step;
     *out = (struct read){.spoilt = OPERANDS_MAX};
     for (size_t i = 0; i < step->input_count; i++) {
-        const struct ulp_plan_slot *slot =
+        const struct ulp_program_slot *slot =
             step->inputs[i] < 0 ? NULL : &node->block->slots[step->inputs[i]];
         const struct ulp_tensor *tensor = !slot            ? NULL
                                           : slot->constant ? slot->constant
@@ -141,14 +141,14 @@ static void describe_infinities(const struct ulp_step *step, const struct read *
     const bool softmax = ulp_is_word(op, "Softmax LogSoftmax LogSumExp Attention "
                                          "MultiHeadAttention GroupQueryAttention");
     ulp_text_add(is, "%s",
-                 softmax && !read->all.positive          ? "the softmax of a row of -Inf"
-                 : softmax                               ? "Inf - Inf in a softmax"
-                 : ulp_is_word(op, "Div")                ? "Inf / Inf"
-                 : ulp_is_word(op, "Mul Einsum") ||
-                         step->bound.op->work == ULP_WORK_CONTRACTION
+                 softmax && !read->all.positive ? "the softmax of a row of -Inf"
+                 : softmax                      ? "Inf - Inf in a softmax"
+                 : ulp_is_word(op, "Div")       ? "Inf / Inf"
+                 : ulp_is_word(op, "Mul Einsum") || step->bound.op->work == ULP_WORK_CONTRACTION
                      ? ulp_is_word(op, "Mul") ? "0 * Inf" : "0 * Inf or Inf - Inf"
-                 : ulp_is_word(op, "Add Sub Sum ReduceSum ReduceMean CumSum") ? "Inf - Inf"
-                                                                              : "NaN, of infinities");
+                 : ulp_is_word(op, "Add Sub Sum ReduceSum ReduceMean CumSum")
+                     ? "Inf - Inf"
+                     : "NaN, of infinities");
     for (size_t i = 0; i < OPERANDS_MAX && !why->length; i++)
         if (read->tensors[i])
             add_part(why, read->names[i], read->counts[i].positive + read->counts[i].negative,
@@ -198,7 +198,7 @@ static enum ulp_status add_birth(struct ulp_birth_watch *watch, const struct ulp
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text is = {0};
     ULP_SCOPED(ulp_text_free) struct ulp_text why = {0};
-    describe(watch->plan->nodes[event->index].step, read, nan, &is, &why);
+    describe(watch->program->nodes[event->index].step, read, nan, &is, &why);
     struct ulp_arena *memory = watch->memory;
     struct ulp_birth birth = {.node = event->index,
                               .name = ulp_arena_copy(memory, event->name),
@@ -211,8 +211,8 @@ static enum ulp_status add_birth(struct ulp_birth_watch *watch, const struct ulp
                               .elements = counts->elements};
     ULP_TRY(ulp_taken(birth.name && birth.op && birth.value && birth.is && !why.failed &&
                           (birth.why || !why.length) &&
-                          ulp_plan_grow(memory, &watch->items, watch->count, &watch->capacity,
-                                        sizeof *watch->items),
+                          ulp_program_grow(memory, &watch->items, watch->count, &watch->capacity,
+                                           sizeof *watch->items),
                       error));
     watch->items[watch->count++] = birth;
     return ULP_OK;
@@ -247,11 +247,12 @@ static enum ulp_status look_at_output(struct ulp_birth_watch *watch, const struc
                    : ulp_out_of_memory(error);
     }
     struct read read;
-    read_operands(&watch->plan->nodes[event->index], event, &read);
+    read_operands(&watch->program->nodes[event->index], event, &read);
     const bool nan = counts.nan && !read.all.nan;
     const bool born = nan || !(read.all.nan + read.all.positive + read.all.negative);
     /* what follows from inputs that are not finite is meant, or they are named before it */
-    if (born && !from->nonfinite && !watch->plan->nodes[event->index].step->bound.blocks && watch->count < BIRTHS_MAX) {
+    if (born && !from->nonfinite && !watch->program->nodes[event->index].step->bound.blocks &&
+        watch->count < BIRTHS_MAX) {
         taint.births |= (uint64_t)1 << watch->count;
         ULP_TRY(add_birth(watch, event, &read, o, &counts, nan, error));
     }
@@ -274,7 +275,7 @@ enum ulp_status ulp_birth_look(struct ulp_birth_watch *watch, const struct ulp_e
 /* The births that output o of the graph bears. */
 static uint64_t borne_by(const struct ulp_birth_watch *watch, size_t o)
 {
-    const struct ulp_block *main = watch->plan->main;
+    const struct ulp_block *main = watch->program->main;
     const struct ulp_taint *taint =
         ulp_taint_find(&watch->taints, main->slots[main->outputs[o]].name);
     return taint ? taint->births : 0;
@@ -284,9 +285,9 @@ static enum ulp_status reach(struct ulp_birth_watch *watch, size_t b, size_t o,
                              struct ulp_error *error)
 {
     struct ulp_birth *birth = &watch->items[b];
-    const char *name = ulp_model_output(watch->plan->model, o).name;
+    const char *name = ulp_model_output(watch->program->model, o).name;
     if (!birth->outputs)
-        ULP_TAKE(birth->outputs, watch->memory, watch->plan->main->output_count, error);
+        ULP_TAKE(birth->outputs, watch->memory, watch->program->main->output_count, error);
     birth->outputs[birth->output_count] = ulp_arena_copy(watch->memory, name);
     return ulp_taken(birth->outputs[birth->output_count++], error);
 }
@@ -294,7 +295,7 @@ static enum ulp_status reach(struct ulp_birth_watch *watch, size_t b, size_t o,
 /* A run in FP64, and the values that are born in it. */
 struct trying {
     const struct ulp_birth_watch *watch;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_tensor *born; /* by birth; without data: none of that name was seen */
     struct ulp_tensor_set base;
 };
@@ -308,24 +309,24 @@ static enum ulp_status keep_born(void *context, const struct ulp_event *event,
         for (size_t o = 0; trying->watch->items[b].node == event->index && o < event->output_count;
              o++)
             if (event->values[o].entire && !trying->born[b].data &&
-                trying->plan->nodes[event->index].block == trying->plan->main &&
+                trying->program->nodes[event->index].block == trying->program->main &&
                 strcmp(event->output_names[o], trying->watch->items[b].value) == 0)
                 ULP_TRY(ulp_tensor_copy(&trying->born[b], event->values[o].entire,
-                                        ulp_model_budget(trying->plan->model), error));
+                                        ulp_model_budget(trying->program->model), error));
     return ULP_OK;
 }
 
 static enum ulp_status open_trying(struct trying *trying, const struct ulp_tensor_set *inputs,
                                    int thread_count, struct ulp_error *error)
 {
-    const struct ulp_plan_options planning = {.inputs = inputs};
+    const struct ulp_program_options planning = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = thread_count};
     const struct ulp_observer observer = {.context = trying, .node_done = keep_born};
     struct ulp_arithmetic fp64;
     ULP_TRY(ulp_arithmetic_find("fp64", &fp64, error));
-    ULP_TRY(
-        ulp_plan_create(trying->watch->plan->model, &fp64, 1, &planning, &trying->plan, error));
-    return ulp_plan_run(trying->plan, inputs, &run, &observer, 1, &trying->base, NULL, error);
+    ULP_TRY(ulp_program_create(trying->watch->program->model, &fp64, 1, &planning, &trying->program,
+                               error));
+    return ulp_program_run(trying->program, inputs, &run, &observer, 1, &trying->base, NULL, error);
 }
 
 static void close_trying(struct trying *trying)
@@ -333,19 +334,19 @@ static void close_trying(struct trying *trying)
     for (size_t b = 0; trying->born && b < trying->watch->count; b++)
         ulp_tensor_free(&trying->born[b]);
     ulp_tensor_set_free(&trying->base);
-    ulp_plan_free(trying->plan);
+    ulp_program_free(trying->program);
 }
 
-/* Numbers in place of what is not finite: on both sides of what a comparison or a Clip may hold them
- * against, and not all alike. */
+/* Numbers in place of what is not finite: on both sides of what a comparison or a Clip may hold
+ * them against, and not all alike. */
 #define INSTEAD 4096.0
 
 static enum ulp_status replace(const struct ulp_tensor *born, double sign, const char *name,
                                struct ulp_tensor_set *out, struct ulp_error *error)
 {
     struct ulp_tensor value = {0};
-    enum ulp_status status =
-        ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, born->rank, born->dims, error);
+    enum ulp_status status = ulp_tensor_create(&value, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0,
+                                               born->rank, born->dims, error);
     value.type = status == ULP_OK ? born->type : value.type;
     for (size_t i = 0; status == ULP_OK && i < born->count; i++) {
         const double x = ulp_tensor_read(born, i);
@@ -377,10 +378,9 @@ static enum ulp_status try_birth(const struct trying *trying, size_t b,
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         const struct ulp_run_options run = {.thread_count = thread_count, .given = &values};
-        ULP_TRY(
-            replace(&trying->born[b], sign, trying->watch->items[b].value, &values, error));
+        ULP_TRY(replace(&trying->born[b], sign, trying->watch->items[b].value, &values, error));
         const enum ulp_status status =
-            ulp_plan_run(trying->plan, inputs, &run, NULL, 0, &outputs, NULL, error);
+            ulp_program_run(trying->program, inputs, &run, NULL, 0, &outputs, NULL, error);
         if (status == ULP_ERROR_MEMORY)
             return status;
         if (status != ULP_OK) /* as an index beyond what there is */
@@ -397,7 +397,7 @@ static enum ulp_status try_births(struct ulp_birth_watch *watch, bool *hidden,
                                   const struct ulp_tensor_set *inputs, int thread_count,
                                   struct ulp_error *error)
 {
-    const size_t outputs = watch->plan->main->output_count;
+    const size_t outputs = watch->program->main->output_count;
     ULP_SCOPED(close_trying) struct trying trying = {.watch = watch};
     ULP_TAKE(trying.born, watch->memory, watch->count, error);
     ULP_TRY(open_trying(&trying, inputs, thread_count, error));
@@ -416,7 +416,7 @@ static enum ulp_status try_births(struct ulp_birth_watch *watch, bool *hidden,
                 hidden[b] |= !borne;
         }
         /* of what is born in a body nothing is tried */
-        hidden[b] |= watch->plan->nodes[watch->items[b].node].block != watch->plan->main;
+        hidden[b] |= watch->program->nodes[watch->items[b].node].block != watch->program->main;
     }
     return ULP_OK;
 }
@@ -425,13 +425,13 @@ static enum ulp_status try_births(struct ulp_birth_watch *watch, bool *hidden,
 static bool is_reached(const struct ulp_birth_watch *watch, size_t o)
 {
     return ulp_birth_of(watch->items, watch->count,
-                        ulp_model_output(watch->plan->model, o).name) != NULL;
+                        ulp_model_output(watch->program->model, o).name) != NULL;
 }
 
 enum ulp_status ulp_birth_settle(struct ulp_birth_watch *watch, const struct ulp_tensor_set *inputs,
                                  int thread_count, struct ulp_error *error)
 {
-    const size_t outputs = watch->plan->main->output_count;
+    const size_t outputs = watch->program->main->output_count;
     bool *hidden, open = false;
     if (!watch->count)
         return ULP_OK;
@@ -466,26 +466,27 @@ static enum ulp_status look_at_event(void *context, const struct ulp_event *even
     struct ulp_birth_watch *watch = context;
     size_t nonfinite = 0;
     for (size_t o = 0; o < event->output_count; o++)
-        nonfinite += event->values[o].entire ? ulp_judge_count_nonfinite(event->values[o].entire) : 0;
+        nonfinite +=
+            event->values[o].entire ? ulp_judge_count_nonfinite(event->values[o].entire) : 0;
     ULP_TRY(ulp_lost_look(&watch->lost, event, NULL, error));
     return ulp_birth_look(watch, event, nonfinite, error);
 }
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 static enum ulp_status watch_run(struct ulp_birth_watch *watch, const struct ulp_model *model,
                                  const struct ulp_arithmetic *arithmetic,
                                  const struct ulp_tensor_set *inputs, int thread_count,
                                  struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    const struct ulp_plan_options planning = {.inputs = inputs};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    const struct ulp_program_options planning = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = thread_count};
     const struct ulp_observer observer = {.context = watch, .node_done = look_at_event};
-    ULP_TRY(ulp_plan_create(model, arithmetic, 1, &planning, &plan, error));
-    watch->plan = watch->lost.plan = plan;
+    ULP_TRY(ulp_program_create(model, arithmetic, 1, &planning, &program, error));
+    watch->program = watch->lost.program = program;
     watch->taints.budget = watch->lost.values.budget = ulp_model_budget(model);
-    ULP_TRY(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, error));
+    ULP_TRY(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, error));
     return ulp_birth_settle(watch, inputs, thread_count, error);
 }
 
@@ -510,6 +511,6 @@ enum ulp_status ulp_birth_find(struct ulp_birth_watch *watch, const struct ulp_m
     }
     ulp_taint_clear(&watch->taints);
     ulp_taint_clear(&watch->lost.values);
-    watch->plan = watch->lost.plan = NULL;
+    watch->program = watch->lost.program = NULL;
     return status;
 }

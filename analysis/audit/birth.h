@@ -7,12 +7,12 @@
 #include "analysis/audit/taint.h"
 #include "analysis/measure/judge.h"
 #include "base/memory/alloc.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* One sample's. A birth is a node whose results are not finite though what it reads is, or NaN
  * though it reads none but in constants, and not by inputs of the model. */
 struct ulp_birth_watch {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_arena *memory; /* of the births */
     struct ulp_birth *items;
     size_t count, capacity;
@@ -33,9 +33,9 @@ enum ulp_status ulp_birth_look(struct ulp_birth_watch *watch, const struct ulp_e
 enum ulp_status ulp_birth_settle(struct ulp_birth_watch *watch, const struct ulp_tensor_set *inputs,
                                  int thread_count, struct ulp_error *error);
 
-/* All of it, of one sample: in FP64, and where that stops being finite in `reference`. watch: plan
- * is set here and for the call alone, memory is the caller's. certificate: of the reference where
- * its digits are suspected to be lost, else not given; NULL: that is not asked. */
+/* All of it, of one sample: in FP64, and where that stops being finite in `reference`. watch:
+ * program is set here and for the call alone, memory is the caller's. certificate: of the reference
+ * where its digits are suspected to be lost, else not given; NULL: that is not asked. */
 enum ulp_status ulp_birth_find(struct ulp_birth_watch *watch, const struct ulp_model *model,
                                const struct ulp_arithmetic *reference,
                                const struct ulp_tensor_set *inputs, int thread_count,

@@ -10,21 +10,21 @@
 #include "base/memory/alloc.h"
 #include "base/error.h"
 #include "analysis/measure/metrics.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "number/function/math.h"
 
 struct comparison {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_certificate *certificate;
     struct ulp_pool *pool;
 };
 
-static bool is_graph_output(const struct ulp_plan *plan, const struct ulp_event *event,
+static bool is_graph_output(const struct ulp_program *program, const struct ulp_event *event,
                             size_t output)
 {
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
-    return node->block == plan->main &&
-           plan->main->slots[node->step->outputs[event->output_positions[output]]].last_use ==
+    const struct ulp_program_node *node = &program->nodes[event->index];
+    return node->block == program->main &&
+           program->main->slots[node->step->outputs[event->output_positions[output]]].last_use ==
                INT_MAX;
 }
 
@@ -68,7 +68,7 @@ static enum ulp_status compare_node(void *context, const struct ulp_event *event
             certificate->node = name;
             certificate->node_digits = digits;
         }
-        if (is_graph_output(comparison->plan, event, o) && digits < certificate->output_digits)
+        if (is_graph_output(comparison->program, event, o) && digits < certificate->output_digits)
             certificate->output_digits = digits;
     }
     return status;
@@ -103,19 +103,19 @@ enum ulp_status ulp_certify(const struct ulp_model *model, const struct ulp_arit
     struct comparison comparison = {.certificate = certificate};
     struct ulp_observer observers[] = {{.context = &comparison, .node_done = compare_node},
                                        progress ? *progress : (struct ulp_observer){0}};
-    struct ulp_plan_options plan_options = {.inputs = inputs};
+    struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run_options = *options;
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     run_options.audit = false;
     enum ulp_status status = ulp_pool_create(&comparison.pool, options->thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(comparison.pool, ulp_model_budget(model));
-        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+        status = ulp_program_create(model, lanes, 2, &plan_options, &program, error);
     }
-    comparison.plan = plan;
+    comparison.program = program;
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &run_options, observers, 2, NULL, NULL, error);
-    ulp_plan_free(plan);
+        status = ulp_program_run(program, inputs, &run_options, observers, 2, NULL, NULL, error);
+    ulp_program_free(program);
     ulp_pool_free(comparison.pool);
     return status;
 }

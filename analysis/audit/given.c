@@ -17,20 +17,20 @@ static enum ulp_status look_at_input(struct ulp_given *given, struct ulp_audit *
     if (!count)
         return ULP_OK;
     char *copy = ulp_arena_text(audit->memory, name, strlen(name));
-    ULP_TRY(ulp_taken(copy && ulp_plan_grow(audit->memory, &audit->nonfinite_inputs,
-                                            audit->nonfinite_input_count, &given->capacity,
-                                            sizeof *audit->nonfinite_inputs),
+    ULP_TRY(ulp_taken(copy && ulp_program_grow(audit->memory, &audit->nonfinite_inputs,
+                                               audit->nonfinite_input_count, &given->capacity,
+                                               sizeof *audit->nonfinite_inputs),
                       error));
     audit->nonfinite_inputs[audit->nonfinite_input_count++] =
         (struct ulp_audit_input){.name = copy, .sample = sample, .count = count};
     return ULP_OK;
 }
 
-enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_plan *plan,
+enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_program *program,
                                  struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    const struct ulp_block *block = program->main;
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     void *seen;
     *out = (struct ulp_given){.count = block->input_count, .names.budget = budget};
     enum ulp_status status = ulp_allocate_zero(&seen, block->input_count, sizeof *out->seen, budget,

@@ -4,7 +4,7 @@
 #include <ulpscope/audit.h>
 
 #include "base/text/names.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* The graph's inputs, and which have been looked at in this sample. */
 struct ulp_given {
@@ -12,7 +12,7 @@ struct ulp_given {
     size_t count, capacity; /* inputs; room in the audit's list */
     bool *seen;
 };
-enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_plan *plan,
+enum ulp_status ulp_given_create(struct ulp_given *out, const struct ulp_program *program,
                                  struct ulp_error *error);
 void ulp_given_free(struct ulp_given *given);
 void ulp_given_start(struct ulp_given *given);

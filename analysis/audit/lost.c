@@ -43,8 +43,8 @@ static void measure(struct term *term)
 static bool read_term(const struct ulp_lost *lost, const struct ulp_event *event, size_t i,
                       struct term *out)
 {
-    const struct ulp_plan_node *node = &lost->plan->nodes[event->index];
-    const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[i]];
+    const struct ulp_program_node *node = &lost->program->nodes[event->index];
+    const struct ulp_program_slot *slot = &node->block->slots[node->step->inputs[i]];
     const struct ulp_taint *noted = ulp_taint_find(&lost->values, slot->name);
     *out = (struct term){.value = slot->constant};
     for (size_t e = 0; e < event->input_count && !out->value; e++)
@@ -80,10 +80,10 @@ static void look_at_elements(const struct term terms[2], const struct ulp_tensor
                              bool *drops, bool *cancels)
 {
     for (size_t i = 0; i < sum->count; i++) {
-        const double a = fabs(ulp_tensor_read(terms[0].value,
-                                              find_element(terms[0].value, sum, i))),
-                     b = fabs(ulp_tensor_read(terms[1].value,
-                                              find_element(terms[1].value, sum, i))),
+        const double a = fabs(
+                         ulp_tensor_read(terms[0].value, find_element(terms[0].value, sum, i))),
+                     b = fabs(
+                         ulp_tensor_read(terms[1].value, find_element(terms[1].value, sum, i))),
                      most = ulp_math_max(a, b), least = ulp_math_min(a, b);
         *drops |= least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= bits;
         *cancels |= least > 0 && isfinite(most) &&
@@ -91,7 +91,7 @@ static void look_at_elements(const struct term terms[2], const struct ulp_tensor
     }
 }
 
-static bool is_sum(const struct ulp_plan_node *node)
+static bool is_sum(const struct ulp_program_node *node)
 {
     return node->step->own_input_count == 2 && ulp_is_word(node->step->bound.op->name, "Add Sub");
 }
@@ -99,7 +99,7 @@ static bool is_sum(const struct ulp_plan_node *node)
 enum ulp_status ulp_lost_look(struct ulp_lost *lost, const struct ulp_event *event,
                               const struct ulp_range *ranges, struct ulp_error *error)
 {
-    const struct ulp_plan_node *node = &lost->plan->nodes[event->index];
+    const struct ulp_program_node *node = &lost->program->nodes[event->index];
     struct term terms[2];
     bool behind = false, drops = false, cancels = false;
     if (!lost->bits || lost->suspected)
@@ -112,8 +112,7 @@ enum ulp_status ulp_lost_look(struct ulp_lost *lost, const struct ulp_event *eve
         read_term(lost, event, 1, &terms[1])) {
         const double most = ulp_math_max(terms[0].most, terms[1].most),
                      least = ulp_math_min(terms[0].least, terms[1].least);
-        if (behind || (least > 0 && isfinite(most) &&
-                       ilogb(most) - ilogb(least) >= lost->bits))
+        if (behind || (least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= lost->bits))
             look_at_elements(terms, event->values[0].entire, lost->bits, &drops, &cancels);
     }
     if (drops && !lost->dropped) {

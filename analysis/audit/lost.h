@@ -6,11 +6,11 @@
 #include <ulpscope/audit.h>
 
 #include "analysis/audit/taint.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct ulp_lost {
-    const struct ulp_plan *plan;
-    int bits;                    /* of the reference; 0: it has no more than others, nothing is said */
+    const struct ulp_program *program;
+    int bits; /* of the reference; 0: it has no more than others, nothing is said */
     struct ulp_taint_set values; /* magnitudes in the reference (most, least), and `absorbed` */
     size_t node;                 /* the first that drops a term */
     bool dropped, suspected;     /* suspected: a difference cancels behind it */

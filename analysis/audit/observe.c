@@ -215,9 +215,9 @@ static void clear_views(struct looked *looked, const struct ulp_event *event,
                         const struct ulp_taint *from, bool steps)
 {
     struct ulp_metrics *views = looked->round.views;
-    looked->stepped = clear_amounts(
-        views, steps || event->quantizes ||
-                   (from->stepped && from->type == looked->value->entire->type));
+    looked->stepped =
+        clear_amounts(views, steps || event->quantizes ||
+                                 (from->stepped && from->type == looked->value->entire->type));
     if (from->diverged)
         views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
 }
@@ -288,7 +288,7 @@ static enum ulp_status audit_lane(struct ulp_auditor *auditor, const struct ulp_
         fits &= !taint.beyond;
         diverged |= taint.diverged;
         if (taint.diverged || (ulp_rounds_to_whole(event->op) && entire->max_abs >= 0.5))
-            status = ulp_divergence_look(&node->outputs[o], auditor->plan, event, l, o,
+            status = ulp_divergence_look(&node->outputs[o], auditor->program, event, l, o,
                                          !from.diverged, auditor->audit.memory, error);
         if (from.relative > 0)
             node->grew =
@@ -331,7 +331,7 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_auditor *auditor = context;
-    struct ulp_budget *budget = ulp_model_budget(auditor->plan->model);
+    struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
     const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
     ULP_SCOPED(ulp_free_of) void *ranges = NULL;
     ULP_SCOPED(ulp_free_of) void *looked = NULL;

@@ -2,7 +2,7 @@
  * number, in several processes or on several machines, and resumed after one of them has ended.
  *
  * Every sample is audited by itself (an auditor, an attributor, one sample, ulp_auditor_finish,
- * ulp_attributor_finish), and an auditor of the same plan that runs nothing itself adds these
+ * ulp_attributor_finish), and an auditor of the same program that runs nothing itself adds these
  * audits up in the order of the samples (ulp_auditor_add). Each is added as the figures that it
  * has, so the sum depends on the samples and their order alone: not on which process computed a
  * sample, nor on when it arrived, bit for bit. ulp_part_encode hands an audit of one sample from

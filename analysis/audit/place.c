@@ -47,7 +47,7 @@ static enum ulp_status add_link(struct ulp_place *place, const struct ulp_block 
 }
 
 /* An If, Loop or Scan also reads what its bodies compute. */
-static enum ulp_status link_inputs(struct ulp_place *place, const struct ulp_plan_node *node,
+static enum ulp_status link_inputs(struct ulp_place *place, const struct ulp_program_node *node,
                                    struct ulp_arena *memory, struct ulp_error *error)
 {
     const struct ulp_step *step = node->step;
@@ -67,25 +67,25 @@ static enum ulp_status link_inputs(struct ulp_place *place, const struct ulp_pla
     return ULP_OK;
 }
 
-enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *memory,
+enum ulp_status ulp_places_make(const struct ulp_program *program, struct ulp_arena *memory,
                                 struct ulp_place **out, struct ulp_error *error)
 {
-    struct ulp_place *places = ulp_arena_take(memory, plan->node_count + 1, sizeof *places);
+    struct ulp_place *places = ulp_arena_take(memory, program->node_count + 1, sizeof *places);
     ULP_TRY((*out = places) ? ULP_OK : refuse(error));
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         struct ulp_place *place = &places[n];
-        const struct ulp_operator *op = plan->nodes[n].step->bound.op;
+        const struct ulp_operator *op = program->nodes[n].step->bound.op;
         const struct ulp_place *before = n ? &places[n - 1] : NULL;
         /* rows are few: the text of the node before often serves */
-        if (before && plan->nodes[n - 1].step->bound.op == op)
+        if (before && program->nodes[n - 1].step->bound.op == op)
             place->formula = before->formula;
         else
             ULP_TRY(copy_formula(op, memory, &place->formula, error));
-        place->name = ulp_arena_copy(memory, ulp_plan_node_name(plan, n));
-        place->op = ulp_arena_copy(memory, ulp_plan_node_op(plan, n));
+        place->name = ulp_arena_copy(memory, ulp_program_node_name(program, n));
+        place->op = ulp_arena_copy(memory, ulp_program_node_op(program, n));
         if (!place->name || !place->op)
             return refuse(error);
-        ULP_TRY(link_inputs(place, &plan->nodes[n], memory, error));
+        ULP_TRY(link_inputs(place, &program->nodes[n], memory, error));
     }
     return ULP_OK;
 }

@@ -5,10 +5,10 @@
 #include <ulpscope/audit.h>
 
 #include "analysis/measure/histogram.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* The places of all nodes, without values. */
-enum ulp_status ulp_places_make(const struct ulp_plan *plan, struct ulp_arena *memory,
+enum ulp_status ulp_places_make(const struct ulp_program *program, struct ulp_arena *memory,
                                 struct ulp_place **out, struct ulp_error *error);
 /* Add the counts of the reference's values of output o of the event's node. */
 enum ulp_status ulp_place_count(struct ulp_audit *audit, const struct ulp_event *event, size_t o,

@@ -118,7 +118,7 @@ static enum ulp_status keep_sample(struct ulp_arena *memory, struct ulp_audit_ou
 /* Which overflows the graph's outputs bear. */
 static void reach_outputs(struct ulp_auditor *auditor, size_t lane)
 {
-    const struct ulp_block *block = auditor->plan->main;
+    const struct ulp_block *block = auditor->program->main;
     for (size_t i = 0; i < block->output_count; i++) {
         const struct ulp_taint *taint =
             ulp_taint_find(&auditor->taints[lane], block->slots[block->outputs[i]].name);

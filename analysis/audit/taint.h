@@ -8,7 +8,7 @@
 #include <ulpscope/tensor.h>
 
 /* What is known of a lane's value in the current sample, by the address of its name (names live
- * with the plan). */
+ * with the program). */
 struct ulp_taint {
     const char *name;
     bool nonfinite; /* differs from the reference in being finite */
@@ -18,10 +18,10 @@ struct ulp_taint {
     bool diverged;  /* comes from another shape, index or decision than the reference's */
     bool stepped;   /* holds amounts in steps of a scale, and some differ from the reference's */
     enum ulp_type type;
-    size_t node; /* that computes it */
-    bool absorbed;        /* a term that the reference dropped is missing in it (lost.h) */
-    double most, least;   /* there: its magnitudes that are not 0 */
-    uint64_t births; /* of the reference, that it is not finite by (birth.h) */
+    size_t node;        /* that computes it */
+    bool absorbed;      /* a term that the reference dropped is missing in it (lost.h) */
+    double most, least; /* there: its magnitudes that are not 0 */
+    uint64_t births;    /* of the reference, that it is not finite by (birth.h) */
     /* the lane's overflow that it bears; -1: none */
     ptrdiff_t overflow;
     double relative; /* entire.rms / ref_rms; 0: equal, or not defined */

@@ -22,8 +22,8 @@ enum ulp_status ulp_truth_check(const struct ulp_truth *truth, const struct ulp_
  *
  * where P and R evaluate the audited model's node, so that carried contains what the rewriting
  * changed before it. single does not use the original. For each sample: ulp_truth_clear, one
- * ulp_plan_run of the original's plan (one lane, the reference) with ulp_truth_observer, then the
- * audit's run. */
+ * ulp_program_run of the original's program (one lane, the reference) with ulp_truth_observer, then
+ * the audit's run. */
 /* The original's values are charged to budget (may be NULL). Free with ulp_truth_free. */
 enum ulp_status ulp_truth_create(struct ulp_budget *budget, struct ulp_truth **out,
                                  struct ulp_error *error);

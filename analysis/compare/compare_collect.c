@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "number/function/math.h"
 #include "run/lane.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 struct collecting {
@@ -108,7 +108,7 @@ static enum ulp_status liken(struct ulp_tensor *out, const struct ulp_tensor *re
 }
 
 /* The largest scale of a DequantizeLinear, when it is a constant; else 0. */
-static double find_scale(const struct ulp_plan_node *node)
+static double find_scale(const struct ulp_program_node *node)
 {
     const int slot = node->step->input_count > 1 ? node->step->inputs[1] : -1;
     const struct ulp_tensor *scale = slot < 0 ? NULL : node->block->slots[slot].constant;
@@ -128,7 +128,7 @@ static double find_floor(const struct ulp_comparing *comparing, const struct ulp
     if (event->quantizes)
         return 1;
     if (strcmp(event->op, "DequantizeLinear") == 0)
-        return find_scale(&comparing->plan->nodes[event->index]);
+        return find_scale(&comparing->program->nodes[event->index]);
     return ulp_is_word(event->op, "Sigmoid Tanh Erf Softmax") ? 0x1p-23 : 0;
 }
 
@@ -167,7 +167,7 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
                                       const struct ulp_tensor *reference,
                                       struct ulp_compared_value *value, struct ulp_error *error)
 {
-    const struct ulp_block *block = comparing->plan->main;
+    const struct ulp_block *block = comparing->program->main;
     struct ulp_judged *judged = &value->judged;
     struct ulp_text text = {0};
     size_t o = 0;
@@ -178,7 +178,7 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
         !value->truth.count || value->truth.nonfinite)
         return ULP_OK;
     const struct ulp_purpose purpose =
-        ulp_audit_purpose(comparing->plan, o, comparing->options->task, reference);
+        ulp_audit_purpose(comparing->program, o, comparing->options->task, reference);
     value->truth.diverged &= purpose.task != ULP_TASK_SIGNAL;
     ULP_TRY(ulp_judged_measure(recorded, reference, purpose, ulp_comparing_budget(comparing),
                                judged, error));
@@ -378,7 +378,7 @@ static enum ulp_status collect_input(struct ulp_comparing *comparing, size_t num
 
 static enum ulp_status collect_inputs(struct ulp_comparing *comparing, struct ulp_error *error)
 {
-    const struct ulp_block *block = comparing->plan->main;
+    const struct ulp_block *block = comparing->program->main;
     for (size_t i = 0; i < block->input_count; i++) {
         const char *name = block->slots[block->inputs[i]].name;
         const ptrdiff_t number = ulp_compared_find(comparing, name, 0);
@@ -423,16 +423,16 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
     struct ulp_groups *groups = ulp_arena_take(comparing->arena, lanes_max, sizeof *groups);
     size_t *first = ulp_arena_take(comparing->arena, arithmetics + 1, sizeof *first);
     struct collecting collecting = {comparing, first};
-    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
-                                                  .keeps = keeps,
-                                                  .groups = options->groups ? groups : NULL};
+    const struct ulp_program_options plan_options = {.inputs = comparing->inputs,
+                                                     .keeps = keeps,
+                                                     .groups = options->groups ? groups : NULL};
     ULP_TRY(ulp_taken(lanes && keeps && groups && first, error));
-    ULP_TRY(ulp_plan_create(comparing->model, lanes,
-                            make_lanes(options, comparing->asked, lanes, keeps, groups, first),
-                            &plan_options, &comparing->plan, error));
-    ULP_TRY(
-        ulp_places_make(comparing->plan, comparing->out->memory, &comparing->out->places, error));
-    comparing->out->place_count = comparing->plan->node_count;
+    ULP_TRY(ulp_program_create(comparing->model, lanes,
+                               make_lanes(options, comparing->asked, lanes, keeps, groups, first),
+                               &plan_options, &comparing->program, error));
+    ULP_TRY(ulp_places_make(comparing->program, comparing->out->memory, &comparing->out->places,
+                            error));
+    comparing->out->place_count = comparing->program->node_count;
     ULP_TRY(ulp_compare_match(comparing, error));
     ULP_TRY(collect_inputs(comparing, error));
     const struct ulp_observer observers[] = {{.context = &collecting, .node_done = collect_node},
@@ -440,6 +440,6 @@ enum ulp_status ulp_compare_collect(struct ulp_comparing *comparing, struct ulp_
                                                                : (struct ulp_observer){0}};
     const struct ulp_run_options run = {.thread_count = options->thread_count};
     ulp_comparing_begins(comparing);
-    return ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
-                        options->progress ? 2 : 1, NULL, NULL, error);
+    return ulp_program_run(comparing->program, comparing->inputs, &run, observers,
+                           options->progress ? 2 : 1, NULL, NULL, error);
 }

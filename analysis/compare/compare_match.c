@@ -6,7 +6,7 @@
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
 #include "base/text/text.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 enum { UNKNOWN = -1, CONSTANT = -2 }; /* beside indices of a value */
 
@@ -38,22 +38,22 @@ static bool is_input(const struct ulp_block *block, int slot)
     return false;
 }
 
-/* Every value of the plan that nodes or the user give, and constants. */
+/* Every value of the program that nodes or the user give, and constants. */
 static enum ulp_status list_values(const struct ulp_comparing *comparing, struct values *out,
                                    struct ulp_error *error)
 {
-    const struct ulp_plan *plan = comparing->plan;
+    const struct ulp_program *program = comparing->program;
     size_t most = 0;
-    for (size_t b = 0; b < plan->block_count; b++)
-        most += plan->blocks[b]->slot_count;
+    for (size_t b = 0; b < program->block_count; b++)
+        most += program->blocks[b]->slot_count;
     out->numbers.budget = ulp_comparing_budget(comparing);
     ULP_TAKE(out->items, comparing->arena, most + 1, error);
-    for (size_t b = 0; b < plan->block_count; b++) {
-        const struct ulp_block *block = plan->blocks[b];
+    for (size_t b = 0; b < program->block_count; b++) {
+        const struct ulp_block *block = program->blocks[b];
         for (size_t v = 0; v < block->slot_count && !block->inlined_in; v++) {
-            const struct ulp_plan_slot *slot = &block->slots[v];
+            const struct ulp_program_slot *slot = &block->slots[v];
             const struct value value = {slot->name, slot->constant != NULL,
-                                        block == plan->main && is_input(block, (int)v)};
+                                        block == program->main && is_input(block, (int)v)};
             if (slot->name && *slot->name && slot->outer < 0 && slot->same_as < 0 &&
                 !add_value(out, value))
                 return ulp_out_of_memory(error);

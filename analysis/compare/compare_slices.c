@@ -9,7 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 #include "kernels/cublas.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 #define KEEPS_NAME "slices found"
 
@@ -80,9 +80,9 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
 {
     ULP_ENTER_ENVIRONMENT;
     struct searching *searching = context;
-    const struct ulp_plan *plan = searching->comparing->plan;
+    const struct ulp_program *program = searching->comparing->program;
     if (!event->output_count || !event->values[event->output_count].entire ||
-        plan->nodes[event->index].block != plan->main)
+        program->nodes[event->index].block != program->main)
         return ULP_OK;
     searching->product[event->index] = true;
     return try_output(searching, event, 0, error);
@@ -92,7 +92,7 @@ static enum ulp_status try_node(void *context, const struct ulp_event *event,
 static enum ulp_status list_given(const struct ulp_comparing *comparing, size_t file,
                                   struct ulp_tensor_set *out, struct ulp_error *error)
 {
-    const struct ulp_block *block = comparing->plan->main;
+    const struct ulp_block *block = comparing->program->main;
     for (size_t s = 0; s < block->slot_count; s++) {
         const ptrdiff_t number = ulp_compared_find(comparing, block->slots[s].name, 0);
         const struct ulp_tensor *recorded =
@@ -122,8 +122,8 @@ static enum ulp_status run_file(struct searching *searching, struct ulp_error *e
     run.audit = false;
     run.isolated = true;
     run.given = &given;
-    return ulp_plan_run(comparing->plan, comparing->inputs, &run, observers,
-                        options->progress ? 2 : 1, NULL, NULL, error);
+    return ulp_program_run(comparing->program, comparing->inputs, &run, observers,
+                           options->progress ? 2 : 1, NULL, NULL, error);
 }
 
 static enum ulp_status take_room(struct searching *searching, size_t node_count,
@@ -140,7 +140,7 @@ static enum ulp_status take_room(struct searching *searching, size_t node_count,
     return ulp_taken(searching->tried && searching->product, error);
 }
 
-/* Some counts: a plan whose lanes are the base and the base in each. */
+/* Some counts: a program whose lanes are the base and the base in each. */
 static enum ulp_status try_counts(struct searching *searching, const struct ulp_comparing *outer,
                                   const struct ulp_arithmetic *base, struct ulp_error *error)
 {
@@ -155,7 +155,7 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
                                       .options = &options,
                                       .trials = 1,
                                       .out = &scratch};
-    const struct ulp_plan_options plan_options = {.inputs = outer->inputs};
+    const struct ulp_program_options plan_options = {.inputs = outer->inputs};
     size_t count = 1;
     options.arithmetics = base;
     options.arithmetic_count = 1;
@@ -168,8 +168,9 @@ static enum ulp_status try_counts(struct searching *searching, const struct ulp_
             break;
         ULP_TRY(cut_arithmetic(&lanes[count], base, cut, error));
     }
-    ULP_TRY(ulp_plan_create(comparing.model, lanes, count, &plan_options, &comparing.plan, error));
-    ULP_TRY(take_room(searching, comparing.plan->node_count, error));
+    ULP_TRY(ulp_program_create(comparing.model, lanes, count, &plan_options, &comparing.program,
+                               error));
+    ULP_TRY(take_room(searching, comparing.program->node_count, error));
     ULP_TRY(ulp_compare_match(&comparing, error));
     for (searching->file = 0; searching->file < searching->file_count; searching->file++)
         ULP_TRY(run_file(searching, error));
@@ -356,8 +357,9 @@ enum ulp_status ulp_compare_keep_slices(const struct ulp_comparing *comparing,
         struct ulp_compared_slices *item = &out->slices[out->slice_count++];
         *item = found->items[i];
         item->node =
-            ulp_comparing_text(comparing, ulp_plan_node_name(comparing->plan, item->index));
-        item->op = ulp_comparing_text(comparing, ulp_plan_node_op(comparing->plan, item->index));
+            ulp_comparing_text(comparing, ulp_program_node_name(comparing->program, item->index));
+        item->op =
+            ulp_comparing_text(comparing, ulp_program_node_op(comparing->program, item->index));
         item->others = ulp_comparing_text(comparing, item->others);
         whole = item->node && item->op && item->others;
     }

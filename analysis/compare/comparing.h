@@ -100,7 +100,7 @@ struct ulp_comparing {
     const struct ulp_compare_options *options;
     size_t asked; /* of the options' arithmetics: the others are neighbours */
     size_t trials;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_pool *pool;
     struct ulp_comparison *out;
     struct ulp_arena *arena;        /* what is not the result's */

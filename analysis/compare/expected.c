@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "analysis/compare/comparing.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"
 
@@ -200,7 +200,7 @@ struct ulp_compared_value ulp_compare_judge_by(const struct ulp_comparing *compa
 bool ulp_is_nothing(const struct ulp_comparing *comparing, const struct ulp_compared_tensor *tensor,
                     size_t file)
 {
-    const struct ulp_block *block = comparing->plan->main;
+    const struct ulp_block *block = comparing->program->main;
     bool is_output = false;
     for (size_t o = 0; o < block->output_count; o++)
         is_output |= strcmp(block->slots[block->outputs[o]].name, tensor->name) == 0;

@@ -57,7 +57,7 @@ void ulp_comparing_free(struct ulp_comparing *comparing)
         ulp_names_free(&comparing->open[a].names);
     ulp_names_free(&comparing->numbers);
     ulp_names_free(&comparing->decided);
-    ulp_plan_free(comparing->plan);
+    ulp_program_free(comparing->program);
     ulp_pool_free(comparing->pool);
     ulp_arena_free(comparing->arena);
 }

@@ -8,9 +8,9 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 struct trying {
     struct ulp_comparing *comparing;
@@ -152,24 +152,24 @@ static enum ulp_status run_trial(const struct trying *trying, struct ulp_error *
                                          options->groups ? options->groups[trying->arithmetic]
                                                          : (struct ulp_groups){0}};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    const struct ulp_plan_options plan_options = {.inputs = comparing->inputs,
-                                                  .keeps = keeps,
-                                                  .groups = options->groups ? groups : NULL,
-                                                  .perturbation =
-                                                      ulp_redraw(arithmetic, trying->trial + 1)};
-    ULP_TRY(
-        ulp_redraw_reference(comparing->plan, &options->reference, arithmetic, &lanes[0], error));
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    const struct ulp_program_options plan_options = {.inputs = comparing->inputs,
+                                                     .keeps = keeps,
+                                                     .groups = options->groups ? groups : NULL,
+                                                     .perturbation =
+                                                         ulp_redraw(arithmetic, trying->trial + 1)};
+    ULP_TRY(ulp_redraw_reference(comparing->program, &options->reference, arithmetic, &lanes[0],
+                                 error));
     ULP_TRY(ulp_redraw_inputs(comparing->inputs, &plan_options.perturbation,
                               ulp_comparing_budget(comparing), &inputs, error));
-    ULP_TRY(ulp_plan_create(comparing->model, lanes, 2, &plan_options, &plan, error));
+    ULP_TRY(ulp_program_create(comparing->model, lanes, 2, &plan_options, &program, error));
     const struct ulp_observer observers[] = {{.context = (void *)(uintptr_t)trying,
                                               .node_done = try_node},
                                              options->progress ? *options->progress
                                                                : (struct ulp_observer){0}};
     const struct ulp_run_options run = {.thread_count = options->thread_count};
-    return ulp_plan_run(plan, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
-                        error);
+    return ulp_program_run(program, &inputs, &run, observers, options->progress ? 2 : 1, NULL, NULL,
+                           error);
 }
 
 enum ulp_status ulp_compare_try(struct ulp_comparing *comparing, size_t arithmetic,

@@ -65,11 +65,11 @@ static enum ulp_status run_audit(struct ulp_doctoring *x, const struct ulp_arith
     const struct ulp_groups groups[] = {{0}, engine ? engine->groups : (struct ulp_groups){0}};
     const char *const names[] = {NULL, engine ? engine->name : NULL};
     const struct ulp_samples samples = {.count = x->sample_count, .items = x->samples};
-    const struct ulp_plan_options planning = {.dims = options->dims,
-                                              .dim_count = options->dim_count,
-                                              .keeps = engine ? keeps : NULL,
-                                              .groups = engine ? groups : NULL,
-                                              .names = engine ? names : NULL};
+    const struct ulp_program_options planning = {.dims = options->dims,
+                                                 .dim_count = options->dim_count,
+                                                 .keeps = engine ? keeps : NULL,
+                                                 .groups = engine ? groups : NULL,
+                                                 .names = engine ? names : NULL};
     const struct ulp_audit_options wanted = {.plan = &planning,
                                              .shares = true,
                                              .task = options->task,

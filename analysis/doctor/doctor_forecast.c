@@ -2,17 +2,18 @@
 #include "analysis/doctor/doctoring.h"
 #include "base/error.h"
 
-static enum ulp_status meter_samples(const struct ulp_doctoring *x, struct ulp_plans *plans,
+static enum ulp_status meter_samples(const struct ulp_doctoring *x, struct ulp_programs *programs,
                                      struct ulp_overflow_meter **meter, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     for (size_t s = 0; s < x->sample_count; s++) {
-        const struct ulp_plan *before = plan;
-        ULP_TRY(ulp_plans_choose(plans, x->samples[s].inputs, &plan, error));
-        if (plan != before)
-            ULP_TRY(*meter ? ulp_overflow_meter_reshape(*meter, plan, error)
-                           : ulp_overflow_meter_create(plan, options->thread_count, meter, error));
+        const struct ulp_program *before = program;
+        ULP_TRY(ulp_programs_choose(programs, x->samples[s].inputs, &program, error));
+        if (program != before)
+            ULP_TRY(*meter
+                        ? ulp_overflow_meter_reshape(*meter, program, error)
+                        : ulp_overflow_meter_create(program, options->thread_count, meter, error));
         ULP_TRY(ulp_overflow_meter_sample(*meter, x->samples[s].name, x->samples[s].inputs,
                                           options->progress, error));
     }
@@ -24,15 +25,16 @@ static enum ulp_status forecast(const struct ulp_doctoring *x, struct ulp_arithm
                                 struct ulp_overflow_forecast *out, struct ulp_error *error)
 {
     const struct ulp_doctor_options *options = x->options;
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = x->model,
-                              .lanes = lanes,
-                              .lane_count = 2,
-                              .options = {.dims = options->dims, .dim_count = options->dim_count}};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = x->model,
+                                    .lanes = lanes,
+                                    .lane_count = 2,
+                                    .options = {.dims = options->dims,
+                                                .dim_count = options->dim_count}};
     const struct ulp_run_options run = {.thread_count = options->thread_count};
     struct ulp_overflow_meter *meter = NULL;
-    struct ulp_plan *plan;
-    enum ulp_status status = meter_samples(x, &plans, &meter, error);
+    struct ulp_program *program;
+    enum ulp_status status = meter_samples(x, &programs, &meter, error);
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(meter, out, error);
     ulp_overflow_meter_free(meter);
@@ -40,8 +42,8 @@ static enum ulp_status forecast(const struct ulp_doctoring *x, struct ulp_arithm
     if (!out->lanes[0].harmful_count)
         return ULP_OK;
     const struct ulp_tensor_set *inputs = x->samples[ulp_overflow_sample(&out->lanes[0])].inputs;
-    ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
-    return ulp_overflow_remedies(out, plan, 0, inputs, &run, options->progress, error);
+    ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
+    return ulp_overflow_remedies(out, program, 0, inputs, &run, options->progress, error);
 }
 
 /* Where something overflows: why it does. What FP64 does not hold either is asked of the audit's

@@ -1,7 +1,7 @@
 /* Putting causes into a diagnosis. */
 #include "analysis/doctor/doctoring.h"
 #include "base/machine/environment.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 enum { STEPS = 5 };
 
@@ -33,8 +33,8 @@ void ulp_doctor_add(struct ulp_doctoring *x, enum ulp_doctor_reason reason,
                                      .index = node ? (ptrdiff_t)node->index : -1,
                                      .value = ulp_doctor_copy(x, value)};
     x->failed |= text->failed || !cause.text ||
-                 !ulp_plan_grow(doctor->memory, &doctor->causes, doctor->cause_count,
-                                &x->cause_capacity, sizeof *doctor->causes);
+                 !ulp_program_grow(doctor->memory, &doctor->causes, doctor->cause_count,
+                                   &x->cause_capacity, sizeof *doctor->causes);
     ulp_text_free(text);
     if (!x->failed)
         doctor->causes[doctor->cause_count++] = cause;

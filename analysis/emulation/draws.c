@@ -8,7 +8,7 @@
 #include "analysis/schedule/schedule.h"
 #include "base/error.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 /* The draws that searches run, and those that judge what they found, are not the same. */
 #define SEARCHED_SEED (UINT64_C(1) << 32)
@@ -21,17 +21,17 @@ static enum ulp_status find_truth(struct ulp_emulation *emulation, size_t proble
 {
     const struct ulp_emulated *given = &emulation->given;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
-    const struct ulp_plan_options options = {.inputs = emulation->inputs[problem],
-                                             .perturbation = *redrawn};
+    const struct ulp_program_options options = {.inputs = emulation->inputs[problem],
+                                                .perturbation = *redrawn};
     struct ulp_emulation_notes notes;
     struct ulp_arithmetic reference;
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    ULP_TRY(ulp_redraw_reference(emulation->plan, given->reference, given->arithmetic, &reference,
-                                 error));
-    ULP_TRY(ulp_plan_create(given->model, &reference, 1, &options, &plan, error));
-    const struct ulp_observer observer = ulp_emulation_note(emulation, problem, plan, &notes);
-    return ulp_plan_run(plan, emulation->inputs[problem], &run, &observer, 1,
-                        &emulation->truths[problem], NULL, error);
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_redraw_reference(emulation->program, given->reference, given->arithmetic,
+                                 &reference, error));
+    ULP_TRY(ulp_program_create(given->model, &reference, 1, &options, &program, error));
+    const struct ulp_observer observer = ulp_emulation_note(emulation, problem, program, &notes);
+    return ulp_program_run(program, emulation->inputs[problem], &run, &observer, 1,
+                           &emulation->truths[problem], NULL, error);
 }
 
 enum ulp_status ulp_emulation_redraw(struct ulp_emulation *emulation, size_t count,
@@ -114,25 +114,26 @@ static enum ulp_status run_beside(struct ulp_emulation *emulation,
     struct ulp_arithmetic lanes[1 + ULP_BESIDE_MAX];
     struct ulp_keeps keeps[1 + ULP_BESIDE_MAX] = {{0}};
     struct ulp_tensor_set outputs[1 + ULP_BESIDE_MAX] = {{0}};
-    const struct ulp_plan_options options = {.inputs = inputs,
-                                             .keeps = keeps,
-                                             .perturbation = *redrawn};
-    struct ulp_plan *plan = NULL;
+    const struct ulp_program_options options = {.inputs = inputs,
+                                                .keeps = keeps,
+                                                .perturbation = *redrawn};
+    struct ulp_program *program = NULL;
     for (size_t l = 0; l < count; l++) {
         lanes[1 + l] = beside[l].arithmetic;
         keeps[1 + l] = beside[l].keeps;
     }
-    enum ulp_status status = ulp_redraw_reference(emulation->plan, given->reference,
+    enum ulp_status status = ulp_redraw_reference(emulation->program, given->reference,
                                                   given->arithmetic, &lanes[0], error);
     if (status == ULP_OK)
-        status = ulp_plan_create(given->model, lanes, 1 + count, &options, &plan, error);
+        status = ulp_program_create(given->model, lanes, 1 + count, &options, &program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &run, progress, progress != NULL, outputs, NULL, error);
+        status = ulp_program_run(program, inputs, &run, progress, progress != NULL, outputs, NULL,
+                                 error);
     for (size_t l = 0; l < count && status == ULP_OK; l++)
         status = ulp_emulation_judge(emulation, &outputs[1 + l], &outputs[0], &out[l], error);
     for (size_t l = 0; l <= count; l++)
         ulp_tensor_set_free(&outputs[l]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     emulation->runs += count;
     emulation->work += (double)(1 + count);
     return status;
@@ -173,13 +174,15 @@ enum ulp_status ulp_emulation_count_fused(const struct ulp_emulation *emulation,
                                           const struct ulp_beside *lane, size_t *out,
                                           struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = emulation->inputs[0], .keeps = &lane->keeps};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    ULP_TRY(ulp_plan_create(emulation->given.model, &lane->arithmetic, 1, &options, &plan, error));
+    const struct ulp_program_options options = {.inputs = emulation->inputs[0],
+                                                .keeps = &lane->keeps};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_program_create(emulation->given.model, &lane->arithmetic, 1, &options, &program,
+                               error));
     *out = 0;
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         struct ulp_node_kernel kernel;
-        ulp_plan_node_kernel(plan, 0, n, &kernel);
+        ulp_program_node_kernel(program, 0, n, &kernel);
         *out += kernel.kernel > 0;
     }
     return ULP_OK;

@@ -15,7 +15,7 @@ static enum ulp_status take_memory(struct ulp_emulation *emulation, struct ulp_e
     ULP_TAKE(emulation->shape_of, memory, problems, error);
     ULP_TAKE(emulation->place, memory, problems, error);
     for (size_t p = 0; p < problems; p++) {
-        emulation->integers[p] = ulp_arena_take(memory, emulation->plan->main->slot_count + 1,
+        emulation->integers[p] = ulp_arena_take(memory, emulation->program->main->slot_count + 1,
                                                 sizeof **emulation->integers);
         ULP_TRY(ulp_taken(emulation->integers[p], error));
     }
@@ -34,9 +34,10 @@ enum ulp_status ulp_emulation_open(struct ulp_emulation *emulation,
     ULP_TRY(ulp_emulation_check_inputs(given, given->samples, given->sample_count, error));
     emulation->lanes[0] = *given->reference;
     emulation->lanes[1] = *given->arithmetic;
-    emulation->plans =
-        (struct ulp_plans){.model = given->model, .lanes = emulation->lanes, .lane_count = 2};
-    ULP_TRY(ulp_plans_choose(&emulation->plans, given->samples[0].inputs, &emulation->plan, error));
+    emulation->programs =
+        (struct ulp_programs){.model = given->model, .lanes = emulation->lanes, .lane_count = 2};
+    ULP_TRY(ulp_programs_choose(&emulation->programs, given->samples[0].inputs, &emulation->program,
+                                error));
     ULP_TRY(ulp_arena_create(&emulation->memory, budget, error));
     ULP_TRY(take_memory(emulation, error));
     ULP_TRY(ulp_emulation_shapes(emulation, error));
@@ -50,12 +51,12 @@ void ulp_emulation_close(struct ulp_emulation *emulation)
     ulp_emulation_close_trials(emulation, SIZE_MAX);
     for (size_t p = 0; p < emulation->problem_count; p++) {
         ulp_tensor_set_free(&emulation->truths[p]);
-        for (size_t v = 0; v < emulation->plan->main->slot_count; v++)
+        for (size_t v = 0; v < emulation->program->main->slot_count; v++)
             ulp_tensor_free(&emulation->integers[p][v]);
     }
     for (size_t d = 0; d < ULP_DRAWN_MAX; d++)
         ulp_tensor_set_free(&emulation->drawn[d]);
-    ulp_plans_free(&emulation->plans);
+    ulp_programs_free(&emulation->programs);
     ulp_pool_free(emulation->pool);
     ulp_arena_free(emulation->memory);
 }
@@ -77,9 +78,9 @@ enum ulp_status ulp_emulation_keep(struct ulp_emulation *emulation, const struct
     }
     emulation->keeps[1] = *keeps;
     emulation->keeps[1].items = items;
-    emulation->plans.options.keeps = emulation->keeps;
-    ulp_plans_drop(&emulation->plans);
-    return ulp_plan_keep(emulation->plan, 1, &emulation->keeps[1], error);
+    emulation->programs.options.keeps = emulation->keeps;
+    ulp_programs_drop(&emulation->programs);
+    return ulp_program_keep(emulation->program, 1, &emulation->keeps[1], error);
 }
 
 enum ulp_status ulp_emulation_choices(struct ulp_emulation *emulation,

@@ -9,7 +9,7 @@
 
 #include "analysis/measure/limit.h"
 #include "run/pass/trial.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* The worst of what is judged in one sample, as ratio of errors: at most 1 is within tolerance.
  * metric: of the tolerance, or what stands against the output (ulp_judge_name). */
@@ -39,7 +39,7 @@ struct ulp_emulated {
 struct ulp_emulated_shape {
     size_t first, count;             /* the first of them */
     struct ulp_perturbation redrawn; /* of a drawn problem, which has a shape of its own */
-    struct ulp_plan *plan;           /* its own; NULL: the emulation's, or the trial is not open */
+    struct ulp_program *program;     /* its own; NULL: the emulation's, or the trial is not open */
     struct ulp_trial *trial;         /* of the second lane; NULL: not open */
 };
 
@@ -64,9 +64,9 @@ struct ulp_emulation {
     struct ulp_tensor_set drawn[ULP_DRAWN_MAX];
     struct ulp_legal_schedules schedules[ULP_BESIDE_MAX]; /* of draws so far */
     size_t schedules_count;
-    struct ulp_plan *plan;     /* the first of plans; lanes: the reference, the arithmetic */
-    struct ulp_plans plans;    /* for audits and held-out samples; all have the first's nodes */
-    struct ulp_keeps keeps[2]; /* of the plans' lanes: what ulp_emulation_keep said */
+    struct ulp_program *program;  /* the first of plans; lanes: the reference, the arithmetic */
+    struct ulp_programs programs; /* for audits and held-out samples; all have the first's nodes */
+    struct ulp_keeps keeps[2];    /* of the plans' lanes: what ulp_emulation_keep said */
     struct ulp_arithmetic lanes[2];
     struct ulp_arena *memory;
     struct ulp_pool *pool;
@@ -108,11 +108,11 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
  * room for it. */
 struct ulp_emulation_notes {
     struct ulp_emulation *emulation;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_tensor *integers;
 };
 struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t problem,
-                                       const struct ulp_plan *plan,
+                                       const struct ulp_program *program,
                                        struct ulp_emulation_notes *notes);
 
 /* draws.c. So many problems more, drawn anew of the samples in turn. After the audit and before

@@ -8,29 +8,29 @@ static enum ulp_status note_decisions(void *context, const struct ulp_event *eve
                                       struct ulp_error *error)
 {
     const struct ulp_emulation_notes *notes = context;
-    const struct ulp_plan *plan = notes->plan;
-    const struct ulp_plan_node *node = &plan->nodes[event->index];
-    for (size_t o = 0; o < event->output_count && node->block == plan->main; o++) {
+    const struct ulp_program *program = notes->program;
+    const struct ulp_program_node *node = &program->nodes[event->index];
+    for (size_t o = 0; o < event->output_count && node->block == program->main; o++) {
         const struct ulp_tensor *value = event->values[o].entire;
         struct ulp_tensor *to = &notes->integers[node->step->outputs[event->output_positions[o]]];
         if (value && !ulp_element_is_float(value->element) && !to->data)
-            ULP_TRY(ulp_tensor_copy(to, value, ulp_model_budget(plan->model), error));
+            ULP_TRY(ulp_tensor_copy(to, value, ulp_model_budget(program->model), error));
     }
     return ULP_OK;
 }
 
 struct ulp_observer ulp_emulation_note(struct ulp_emulation *emulation, size_t problem,
-                                       const struct ulp_plan *plan,
+                                       const struct ulp_program *program,
                                        struct ulp_emulation_notes *notes)
 {
-    *notes = (struct ulp_emulation_notes){emulation, plan, emulation->integers[problem]};
+    *notes = (struct ulp_emulation_notes){emulation, program, emulation->integers[problem]};
     return (struct ulp_observer){.context = notes, .node_done = note_decisions};
 }
 
-static void begin_sample(void *context, size_t sample, const struct ulp_plan *plan)
+static void begin_sample(void *context, size_t sample, const struct ulp_program *program)
 {
     struct ulp_emulation_notes *notes = context;
-    notes->plan = plan;
+    notes->program = program;
     notes->integers = notes->emulation->integers[sample];
 }
 
@@ -60,7 +60,7 @@ enum ulp_status ulp_emulation_audit(struct ulp_emulation *emulation,
     struct ulp_emulation_notes notes = {.emulation = emulation};
     const struct ulp_observer observers[] = {{.context = &notes, .node_done = note_decisions},
                                              watcher ? *watcher : (struct ulp_observer){0}};
-    struct ulp_session session = {.plans = &emulation->plans,
+    struct ulp_session session = {.programs = &emulation->programs,
                                   .samples = &samples,
                                   .options = &options,
                                   .plain_shares = true,

@@ -23,8 +23,8 @@ enum ulp_status ulp_emulation_limits(struct ulp_emulation *emulation, struct ulp
     if (!given->tolerance_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "%s needs a tolerance, as sqnr_db=60", given->what);
     for (size_t t = 0; t < given->tolerance_count; t++)
-        ULP_TRY(ulp_limit_read(given->tolerances[t], emulation->plan->model, &emulation->limits[t],
-                               error));
+        ULP_TRY(ulp_limit_read(given->tolerances[t], emulation->program->model,
+                               &emulation->limits[t], error));
     emulation->limit_count = given->tolerance_count;
     return ULP_OK;
 }
@@ -57,7 +57,7 @@ static void add(struct ulp_judgement *out, double ratio, const char *output, con
 
 static const char *name_of(const struct ulp_emulation *emulation, size_t o)
 {
-    return ulp_model_output(emulation->plan->model, o).name;
+    return ulp_model_output(emulation->program->model, o).name;
 }
 
 static bool is_meant(const struct ulp_limit *limit, const char *output)
@@ -67,7 +67,7 @@ static bool is_meant(const struct ulp_limit *limit, const char *output)
 
 static bool is_judged(const struct ulp_emulation *emulation, size_t o)
 {
-    const struct ulp_block *main = emulation->plan->main;
+    const struct ulp_block *main = emulation->program->main;
     bool meant = false;
     for (size_t t = 0; t < emulation->limit_count; t++)
         meant |= is_meant(&emulation->limits[t], name_of(emulation, o));
@@ -80,7 +80,7 @@ static enum ulp_status check_limits(const struct ulp_emulation *emulation, struc
     for (size_t t = 0; t < emulation->limit_count; t++) {
         const struct ulp_limit *limit = &emulation->limits[t];
         bool any = false;
-        for (size_t o = 0; o < ulp_model_output_count(emulation->plan->model); o++)
+        for (size_t o = 0; o < ulp_model_output_count(emulation->program->model); o++)
             any |= is_meant(limit, name_of(emulation, o)) && is_judged(emulation, o);
         if (!any)
             return ulp_judge_fail(
@@ -137,8 +137,9 @@ static enum ulp_status check_digits(const struct ulp_emulation *emulation,
     const size_t at = certificate->lost ? certificate->lost_at : 0;
     if (!ulp_certificate_is_lost(certificate))
         return ULP_OK;
-    ulp_certificate_say(&text, certificate, ulp_plan_node_name(emulation->plan, at),
-                        ulp_plan_node_op(emulation->plan, at), emulation->given.reference->name);
+    ulp_certificate_say(&text, certificate, ulp_program_node_name(emulation->program, at),
+                        ulp_program_node_op(emulation->program, at),
+                        emulation->given.reference->name);
     return text.failed ? ulp_out_of_memory(error)
                        : ulp_judge_fail(&(struct ulp_unjudged){.reason = text.data}, error);
 }
@@ -215,8 +216,8 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
                                const struct ulp_tensor *value, struct ulp_format *format,
                                struct ulp_tensor *out, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *own = &emulation->plan->lanes[1];
-    const enum ulp_type type = ulp_model_output(emulation->plan->model, o).type;
+    const struct ulp_arithmetic *own = &emulation->program->lanes[1];
+    const enum ulp_type type = ulp_model_output(emulation->program->model, o).type;
     struct ulp_format declared;
     *out = ulp_tensor_view(value);
     ULP_TRY(ulp_lane_format(own, value->type, format, error));
@@ -239,7 +240,7 @@ static enum ulp_status hand_on(const struct ulp_emulation *emulation, size_t o,
 struct ulp_purpose ulp_emulation_purpose(const struct ulp_emulation *emulation, size_t output,
                                          const struct ulp_tensor *truth)
 {
-    return ulp_audit_purpose(emulation->plan, output, emulation->given.task, truth);
+    return ulp_audit_purpose(emulation->program, output, emulation->given.task, truth);
 }
 
 /* What the output is for, and how well it does it. */

@@ -8,7 +8,7 @@
 #include "base/text/shown.h"
 
 struct entries {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_arena *memory, *scratch;
     struct ulp_entry *items;
     size_t count;
@@ -19,15 +19,15 @@ struct entries {
 /* Which nodes the pattern names; false: it is none. */
 static bool choose(struct entries *entries, const char *pattern)
 {
-    memset(entries->chosen, 0, entries->plan->node_count * sizeof *entries->chosen);
-    return ulp_pattern_choose(entries->plan, pattern, entries->chosen, entries->scratch, NULL) ==
+    memset(entries->chosen, 0, entries->program->node_count * sizeof *entries->chosen);
+    return ulp_pattern_choose(entries->program, pattern, entries->chosen, entries->scratch, NULL) ==
            ULP_OK;
 }
 
 static size_t count_chosen(const struct entries *entries)
 {
     size_t count = 0;
-    for (size_t n = 0; n < entries->plan->node_count; n++)
+    for (size_t n = 0; n < entries->program->node_count; n++)
         count += entries->chosen[n];
     return count;
 }
@@ -36,7 +36,7 @@ static size_t count_chosen(const struct entries *entries)
 static enum ulp_status add_entry(struct entries *entries, size_t node, uint16_t kept,
                                  struct ulp_error *error)
 {
-    const char *name = ulp_plan_node_name(entries->plan, node);
+    const char *name = ulp_program_node_name(entries->program, node);
     char index[32];
     struct ulp_entry *entry = &entries->items[entries->count++];
     snprintf(index, sizeof index, "#%zu", node);
@@ -51,7 +51,7 @@ static enum ulp_status add_entry(struct entries *entries, size_t node, uint16_t 
     }
     entry->kept = kept;
     entry->pattern = ulp_arena_copy(entries->memory, name);
-    for (size_t n = 0; n < entries->plan->node_count; n++)
+    for (size_t n = 0; n < entries->program->node_count; n++)
         if (entries->chosen[n])
             entries->state[n] = kept;
     return ulp_taken(entry->pattern, error);
@@ -63,9 +63,9 @@ enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, con
                                       struct ulp_arena *memory, struct ulp_entry **out,
                                       size_t *count, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = emulation->plan;
-    const size_t nodes = plan->node_count;
-    struct entries entries = {.plan = plan,
+    const struct ulp_program *program = emulation->program;
+    const size_t nodes = program->node_count;
+    struct entries entries = {.program = program,
                               .memory = memory,
                               .scratch = emulation->memory,
                               .items = ulp_arena_take(memory, nodes + 1, sizeof *entries.items)};
@@ -73,10 +73,10 @@ enum ulp_status ulp_emulation_entries(const struct ulp_emulation *emulation, con
     entries.state = ulp_arena_take(emulation->memory, nodes + 1, sizeof *entries.state);
     ULP_TRY(ulp_taken(entries.items && entries.chosen && entries.state, error));
     for (size_t n = nodes; n-- > 0;)
-        if (plan->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
+        if (program->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
             ULP_TRY(add_entry(&entries, n, kept[n], error));
     for (size_t n = 0; n < nodes; n++)
-        if (!plan->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
+        if (!program->nodes[n].step->bound.blocks && entries.state[n] != kept[n])
             ULP_TRY(add_entry(&entries, n, kept[n], error));
     *out = entries.items;
     *count = entries.count;

@@ -17,9 +17,9 @@ static bool same_shapes(const struct ulp_tensor_set *a, const struct ulp_tensor_
 static enum ulp_status add_shape(struct ulp_emulation *emulation, size_t sample,
                                  struct ulp_error *error)
 {
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     const enum ulp_status status =
-        ulp_plans_choose(&emulation->plans, emulation->inputs[sample], &plan, error);
+        ulp_programs_choose(&emulation->programs, emulation->inputs[sample], &program, error);
     emulation->shapes[emulation->shape_count++] = (struct ulp_emulated_shape){.first = sample};
     return ulp_fail_at(error, status, "%s", emulation->given.samples[sample].name);
 }
@@ -38,7 +38,7 @@ enum ulp_status ulp_emulation_shapes(struct ulp_emulation *emulation, struct ulp
         emulation->shape_of[s] = shape;
         emulation->place[s] = emulation->shapes[shape].count++;
     }
-    ulp_plans_drop(&emulation->plans);
+    ulp_programs_drop(&emulation->programs);
     return status;
 }
 
@@ -62,9 +62,9 @@ static void close_trial(struct ulp_emulation *emulation, size_t shape)
     if (of->trial)
         emulation->work += ulp_trial_work(of->trial);
     ulp_trial_free(of->trial);
-    ulp_plan_free(of->plan);
+    ulp_program_free(of->program);
     of->trial = NULL;
-    of->plan = NULL;
+    of->program = NULL;
 }
 
 /* Each trial holds values only where those of all samples would fit if they had its shapes: then
@@ -74,17 +74,18 @@ enum ulp_status ulp_emulation_open_trial(struct ulp_emulation *emulation, size_t
 {
     const struct ulp_emulated *given = &emulation->given;
     struct ulp_emulated_shape *of = &emulation->shapes[shape];
-    const struct ulp_plan_options options = {.inputs = emulation->inputs[of->first],
-                                             .perturbation = of->redrawn};
+    const struct ulp_program_options options = {.inputs = emulation->inputs[of->first],
+                                                .perturbation = of->redrawn};
     enum ulp_status status = ULP_OK;
     if (of->trial)
         return ULP_OK;
     if (shape > 0)
-        status = ulp_plan_create(given->model, emulation->lanes, 2, &options, &of->plan, error);
+        status =
+            ulp_program_create(given->model, emulation->lanes, 2, &options, &of->program, error);
     if (status == ULP_OK)
-        status = ulp_trial_create(shape > 0 ? of->plan : emulation->plan, 1, emulation->keep_in,
-                                  emulation->keep_count, emulation->problem_count, emulation->pool,
-                                  &of->trial, error);
+        status = ulp_trial_create(shape > 0 ? of->program : emulation->program, 1,
+                                  emulation->keep_in, emulation->keep_count,
+                                  emulation->problem_count, emulation->pool, &of->trial, error);
     if (status == ULP_OK)
         status = add_samples(emulation, shape, error);
     if (status != ULP_OK)

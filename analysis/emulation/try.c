@@ -97,11 +97,12 @@ static enum ulp_status run_sample(struct ulp_emulation *emulation, const struct 
     const struct ulp_observer *progress = emulation->given.progress;
     const struct ulp_run_options run = {.thread_count = emulation->given.thread_count,
                                         .follow = follow};
-    struct ulp_plan *plan;
-    enum ulp_status status = ulp_plans_choose(&emulation->plans, sample->inputs, &plan, error);
+    struct ulp_program *program;
+    enum ulp_status status =
+        ulp_programs_choose(&emulation->programs, sample->inputs, &program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, sample->inputs, &run, progress, progress != NULL, outputs, NULL,
-                              error);
+        status = ulp_program_run(program, sample->inputs, &run, progress, progress != NULL, outputs,
+                                 NULL, error);
     return ulp_fail_at(error, status, "%s", sample->name);
 }
 

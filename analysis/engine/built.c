@@ -49,7 +49,7 @@ static bool computes_product(const struct ulp_layer_map *mapping,
 {
     for (size_t i = 0; i < layer->node_count; i++)
         if (layer->by != ULP_MAPPED_BOUND &&
-            mapping->plan->nodes[layer->nodes[i]].step->bound.op->work == ULP_WORK_CONTRACTION)
+            mapping->program->nodes[layer->nodes[i]].step->bound.op->work == ULP_WORK_CONTRACTION)
             return true;
     return false;
 }
@@ -162,21 +162,22 @@ static enum ulp_status map(struct ulp_layer_map *mapping,
     return describe_layers(mapping, options, error);
 }
 
-enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine, const struct ulp_plan *plan,
+enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine,
+                                    const struct ulp_program *program,
                                     const struct ulp_engine_map_options *options,
                                     struct ulp_engine_map *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_engine_map_options, options, error);
     struct ulp_layer_map mapping = {.engine = engine,
-                                    .plan = plan,
-                                    .main = plan->main,
+                                    .program = program,
+                                    .main = program->main,
                                     .built = out};
-    *out = (struct ulp_engine_map){.model_path = ulp_model_path(plan->model),
+    *out = (struct ulp_engine_map){.model_path = ulp_model_path(program->model),
                                    .engine = engine,
-                                   .plan = plan,
-                                   .node_count = plan->node_count};
-    ULP_TRY(ulp_arena_create(&mapping.arena, ulp_model_budget(plan->model), error));
+                                   .program = program,
+                                   .node_count = program->node_count};
+    ULP_TRY(ulp_arena_create(&mapping.arena, ulp_model_budget(program->model), error));
     out->memory = mapping.arena;
     mapping.nodes.budget = mapping.numbered.budget = mapping.mangled.budget =
         mapping.values.budget = mapping.tensors.budget = ulp_arena_budget(mapping.arena);

@@ -12,7 +12,7 @@
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 static const struct ulp_engine_map_layer *layer_of(const struct ulp_engine_map *built, size_t node)
 {
@@ -151,13 +151,13 @@ static enum ulp_status run_lanes(const struct explaining *explaining,
                                  size_t count, struct ulp_tensor_set *outputs,
                                  struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = explaining->inputs,
-                                             .keeps = keeps,
-                                             .groups = groups};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    ULP_TRY(ulp_plan_create(explaining->model, arithmetics, count, &options, &plan, error));
-    return ulp_plan_run(plan, explaining->inputs, explaining->options, explaining->progress,
-                        explaining->progress != NULL, outputs, NULL, error);
+    const struct ulp_program_options options = {.inputs = explaining->inputs,
+                                                .keeps = keeps,
+                                                .groups = groups};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_program_create(explaining->model, arithmetics, count, &options, &program, error));
+    return ulp_program_run(program, explaining->inputs, explaining->options, explaining->progress,
+                           explaining->progress != NULL, outputs, NULL, error);
 }
 
 /* The reference and both engines; the output that is worst in the second. */

@@ -34,7 +34,7 @@ static const struct ulp_audit_lane *find_plain(const struct ulp_audit *audit, co
 static bool is_product(const struct ulp_engine_map *built, size_t node, bool half)
 {
     const ptrdiff_t l = built->nodes[node].layer;
-    const char *op = ulp_plan_node_op(built->plan, node);
+    const char *op = ulp_program_node_op(built->program, node);
     if (l < 0 || !built->layers[l].product)
         return false;
     const char *multiply = built->layers[l].multiply;
@@ -104,7 +104,7 @@ static void add_cost(const struct ulp_page *page, const struct ulp_engine_map *b
     ulp_text_add(page->out, "  %9.3g  %9.2e  %9.2e  %-8s  %-10s  ", cost->ratio, cost->built,
                  cost->plain, *layer->multiply ? layer->multiply : "?",
                  *layer->accumulator ? layer->accumulator : "?");
-    ulp_page_name(page, ulp_plan_node_name(built->plan, cost->node), 58);
+    ulp_page_name(page, ulp_program_node_name(built->program, cost->node), 58);
     ulp_text_add(page->out, "\n");
 }
 

@@ -24,7 +24,7 @@ static const struct ulp_engine_map *built_of(const struct making *making, size_t
  * that was not. */
 static const char *inherit(const struct making *making, size_t node)
 {
-    const struct ulp_plan_node *at = &making->built->plan->nodes[node];
+    const struct ulp_program_node *at = &making->built->program->nodes[node];
     for (size_t i = 0; i < at->step->input_count; i++) {
         const struct ulp_step *from = ulp_block_producer(at->block, at->step->inputs[i]);
         if (from && making->arithmetics[from->number] && !from->folded)

@@ -5,7 +5,7 @@
 #include "analysis/writing/columns.h"
 #include "base/machine/environment.h"
 #include "base/memory/alloc.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 static void add_more(const struct ulp_page *page, size_t listed, size_t shown)
 {
@@ -71,7 +71,7 @@ static void add_wish(const struct ulp_page *page, const struct ulp_engine_map *b
         ulp_text_add(page->out, " (as %s)", wish->ran);
     if (wish->node >= 0) {
         ulp_text_show(page->out, ": %s ran in %s",
-                      ulp_plan_node_name(built->plan, (size_t)wish->node), wish->ran);
+                      ulp_program_node_name(built->program, (size_t)wish->node), wish->ran);
         ulp_text_show(page->out, ", in layer %s", built->layers[wish->layer].layer->name);
         if (wish->disobeyed > 1)
             ulp_text_add(page->out, "; so did %zu more", wish->disobeyed - 1);
@@ -232,8 +232,8 @@ static void add_kind(const struct ulp_page *page, const struct ulp_engine_map *b
         if (built->nodes[n].kind != kind || !take_line(&listed, shown))
             continue;
         ulp_text_add(page->out, "      ");
-        ulp_page_name(page, ulp_plan_node_name(built->plan, n), 24);
-        ulp_text_add(page->out, " (%s)", ulp_plan_node_op(built->plan, n));
+        ulp_page_name(page, ulp_program_node_name(built->program, n), 24);
+        ulp_text_add(page->out, " (%s)", ulp_program_node_op(built->program, n));
         if (built->nodes[n].layer >= 0) {
             ulp_text_add(page->out, " in ");
             ulp_page_name(page, built->layers[built->nodes[n].layer].layer->name, 60);
@@ -286,7 +286,7 @@ static void add_next(const struct ulp_page *page, const struct ulp_engine_map *b
     ulp_word_add(page->out, built->model_path);
     ulp_text_add(page->out, " --engine");
     ulp_word_add(page->out, built->engine->path);
-    const char *arguments = built->plan->model->arguments;
+    const char *arguments = built->program->model->arguments;
     ulp_text_add(page->out, "%s\n          %s\n", arguments ? arguments : "",
                  disobeyed ? "computes what runs instead, and what that costs at the outputs"
                            : "computes just that, and says what it costs at the outputs");

@@ -32,13 +32,13 @@ static char *mangle(struct ulp_arena *arena, const char *name)
 
 static enum ulp_status index_node(struct ulp_layer_map *mapping, size_t n, struct ulp_error *error)
 {
-    const struct ulp_step *step = mapping->plan->nodes[n].step;
+    const struct ulp_step *step = mapping->program->nodes[n].step;
     char numbered[256];
     snprintf(numbered, sizeof numbered, "%s_%d", step->bound.node->op_type,
              step->bound.node->index);
     const char *number = ulp_arena_copy(mapping->arena, numbered),
                *mangled = mangle(mapping->arena, step->name);
-    const bool main = mapping->plan->nodes[n].block == mapping->main;
+    const bool main = mapping->program->nodes[n].block == mapping->main;
     const size_t length = strlen(step->name) + strlen(numbered);
     mapping->longest = length > mapping->longest ? length : mapping->longest;
     return number && mangled && add_once(&mapping->nodes, step->name, n) &&
@@ -50,7 +50,7 @@ static enum ulp_status index_node(struct ulp_layer_map *mapping, size_t n, struc
 
 enum ulp_status ulp_mapping_index(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
-    for (size_t n = 0; n < mapping->plan->node_count; n++)
+    for (size_t n = 0; n < mapping->program->node_count; n++)
         ULP_TRY(index_node(mapping, n, error));
     for (size_t s = 0; s < mapping->main->slot_count; s++) {
         const size_t length = strlen(mapping->main->slots[s].name);
@@ -309,8 +309,8 @@ static void forget(struct ulp_layer_map *mapping)
     }
     for (size_t n = 0; n < mapping->built->node_count; n++)
         mapping->built->nodes[n] =
-            (struct ulp_engine_map_node){.name = ulp_plan_node_name(mapping->plan, n),
-                                         .op = ulp_plan_node_op(mapping->plan, n),
+            (struct ulp_engine_map_node){.name = ulp_program_node_name(mapping->program, n),
+                                         .op = ulp_program_node_op(mapping->program, n),
                                          .kind = ULP_BUILT_LOST,
                                          .layer = -1};
 }

@@ -19,16 +19,16 @@ static json_t *make_verdict(const struct ulp_engine_map *built)
 }
 
 /* NULL: out of memory. */
-static json_t *make_graph(const struct ulp_plan *plan)
+static json_t *make_graph(const struct ulp_program *program)
 {
     struct ulp_error ignored;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
     struct ulp_place *places;
     json_t *graph = NULL;
     if (ulp_arena_create(&memory, NULL, &ignored) == ULP_OK &&
-        ulp_places_make(plan, memory, &places, &ignored) == ULP_OK) {
+        ulp_places_make(program, memory, &places, &ignored) == ULP_OK) {
         graph = json_array();
-        for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+        for (size_t n = 0; n < ulp_program_node_count(program); n++)
             ulp_json_append(&graph, ulp_json_value(&ulp_struct_place, &places[n], &ulp_json_plain));
     }
     return graph;
@@ -84,7 +84,7 @@ static void add_rest(struct ulp_json_writer *writer, const void *built, const vo
         ulp_json_struct(writer, "wishes", &ulp_struct_wishes, d->wishes, &how);
     if (d->changes)
         ulp_json_struct(writer, "changes", &ulp_struct_engine_map_changes, d->changes, &how);
-    ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->plan));
+    ulp_json_put(writer, "graph", make_graph(((const struct ulp_engine_map *)built)->program));
 }
 
 static json_t *make_document(const struct ulp_engine_map *built, const struct ulp_wishes *wishes,

@@ -5,7 +5,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/text/names.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* A layer while nodes are added. */
 struct ulp_layer_nodes {
@@ -22,7 +22,7 @@ struct ulp_engine_value {
 
 struct ulp_layer_map {
     const struct ulp_engine *engine;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     const struct ulp_block *main;
     struct ulp_engine_map *built;
     struct ulp_arena *arena;
@@ -41,7 +41,8 @@ struct ulp_layer_map {
 /* Is the node in the main graph, and computed while the model runs? */
 static inline bool ulp_is_computed(const struct ulp_layer_map *mapping, size_t node)
 {
-    return !mapping->plan->nodes[node].step->folded && !mapping->plan->nodes[node].step->constant;
+    return !mapping->program->nodes[node].step->folded &&
+           !mapping->program->nodes[node].step->constant;
 }
 
 /* engine_names.c: tables of the model's names; then the nodes that the layers' metadata and names

@@ -151,7 +151,7 @@ static void walk(struct region *region, bool *reads)
         for (size_t t = 0; t < built->layers[l].layer->output_count; t++)
             meet(region, find_value(mapping, built->layers[l].layer->outputs[t].name));
     for (size_t at = 0; at < region->count; at++) {
-        const struct ulp_step *step = mapping->plan->nodes[mapping->stack[at]].step;
+        const struct ulp_step *step = mapping->program->nodes[mapping->stack[at]].step;
         for (size_t i = 0; i < step->input_count; i++)
             meet(region, step->inputs[i]);
     }
@@ -222,7 +222,7 @@ static enum ulp_status take_between(struct ulp_layer_map *mapping, size_t layer,
     mapping->stamp[last] = before;
     mapping->stack[region.count++] = last;
     for (size_t at = 0; at < region.count; at++) {
-        const struct ulp_step *step = mapping->plan->nodes[mapping->stack[at]].step;
+        const struct ulp_step *step = mapping->program->nodes[mapping->stack[at]].step;
         for (size_t i = 0; i < step->input_count; i++) {
             const struct ulp_step *from = ulp_block_producer(mapping->main, step->inputs[i]);
             if (!from || mapping->stamp[from->number] != after || from->folded)
@@ -244,8 +244,8 @@ static enum ulp_status bound_foreign(struct ulp_layer_map *mapping, size_t l, bo
     walk(&region, reads);
     if (region.count && region.closed)
         return take_region(&region, l, ULP_MAPPED_BOUND, ULP_BUILT_INSIDE, error);
-    return first >= 0 && last >= 0 && mapping->plan->nodes[first].block == mapping->main &&
-                   mapping->plan->nodes[last].block == mapping->main
+    return first >= 0 && last >= 0 && mapping->program->nodes[first].block == mapping->main &&
+                   mapping->program->nodes[last].block == mapping->main
                ? take_between(mapping, l, (size_t)first, (size_t)last, error)
                : ULP_OK;
 }
@@ -313,11 +313,11 @@ enum { NO_LAYER = -1, SEVERAL_LAYERS = -2 };
 /* The only layer of the nodes that compute its inputs. */
 static ptrdiff_t find_source(const struct ulp_layer_map *mapping, size_t node)
 {
-    const struct ulp_step *step = mapping->plan->nodes[node].step;
+    const struct ulp_step *step = mapping->program->nodes[node].step;
     ptrdiff_t found = NO_LAYER;
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_step *from =
-            ulp_block_producer(mapping->plan->nodes[node].block, step->inputs[i]);
+            ulp_block_producer(mapping->program->nodes[node].block, step->inputs[i]);
         const ptrdiff_t layer = from ? mapping->built->nodes[from->number].layer : NO_LAYER;
         if (layer >= 0 && found >= 0 && found != layer)
             return SEVERAL_LAYERS;
@@ -329,14 +329,14 @@ static ptrdiff_t find_source(const struct ulp_layer_map *mapping, size_t node)
 /* By node: the only layer of those that read its results. */
 static void find_readers(const struct ulp_layer_map *mapping, ptrdiff_t *readers)
 {
-    for (size_t n = 0; n < mapping->plan->node_count; n++)
+    for (size_t n = 0; n < mapping->program->node_count; n++)
         readers[n] = NO_LAYER;
-    for (size_t n = 0; n < mapping->plan->node_count; n++) {
-        const struct ulp_step *step = mapping->plan->nodes[n].step;
+    for (size_t n = 0; n < mapping->program->node_count; n++) {
+        const struct ulp_step *step = mapping->program->nodes[n].step;
         const ptrdiff_t layer = mapping->built->nodes[n].layer;
         for (size_t i = 0; i < step->input_count && layer >= 0; i++) {
             const struct ulp_step *from =
-                ulp_block_producer(mapping->plan->nodes[n].block, step->inputs[i]);
+                ulp_block_producer(mapping->program->nodes[n].block, step->inputs[i]);
             if (!from || readers[from->number] == layer)
                 continue;
             readers[from->number] =
@@ -359,11 +359,11 @@ static bool may_be_taken(const struct ulp_step *step)
 enum ulp_status ulp_mapping_rest(struct ulp_layer_map *mapping, struct ulp_error *error)
 {
     ptrdiff_t *readers;
-    ULP_TAKE(readers, mapping->arena, mapping->plan->node_count + 1, error);
+    ULP_TAKE(readers, mapping->arena, mapping->program->node_count + 1, error);
     find_readers(mapping, readers);
-    for (size_t n = 0; n < mapping->plan->node_count; n++) {
+    for (size_t n = 0; n < mapping->program->node_count; n++) {
         struct ulp_engine_map_node *node = &mapping->built->nodes[n];
-        const struct ulp_step *step = mapping->plan->nodes[n].step;
+        const struct ulp_step *step = mapping->program->nodes[n].step;
         if (!ulp_is_computed(mapping, n)) {
             if (node->layer < 0)
                 node->kind = ULP_BUILT_CONSTANT;

@@ -130,7 +130,7 @@ static enum ulp_status explain_miss(const struct wishing *wishing, struct ulp_wi
                      layer->node_count ? "; name its nodes: " : "");
         for (size_t i = 0; i < layer->node_count && i < 4; i++)
             ulp_text_show(&text, "%s%s", i ? ", " : "",
-                          ulp_plan_node_name(built->plan, layer->nodes[i]));
+                          ulp_program_node_name(built->program, layer->nodes[i]));
     }
     if (!text.length)
         ulp_text_add(&text, "%s", otherwise);
@@ -162,7 +162,7 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
     ULP_TRY(ulp_taken(pattern && type, error));
     struct ulp_wish *wish = add_wish(wishing, pattern, type);
     memset(wishing->chosen, 0, wishing->built->node_count * sizeof *wishing->chosen);
-    enum ulp_status status = ulp_pattern_choose(wishing->built->plan, keep->pattern,
+    enum ulp_status status = ulp_pattern_choose(wishing->built->program, keep->pattern,
                                                 wishing->chosen, wishing->arena, &miss);
     if (status == ULP_ERROR_MEMORY)
         return ulp_out_of_memory(error);
@@ -174,7 +174,7 @@ static enum ulp_status judge_keep(struct wishing *wishing, const struct ulp_keep
 
 static const char *node_name(const void *context, size_t i)
 {
-    return ulp_plan_node_name(context, i);
+    return ulp_program_node_name(context, i);
 }
 
 static enum ulp_status index_settings(struct wishing *wishing, struct ulp_error *error)
@@ -192,9 +192,10 @@ static bool any_set(const struct wishing *wishing, const char *type)
 {
     const struct ulp_engine_map *built = wishing->built;
     for (size_t n = 0; n < built->node_count; n++) {
-        const int set = wishing->chosen[n]
-                            ? ulp_names_find(&wishing->set, ulp_plan_node_name(built->plan, n))
-                            : -1;
+        const int set =
+            wishing->chosen[n]
+                ? ulp_names_find(&wishing->set, ulp_program_node_name(built->program, n))
+                : -1;
         if (set >= 0 && strcmp(built->engine->settings[set].type, type) == 0)
             return true;
     }
@@ -209,8 +210,8 @@ static enum ulp_status judge_settings(struct wishing *wishing, struct ulp_error 
     ULP_SCOPED(ulp_names_free)
     struct ulp_names nodes = {.budget = ulp_arena_budget(wishing->arena)};
     for (size_t n = 0; n < built->node_count; n++)
-        if (ulp_names_find(&nodes, ulp_plan_node_name(built->plan, n)) < 0 &&
-            !ulp_names_add(&nodes, ulp_plan_node_name(built->plan, n), (int)n))
+        if (ulp_names_find(&nodes, ulp_program_node_name(built->program, n)) < 0 &&
+            !ulp_names_add(&nodes, ulp_program_node_name(built->program, n), (int)n))
             return ulp_out_of_memory(error);
     for (size_t s = 0; s < built->engine->setting_count; s++) {
         const struct ulp_engine_setting *setting = &built->engine->settings[s];
@@ -240,7 +241,7 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
     bool any = false;
     for (size_t n = 0; n < built->node_count; n++)
         any |= wishing->chosen[n] =
-            ulp_layer_option_matches(option, ulp_plan_node_name(built->plan, n));
+            ulp_layer_option_matches(option, ulp_program_node_name(built->program, n));
     if (any) {
         judge(wishing, wish);
         if (built->engine->setting_count && !any_set(wishing, type))
@@ -251,7 +252,7 @@ static enum ulp_status judge_option(struct wishing *wishing, const struct ulp_la
     }
     ULP_SCOPED(ulp_text_free) struct ulp_text near = {0};
     ulp_text_add(&near, "trtexec ignores it without a word");
-    ulp_suggest_names(&near, option->name, built->node_count, node_name, built->plan);
+    ulp_suggest_names(&near, option->name, built->node_count, node_name, built->program);
     return near.failed ? ulp_out_of_memory(error) : explain_miss(wishing, wish, near.data, error);
 }
 

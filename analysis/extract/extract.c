@@ -13,9 +13,9 @@
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
 #include "load/mixed/extract_file.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 ULP_FREES(ulp_model_free, struct ulp_model)
 
 /* What becomes of a value of the main graph. */
@@ -27,11 +27,11 @@ struct extraction {
     const struct ulp_extract_options *options;
     const char *folder;
     struct ulp_arena *arena;
-    struct ulp_plan *plan;
-    bool *nodes;                        /* by index in the graph: in the part */
-    enum role *roles;                   /* by value of the graph */
-    const struct ulp_plan_slot **slots; /* by value: where the plan has it; NULL: nowhere */
-    struct ulp_tensor_set inputs;       /* of the part, in their types */
+    struct ulp_program *program;
+    bool *nodes;                           /* by index in the graph: in the part */
+    enum role *roles;                      /* by value of the graph */
+    const struct ulp_program_slot **slots; /* by value: where the program has it; NULL: nowhere */
+    struct ulp_tensor_set inputs;          /* of the part, in their types */
 };
 
 /* ---- the part ---- */
@@ -39,8 +39,8 @@ struct extraction {
 /* The node of the main graph that has a node of the plan; -1: it came out of an If. */
 static int find_owner(const struct extraction *x, size_t n)
 {
-    const struct ulp_step *step = x->plan->nodes[n].step;
-    for (const struct ulp_block *block = x->plan->nodes[n].block; block->owner;
+    const struct ulp_step *step = x->program->nodes[n].step;
+    for (const struct ulp_block *block = x->program->nodes[n].block; block->owner;
          block = block->parent)
         step = block->owner;
     const struct ulp_node *node = step->node;
@@ -56,13 +56,14 @@ static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
     const char *part = x->options->part, *comma = strchr(part, ',');
     const size_t size = strlen(part) + sizeof "between:";
     char *pattern = ulp_arena_take(x->arena, size, 1);
-    bool *chosen = ulp_arena_take(x->arena, x->plan->node_count + 1, sizeof *chosen), named = false;
+    bool *chosen = ulp_arena_take(x->arena, x->program->node_count + 1, sizeof *chosen),
+         named = false;
     ULP_TRY(ulp_taken(pattern && chosen, error));
-    for (size_t n = 0; n < x->plan->node_count; n++) /* names may have commas */
-        named |= strcmp(ulp_plan_node_name(x->plan, n), part) == 0;
+    for (size_t n = 0; n < x->program->node_count; n++) /* names may have commas */
+        named |= strcmp(ulp_program_node_name(x->program, n), part) == 0;
     snprintf(pattern, size, "%s%s", comma && !named ? "between:" : "", part);
-    ULP_TRY(ulp_pattern_choose(x->plan, pattern, chosen, x->arena, error));
-    for (size_t n = 0; n < x->plan->node_count; n++) {
+    ULP_TRY(ulp_pattern_choose(x->program, pattern, chosen, x->arena, error));
+    for (size_t n = 0; n < x->program->node_count; n++) {
         const int owner = chosen[n] ? find_owner(x, n) : -1;
         if (owner >= 0)
             x->nodes[owner] = true;
@@ -70,7 +71,7 @@ static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
             return ulp_fail(error, ULP_ERROR_UNSUPPORTED,
                             "node '%s' is in the branch of an If that planning has decided: take "
                             "the If, or nodes outside",
-                            ulp_plan_node_name(x->plan, n));
+                            ulp_program_node_name(x->program, n));
     }
     return ULP_OK;
 }
@@ -80,7 +81,7 @@ static enum ulp_status choose(struct extraction *x, struct ulp_error *error)
 static enum ulp_status find_slots(struct extraction *x, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_names_free) struct ulp_names names = {.budget = ulp_model_budget(x->model)};
-    const struct ulp_block *block = x->plan->main;
+    const struct ulp_block *block = x->program->main;
     bool added = true;
     for (size_t v = 0; v < block->slot_count && added; v++)
         added = ulp_names_find(&names, block->slots[v].name) >= 0 ||
@@ -179,7 +180,7 @@ static enum ulp_status run_whole(struct extraction *x, const struct ulp_tensor_s
         if (tensor)
             ULP_TRY(add_copy(x, &x->inputs, x->graph->values[v].name, tensor, error));
     }
-    return ulp_plan_run(x->plan, given, &once, observers, 2, NULL, NULL, error);
+    return ulp_program_run(x->program, given, &once, observers, 2, NULL, NULL, error);
 }
 
 /* ---- files ---- */
@@ -273,24 +274,24 @@ static enum ulp_status write_inputs(const struct extraction *x, struct ulp_error
 static enum ulp_status run_part(struct extraction *x, const char *path, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *part = NULL;
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set exact = {0};
-    const struct ulp_plan_options options = {.inputs = &x->inputs};
+    const struct ulp_program_options options = {.inputs = &x->inputs};
     const struct ulp_run_options once = {.thread_count = x->options->thread_count};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(x->model), &part, error));
-    ULP_TRY(ulp_plan_create(part, &x->options->reference, 1, &options, &plan, error));
-    ULP_TRY(ulp_plan_run(plan, &x->inputs, &once, x->options->progress,
-                         x->options->progress != NULL, &exact, NULL, error));
+    ULP_TRY(ulp_program_create(part, &x->options->reference, 1, &options, &program, error));
+    ULP_TRY(ulp_program_run(program, &x->inputs, &once, x->options->progress,
+                            x->options->progress != NULL, &exact, NULL, error));
     return write_outputs(x, &exact, error);
 }
 
 static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set *given,
                                struct ulp_extracted *out, struct ulp_error *error)
 {
-    const struct ulp_plan_options planning = {.inputs = given};
+    const struct ulp_program_options planning = {.inputs = given};
     char folder[4096], path[4096];
     enum ulp_status status =
-        ulp_plan_create(x->model, &x->options->reference, 1, &planning, &x->plan, error);
+        ulp_program_create(x->model, &x->options->reference, 1, &planning, &x->program, error);
     if (status == ULP_OK && (snprintf(folder, sizeof folder, "%s/test_data_set_0", x->folder) >
                              (int)sizeof folder - 64))
         status = ulp_fail(error, ULP_ERROR_USAGE, "%s: the path is too long", x->folder);
@@ -311,7 +312,7 @@ static enum ulp_status extract(struct extraction *x, const struct ulp_tensor_set
         status = write_inputs(x, error);
     if (status == ULP_OK)
         status = run_part(x, path, error);
-    if (status != ULP_OK && x->plan)
+    if (status != ULP_OK && x->program)
         remove(path); /* it alone has its name already */
     return status;
 }
@@ -336,7 +337,7 @@ enum ulp_status ulp_extract(const struct ulp_model *model,
     enum ulp_status status =
         x.nodes && x.roles && x.slots ? extract(&x, inputs, out, error) : ulp_out_of_memory(error);
     ulp_tensor_set_free(&x.inputs);
-    ulp_plan_free(x.plan);
+    ulp_program_free(x.program);
     ulp_arena_free(x.arena);
     return status;
 }

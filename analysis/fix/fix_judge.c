@@ -79,7 +79,7 @@ static enum ulp_status count_nonfinite(void *context, const struct ulp_event *ev
 }
 
 /* nonfinite: values of the last lane are added; NULL: not wanted. */
-static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, size_t sample,
+static enum ulp_status run(const struct ulp_fixing *x, struct ulp_programs *programs, size_t sample,
                            size_t *nonfinite, struct ulp_tensor_set *outputs,
                            struct ulp_error *error)
 {
@@ -89,11 +89,12 @@ static enum ulp_status run(const struct ulp_fixing *x, struct ulp_plans *plans, 
                                              x->options->progress ? *x->options->progress
                                                                   : (struct ulp_observer){0}};
     const struct ulp_run_options options = {.thread_count = x->options->thread_count};
-    struct ulp_plan *plan;
-    enum ulp_status status = ulp_plans_choose(plans, x->samples[sample].inputs, &plan, error);
+    struct ulp_program *program;
+    enum ulp_status status =
+        ulp_programs_choose(programs, x->samples[sample].inputs, &program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, x->samples[sample].inputs, &options, observers, 2, outputs,
-                              NULL, error);
+        status = ulp_program_run(program, x->samples[sample].inputs, &options, observers, 2,
+                                 outputs, NULL, error);
     return ulp_fail_at(error, status, "%s", x->samples[sample].name);
 }
 
@@ -104,7 +105,7 @@ static enum ulp_status judge_given(struct ulp_fixing *x, struct ulp_tensor_set *
     for (size_t s = 0; s < x->sample_count; s++) {
         struct ulp_tensor_set outputs[2] = {{0}};
         const enum ulp_status status =
-            run(x, &emulation->plans, s, &out->nonfinite, outputs, error);
+            run(x, &emulation->programs, s, &out->nonfinite, outputs, error);
         emulation->truths[s] = outputs[0];
         lowered[s] = outputs[1];
         ULP_TRY(status);
@@ -150,16 +151,16 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
                               const struct ulp_keeps *keeps, struct ulp_fix_judged *out,
                               struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = model,
-                              .lanes = &x->arithmetic,
-                              .lane_count = 1,
-                              .options = {.keeps = keeps}};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = model,
+                                    .lanes = &x->arithmetic,
+                                    .lane_count = 1,
+                                    .options = {.keeps = keeps}};
     begin(x, out);
     for (size_t s = 0; s < x->sample_count; s++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
-        ULP_TRY(run(x, &plans, s, &out->nonfinite, &outputs, error));
+        ULP_TRY(run(x, &programs, s, &out->nonfinite, &outputs, error));
         ULP_TRY(ulp_emulation_judge(&x->emulation, &outputs, &x->emulation.truths[s], &judgement,
                                     error));
         add(&out->worst, &judgement);

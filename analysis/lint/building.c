@@ -1,11 +1,11 @@
 /* Proposals, and new nodes of an edit, one after another. */
 #include "analysis/lint/proposal.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 void ulp_lint_propose_more(struct ulp_lint_proposals *p, const struct ulp_edit *edit)
 {
-    if (!ulp_plan_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
-                       sizeof *p->edits)) {
+    if (!ulp_program_grow(p->lint.arena, &p->edits, p->edit_count, &p->edit_capacity,
+                          sizeof *p->edits)) {
         p->lint.failed = true;
         return;
     }
@@ -20,7 +20,7 @@ static struct ulp_lint_proposal *add(struct ulp_lint_proposals *p, const char *r
     const char *kept = ulp_lint_sentence(&p->lint, format, list),
                *node = ulp_lint_node_name(&p->lint, place.graph, place.node->name);
     if (!kept || !node ||
-        !ulp_plan_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
+        !ulp_program_grow(p->lint.arena, &p->items, p->count, &p->capacity, sizeof *p->items)) {
         p->lint.failed = true;
         return NULL;
     }

@@ -57,7 +57,7 @@ static inline size_t ulp_lint_number(struct ulp_lint_place place)
     return place.graph->first_place + (size_t)(place.node - place.graph->graph->nodes);
 }
 
-struct ulp_plan;
+struct ulp_program;
 struct ulp_sizes;
 struct ulp_block;
 struct ulp_step;
@@ -79,9 +79,9 @@ struct ulp_lint {
     bool overriding;
     const char *unplanned; /* why there is no plan; NULL: there is one, or none was made */
     /* The model planned at the sizes given, and at others that show which of them are facts
-     * (run/plan/open_plan.h); NULL: not asked for yet. */
+     * (run/program/open_program.h); NULL: not asked for yet. */
     struct ulp_lint_planned {
-        struct ulp_plan *plan; /* NULL: it could not be made, or was not asked for */
+        struct ulp_program *program; /* NULL: it could not be made, or was not asked for */
         struct ulp_lint_idioms {
             const struct ulp_block *block;
             struct ulp_idiom *items;

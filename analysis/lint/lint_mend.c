@@ -37,11 +37,11 @@ static enum ulp_status run_given(struct mending *m, struct ulp_error *error)
         m->sample.inputs = &m->inputs;
         ULP_TRY(ulp_model_random_inputs(m->p.lint.model, &random, &m->inputs, error));
     }
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = m->p.lint.model, .lanes = &m->lane, .lane_count = 1};
-    struct ulp_plan *plan;
-    ULP_TRY(ulp_plans_choose(&plans, m->sample.inputs, &plan, error));
-    return ulp_plan_run(plan, m->sample.inputs, NULL, NULL, 0, &m->outputs, NULL, error);
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = m->p.lint.model, .lanes = &m->lane, .lane_count = 1};
+    struct ulp_program *program;
+    ULP_TRY(ulp_programs_choose(&programs, m->sample.inputs, &program, error));
+    return ulp_program_run(program, m->sample.inputs, NULL, NULL, 0, &m->outputs, NULL, error);
 }
 
 /* A sample that is refused leaves the other sizes. */

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "run/idiom/idiom.h"
-#include "run/plan/open_plan.h"
+#include "run/program/open_program.h"
 
 /* Plans at sizes that nobody chose, beside the one at the sizes given; and with one such size, to
  * name the one that matters. */
@@ -18,10 +18,10 @@ enum { DRAWS = 2, ALONE = 16, PLANS = 1 + DRAWS + ALONE };
 static enum ulp_status find_idioms(struct ulp_lint *lint, struct ulp_lint_planned *planned,
                                    struct ulp_error *error)
 {
-    ULP_TAKE(planned->idioms, lint->arena, planned->plan->block_count + 1, error);
-    for (size_t b = 0; b < planned->plan->block_count; b++) {
+    ULP_TAKE(planned->idioms, lint->arena, planned->program->block_count + 1, error);
+    for (size_t b = 0; b < planned->program->block_count; b++) {
         struct ulp_lint_idioms *found = &planned->idioms[planned->block_count];
-        found->block = planned->plan->blocks[b];
+        found->block = planned->program->blocks[b];
         if (found->block->inlined_in)
             continue;
         ULP_TRY(ulp_idioms_find(found->block, lint->arena, &found->items, &found->count, error));
@@ -30,15 +30,15 @@ static enum ulp_status find_idioms(struct ulp_lint *lint, struct ulp_lint_planne
     return ULP_OK;
 }
 
-static enum ulp_status plan_given(struct ulp_lint *lint, const struct ulp_plan_options *options,
+static enum ulp_status plan_given(struct ulp_lint *lint, const struct ulp_program_options *options,
                                   struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_plan **out = &lint->planned[0].plan;
+    struct ulp_program **out = &lint->planned[0].program;
     if (lint->overriding)
-        return ulp_plan_open(lint->model, lint->sizes, options, true, out, error);
+        return ulp_program_open(lint->model, lint->sizes, options, true, out, error);
     ULP_TRY(ulp_arithmetic_find("model", &arithmetic, error));
-    return ulp_plan_create(lint->model, &arithmetic, 1, options, out, error);
+    return ulp_program_create(lint->model, &arithmetic, 1, options, out, error);
 }
 
 /* Without a plan there nothing holds at these sizes; only memory is an error. */
@@ -47,7 +47,7 @@ static void plan_at(struct ulp_lint *lint, size_t at, const struct ulp_sizes *si
     struct ulp_error error;
     struct ulp_lint_planned *planned = &lint->planned[at];
     enum ulp_status status =
-        ulp_plan_open(lint->model, sizes, NULL, lint->overriding, &planned->plan, &error);
+        ulp_program_open(lint->model, sizes, NULL, lint->overriding, &planned->program, &error);
     if (status == ULP_OK)
         status = find_idioms(lint, planned, &error);
     lint->failed |= status == ULP_ERROR_MEMORY;
@@ -83,9 +83,9 @@ static void plan_drawn(struct ulp_lint *lint)
 void ulp_lint_plan(struct ulp_lint *lint)
 {
     struct ulp_error error;
-    const struct ulp_plan_options options = {.dims = lint->options->dims,
-                                             .dim_count = lint->options->dim_count,
-                                             .inputs = lint->options->inputs};
+    const struct ulp_program_options options = {.dims = lint->options->dims,
+                                                .dim_count = lint->options->dim_count,
+                                                .inputs = lint->options->inputs};
     if (lint->planned || lint->failed)
         return;
     lint->sizes = ulp_arena_take(lint->arena, 2, sizeof *lint->sizes);
@@ -103,13 +103,13 @@ void ulp_lint_plan(struct ulp_lint *lint)
         lint->unplanned = ulp_arena_copy(lint->arena, error.message);
     else
         status = find_idioms(lint, &lint->planned[0], &error);
-    lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].plan && !lint->unplanned);
+    lint->failed |= status == ULP_ERROR_MEMORY || (!lint->planned[0].program && !lint->unplanned);
 }
 
 void ulp_lint_free_plans(struct ulp_lint *lint)
 {
     for (size_t at = 0; lint->planned && at < PLANS; at++)
-        ulp_plan_free(lint->planned[at].plan);
+        ulp_program_free(lint->planned[at].program);
 }
 
 /* ---- what holds at every size ---- */
@@ -125,7 +125,7 @@ static const char *find_reason(struct ulp_lint *lint, ulp_lint_condition *condit
     for (size_t s = 0; s < one.count && s < ALONE; s++) {
         const size_t at = 1 + DRAWS + s;
         one.items[s].size = drawn[s].size + (drawn[s].size == one.items[s].size);
-        if (!lint->planned[at].plan)
+        if (!lint->planned[at].program)
             plan_at(lint, at, &one);
         one.items[s].size = lint->sizes->items[s].size;
         if (condition(lint, at, of))
@@ -188,9 +188,9 @@ static int beside(const int *has, size_t count, int what, const int *other, size
 const struct ulp_tensor *ulp_lint_shape_of(const struct ulp_lint *lint, size_t at,
                                            const struct ulp_lint_graph *graph, int value)
 {
-    const struct ulp_plan *plan = lint->planned ? lint->planned[at].plan : NULL;
-    for (size_t b = 0; plan && value >= 0 && b < plan->block_count; b++) {
-        const struct ulp_block *block = plan->blocks[b];
+    const struct ulp_program *program = lint->planned ? lint->planned[at].program : NULL;
+    for (size_t b = 0; program && value >= 0 && b < program->block_count; b++) {
+        const struct ulp_block *block = program->blocks[b];
         for (size_t s = 0; s < block->step_count; s++) {
             const struct ulp_step *step = &block->steps[s];
             const struct ulp_node *node = step->bound.node;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 void ulp_lint_reshape(struct ulp_lint *lint, struct ulp_lint_place place)
 {
@@ -28,10 +28,10 @@ static enum ulp_status plan_with(const struct ulp_lint *lint, struct ulp_dim_val
                                  size_t count, struct ulp_error *error)
 {
     struct ulp_arithmetic arithmetic;
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
-    const struct ulp_plan_options options = {.dims = dims, .dim_count = count};
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    const struct ulp_program_options options = {.dims = dims, .dim_count = count};
     ULP_TRY(ulp_arithmetic_find("model", &arithmetic, error));
-    return ulp_plan_create(lint->model, &arithmetic, 1, &options, &plan, error);
+    return ulp_program_create(lint->model, &arithmetic, 1, &options, &program, error);
 }
 
 static void set_all(struct ulp_dim_value *dims, size_t count, int64_t size)

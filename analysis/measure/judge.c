@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "number/mpfr_record.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 static const struct {
@@ -117,7 +117,7 @@ bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
     for (size_t t = 0; t < sizeof texts / sizeof *texts; t++)
         if (*texts[t] && !(*texts[t] = ulp_arena_copy(arena, *texts[t])))
             return false;
-    if (!ulp_plan_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
+    if (!ulp_program_grow(arena, &list->items, list->count, &list->capacity, sizeof *list->items))
         return false;
     list->items[list->count++] = unjudged;
     return true;
@@ -129,10 +129,10 @@ bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *
     bool added = true;
     for (size_t i = 0; inputs && i < inputs->count; i++)
         if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
-            added &= ulp_unjudged_add(arena, list,
-                                      (struct ulp_unjudged){true, inputs->items[i].name, sample,
-                                                            ulp_judge_reason(ULP_CROSSED_INPUT),
-                                                            NULL});
+            added &=
+                ulp_unjudged_add(arena, list,
+                                 (struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                                       ulp_judge_reason(ULP_CROSSED_INPUT), NULL});
     return added;
 }
 
@@ -141,10 +141,9 @@ enum ulp_status ulp_judge_inputs(const struct ulp_tensor_set *inputs, const char
 {
     for (size_t i = 0; inputs && i < inputs->count; i++)
         if (ulp_judge_count_nonfinite(&inputs->items[i].tensor))
-            return ulp_judge_fail(
-                &(struct ulp_unjudged){true, inputs->items[i].name, sample,
-                                       ulp_judge_reason(ULP_CROSSED_INPUT), NULL},
-                error);
+            return ulp_judge_fail(&(struct ulp_unjudged){true, inputs->items[i].name, sample,
+                                                         ulp_judge_reason(ULP_CROSSED_INPUT), NULL},
+                                  error);
     return ULP_OK;
 }
 
@@ -173,7 +172,8 @@ const struct ulp_birth *ulp_birth_of(const struct ulp_birth *births, size_t coun
 
 void ulp_birth_say(struct ulp_text *out, const struct ulp_birth *birth, bool why)
 {
-    ulp_text_show(out, "node %zu %s (%s) is %s, in the reference already", birth->node, birth->name, birth->op, birth->is);
+    ulp_text_show(out, "node %zu %s (%s) is %s, in the reference already", birth->node, birth->name,
+                  birth->op, birth->is);
     if (why && birth->why)
         ulp_text_show(out, ": %s", birth->why);
 }

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/text/suggest.h"
 #include "base/text/text.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* No figures: counts of every node (an overflow may be hidden from the outputs: 1 / Inf is 0), of
  * outputs alone, and whether an output has diverged. */
@@ -182,10 +182,9 @@ static void check_output(struct check *check, const struct ulp_audit_lane *lane,
                      (double)birth->count, output, birth->name);
         return;
     }
-    const double value =
-        kind == ULP_CROSSED_NONFINITE
-            ? (double)ulp_view_limit_get(output, check->view)->nonfinite
-            : read_figure(check, output);
+    const double value = kind == ULP_CROSSED_NONFINITE
+                             ? (double)ulp_view_limit_get(output, check->view)->nonfinite
+                             : read_figure(check, output);
     if (kind != ULP_CROSSED_VALUE || (values && is_beyond(check, output)))
         add_crossing(check, kind, value, output, find_node(lane, output->name));
 }
@@ -448,7 +447,7 @@ static const char *audited_output(const void *context, size_t i)
 
 static const char *planned_lane(const void *context, size_t i)
 {
-    return ulp_plan_lane_name(context, i + 1);
+    return ulp_program_lane_name(context, i + 1);
 }
 
 static const char *planned_output(const void *context, size_t i)
@@ -457,14 +456,14 @@ static const char *planned_output(const void *context, size_t i)
 }
 
 enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
-                                const struct ulp_plan *plan, struct ulp_error *error)
+                                const struct ulp_program *program, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct check check = {0};
     ULP_TRY(read_limit(limit, &check, error));
-    if (!plan)
+    if (!program)
         return ULP_OK;
-    const struct names lanes = {plan->lane_count - 1, planned_lane, plan},
+    const struct names lanes = {program->lane_count - 1, planned_lane, program},
                        outputs = {ulp_model_output_count(model), planned_output, model};
     return find_scope(limit, &lanes, &outputs, &check, error);
 }

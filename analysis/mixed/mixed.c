@@ -18,7 +18,7 @@ enum { FILES = sizeof ends / sizeof *ends };
 static enum ulp_status keep_type(struct ulp_mixed_job *job, enum ulp_type type,
                                  struct ulp_keep *out, struct ulp_error *error)
 {
-    const size_t count = job->plan->node_count;
+    const size_t count = job->program->node_count;
     size_t *nodes = ulp_arena_take(job->arena, count + 1, sizeof *nodes), kept = 0;
     ULP_TRY(ulp_taken(nodes, error));
     for (size_t n = 0; n < count; n++)
@@ -43,26 +43,26 @@ static enum ulp_status find_low(const struct ulp_mixed_job *job, struct ulp_arit
 static enum ulp_status plan_first(struct ulp_mixed_job *job, const struct ulp_arithmetic *lane,
                                   const struct ulp_keeps *keeps, struct ulp_error *error)
 {
-    job->plans = (struct ulp_plans){.model = job->model,
-                                    .lanes = lane,
-                                    .lane_count = 1,
-                                    .options = {.keeps = keeps}};
-    return ulp_plans_choose(&job->plans, job->samples[0].inputs, &job->plan, error);
+    job->programs = (struct ulp_programs){.model = job->model,
+                                          .lanes = lane,
+                                          .lane_count = 1,
+                                          .options = {.keeps = keeps}};
+    return ulp_programs_choose(&job->programs, job->samples[0].inputs, &job->program, error);
 }
 
 static enum ulp_status plan_types(struct ulp_mixed_job *job, struct ulp_error *error)
 {
     static const enum ulp_type others[] = {ULP_TYPE_FLOAT, ULP_TYPE_FLOAT16, ULP_TYPE_BFLOAT16};
     enum ulp_status status = find_low(job, &job->low, error);
-    ulp_plans_free(&job->plans);
+    ulp_programs_free(&job->programs);
     job->keeps = (struct ulp_keeps){0, job->kept, "types"};
     if (status == ULP_OK)
         status = plan_first(job, &job->low, NULL, error);
     for (size_t t = 0; t < sizeof others / sizeof *others && status == ULP_OK; t++)
         if (others[t] != job->types.low)
             status = keep_type(job, others[t], &job->kept[job->keeps.count++], error);
-    job->plans.options.keeps = &job->keeps;
-    return status == ULP_OK ? ulp_plan_keep(job->plan, 0, &job->keeps, error) : status;
+    job->programs.options.keeps = &job->keeps;
+    return status == ULP_OK ? ulp_program_keep(job->program, 0, &job->keeps, error) : status;
 }
 
 /* Types that are not declared, as in bodies, are what a run has: nodes that are computed as
@@ -86,10 +86,10 @@ static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *e
 {
     const struct ulp_mixed_options *wanted = job->options;
     ULP_TRY(plan_first(job, &wanted->arithmetic, &wanted->keeps, error));
-    ULP_TRY(ulp_mixed_types_begin(job->plan, &job->types, job->arena, error));
+    ULP_TRY(ulp_mixed_types_begin(job->program, &job->types, job->arena, error));
     if (wanted->arithmetic.as_declared || wanted->arithmetic.types_declared)
         ULP_TRY(note_types(job, error));
-    return ulp_mixed_types_find(job->plan, 0, &job->types, error);
+    return ulp_mixed_types_find(job->program, 0, &job->types, error);
 }
 
 /* ---- the report ---- */
@@ -97,11 +97,11 @@ static enum ulp_status find_types(struct ulp_mixed_job *job, struct ulp_error *e
 static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_mixed *out,
                                     struct ulp_error *error)
 {
-    const struct ulp_plan *plan = job->plan;
+    const struct ulp_program *program = job->program;
     const struct ulp_mixed_types *types = &job->types;
-    ULP_TAKE(out->widened, out->memory, plan->node_count + 1, error);
+    ULP_TAKE(out->widened, out->memory, program->node_count + 1, error);
     out->low_count = out->float_count = out->other_count = out->widened_count = 0;
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         if (types->node[n] == ULP_TYPE_UNDEFINED)
             continue;
         if (types->node[n] == job->types.low)
@@ -113,12 +113,11 @@ static enum ulp_status report_nodes(const struct ulp_mixed_job *job, struct ulp_
         if (types->widened[n] == ULP_WIDENED_NOT)
             continue;
         struct ulp_mixed_widened *widened = &out->widened[out->widened_count++];
-        *widened =
-            (struct ulp_mixed_widened){.index = n,
-                                       .name =
-                                           ulp_arena_copy(out->memory, ulp_plan_node_name(plan, n)),
-                                       .op = ulp_arena_copy(out->memory, ulp_plan_node_op(plan, n)),
-                                       .why = types->widened[n]};
+        *widened = (struct ulp_mixed_widened){
+            .index = n,
+            .name = ulp_arena_copy(out->memory, ulp_program_node_name(program, n)),
+            .op = ulp_arena_copy(out->memory, ulp_program_node_op(program, n)),
+            .why = types->widened[n]};
         ULP_TRY(ulp_taken(widened->name && widened->op, error));
     }
     out->low_type = ulp_arena_copy(out->memory, ulp_type_name(job->types.low));
@@ -159,9 +158,9 @@ static enum ulp_status complete_types(struct ulp_mixed_job *job, struct ulp_mixe
         status = ulp_mixed_expect(job, s, &job->types, &outputs, error);
         ulp_tensor_set_free(&outputs);
     }
-    if (status != ULP_OK || !ulp_mixed_types_lack(job->plan, &job->types))
+    if (status != ULP_OK || !ulp_mixed_types_lack(job->program, &job->types))
         return status;
-    ulp_mixed_types_leave(job->plan, &job->types);
+    ulp_mixed_types_leave(job->program, &job->types);
     return report_nodes(job, out, error);
 }
 
@@ -185,10 +184,10 @@ static enum ulp_status write_and_check(struct ulp_mixed_job *job, const char *pa
     struct ulp_arithmetic declared;
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     ULP_TRY(ulp_mixed_expect(job, 0, &job->types, &first, error));
-    if (ulp_mixed_types_lack(job->plan, &job->types))
+    if (ulp_mixed_types_lack(job->program, &job->types))
         ULP_TRY(complete_types(job, out, error));
     ULP_TRY(ulp_mixed_resize(job, error));
-    ULP_TRY(ulp_mixed_types_write(job->plan, &job->types, io, path, &written, error));
+    ULP_TRY(ulp_mixed_types_write(job->program, &job->types, io, path, &written, error));
     ULP_TRY(ulp_mixed_check(job, path, &declared, NULL, &first, error));
     out->cast_count = written.casts;
     out->constant_count = written.converted;
@@ -290,7 +289,7 @@ enum ulp_status ulp_mixed_write(const struct ulp_model *model,
     if (status == ULP_OK && !out->path && !options->name)
         status = ulp_mixed_retire(model, folder, ULP_MIXED_NAME, error);
     ulp_resized_free(&job.resized);
-    ulp_plans_free(&job.plans);
+    ulp_programs_free(&job.programs);
     ulp_arena_free(job.arena);
     if (status != ULP_OK)
         ulp_mixed_free(out);

@@ -4,7 +4,7 @@
 #include <ulpscope/mixed.h>
 
 #include "analysis/resized/resized.h"
-#include "run/plan/plan_mixed.h"
+#include "run/program/program_mixed.h"
 
 #define ULP_MIXED_NAME "mixed.onnx"
 
@@ -15,8 +15,8 @@ struct ulp_mixed_job {
     size_t sample_count;
     struct ulp_arena *arena;
     /* one lane: the types' own arithmetics */
-    struct ulp_plans plans;
-    struct ulp_plan *plan; /* the first of them */
+    struct ulp_programs programs;
+    struct ulp_program *program; /* the first of them */
     struct ulp_arithmetic low;
     struct ulp_keep kept[3];
     struct ulp_keeps keeps;

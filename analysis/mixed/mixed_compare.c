@@ -21,10 +21,11 @@ static enum ulp_status note_types(void *context, const struct ulp_event *event,
 }
 
 /* An output that nothing computes is in the file as it was, while a lane lowers what it reads. */
-static enum ulp_status keep_constants(const struct ulp_mixed_job *job, const struct ulp_plan *plan,
-                                      struct ulp_tensor_set *out, struct ulp_error *error)
+static enum ulp_status keep_constants(const struct ulp_mixed_job *job,
+                                      const struct ulp_program *program, struct ulp_tensor_set *out,
+                                      struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t o = 0; o < block->output_count; o++) {
         const struct ulp_tensor *constant = block->slots[block->outputs[o]].constant;
         struct ulp_tensor copy;
@@ -37,7 +38,7 @@ static enum ulp_status keep_constants(const struct ulp_mixed_job *job, const str
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *plans,
+static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_programs *programs,
                            const struct ulp_tensor_set *inputs, const struct ulp_observer *observer,
                            struct ulp_tensor_set *out, struct ulp_error *error)
 {
@@ -45,12 +46,12 @@ static enum ulp_status run(const struct ulp_mixed_job *job, struct ulp_plans *pl
     const struct ulp_observer observers[] = {observer ? *observer : (struct ulp_observer){0},
                                              job->options->progress ? *job->options->progress
                                                                     : (struct ulp_observer){0}};
-    struct ulp_plan *plan;
-    ULP_TRY(ulp_plans_choose(plans, inputs, &plan, error));
-    ULP_TRY(ulp_plan_run(plan, inputs, &options, observers, 2, out, NULL, error));
+    struct ulp_program *program;
+    ULP_TRY(ulp_programs_choose(programs, inputs, &program, error));
+    ULP_TRY(ulp_program_run(program, inputs, &options, observers, 2, out, NULL, error));
     /* the file run as it declares its types has them already */
-    return plans == &job->plans && job->types.node && !job->options->lower_io
-               ? keep_constants(job, plan, out, error)
+    return programs == &job->programs && job->types.node && !job->options->lower_io
+               ? keep_constants(job, program, out, error)
                : ULP_OK;
 }
 
@@ -86,7 +87,7 @@ enum ulp_status ulp_mixed_expect(struct ulp_mixed_job *job, size_t sample,
     if (job->options->lower_io)
         status = round_inputs(job, given, &rounded, error);
     if (status == ULP_OK)
-        status = run(job, &job->plans, job->options->lower_io ? &rounded : given,
+        status = run(job, &job->programs, job->options->lower_io ? &rounded : given,
                      types ? &notes : NULL, out, error);
     return ulp_fail_at(error, status, "%s", job->samples[sample].name);
 }
@@ -95,10 +96,10 @@ enum ulp_status ulp_mixed_resize(struct ulp_mixed_job *job, struct ulp_error *er
 {
     struct ulp_sample *samples;
     const struct ulp_resizing given = {.model = job->model,
-                                       .lane = job->plans.lanes,
+                                       .lane = job->programs.lanes,
                                        .samples = job->samples,
                                        .sample_count = job->sample_count,
-                                       .plans = &job->plans,
+                                       .programs = &job->programs,
                                        .thread_count = job->options->thread_count,
                                        .progress = job->options->progress};
     ULP_TRY(ulp_resized_find(&given, &job->resized, error));
@@ -144,12 +145,12 @@ static enum ulp_status compare(const struct ulp_tensor *expected, const struct u
     return ULP_OK;
 }
 
-static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_plans *plans,
+static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_programs *programs,
                                     size_t sample, const struct ulp_tensor_set *expected,
                                     struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set got = {0};
-    ULP_TRY(run(job, plans, job->samples[sample].inputs, NULL, &got, error));
+    ULP_TRY(run(job, programs, job->samples[sample].inputs, NULL, &got, error));
     for (size_t o = 0; o < expected->count; o++) {
         const char *name = expected->items[o].name;
         const struct ulp_tensor *found = ulp_tensor_set_find(&got, name);
@@ -161,17 +162,17 @@ static enum ulp_status check_sample(const struct ulp_mixed_job *job, struct ulp_
     return ULP_OK;
 }
 
-static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_plans *plans,
+static enum ulp_status check_samples(struct ulp_mixed_job *job, struct ulp_programs *programs,
                                      const struct ulp_tensor_set *first, struct ulp_error *error)
 {
-    ULP_TRY(check_sample(job, plans, 0, first, error));
+    ULP_TRY(check_sample(job, programs, 0, first, error));
     const size_t own = job->sample_count - job->resized.count;
     for (size_t s = 1; s < job->sample_count; s++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set expected = {0};
         const bool known = s >= own && !job->options->lower_io; /* it was run when it was found */
         if (!known)
             ULP_TRY(ulp_mixed_expect(job, s, NULL, &expected, error));
-        ULP_TRY(check_sample(job, plans, s, known ? &job->resized.outputs[s - own] : &expected,
+        ULP_TRY(check_sample(job, programs, s, known ? &job->resized.outputs[s - own] : &expected,
                              error));
     }
     return ULP_OK;
@@ -182,9 +183,9 @@ enum ulp_status ulp_mixed_check(struct ulp_mixed_job *job, const char *path,
                                 const struct ulp_tensor_set *first, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.lanes = in, .lane_count = 1, .options = {.keeps = keeps}};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.lanes = in, .lane_count = 1, .options = {.keeps = keeps}};
     ULP_TRY(ulp_model_load(path, ulp_model_budget(job->model), &model, error));
-    plans.model = model;
-    return check_samples(job, &plans, first, error);
+    programs.model = model;
+    return check_samples(job, &programs, first, error);
 }

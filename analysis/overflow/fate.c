@@ -178,7 +178,7 @@ void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *
 
 void ulp_overflow_reach(struct ulp_overflow_meter *meter, size_t l)
 {
-    const struct ulp_block *block = meter->forward.plan->main;
+    const struct ulp_block *block = meter->forward.program->main;
     struct ulp_overflow_course *lane = &meter->lanes[l];
     for (size_t o = 0; o < block->output_count; o++)
         if (lane->poisoned[block->outputs[o]].type != ULP_TYPE_UNDEFINED)
@@ -221,39 +221,39 @@ static bool vanishes(const struct ulp_overflow_node *node)
 
 /* The node that computes the slot, and in front of it those whose results round to zero: were one
  * of them not kept, it would be zero before it is read. */
-static void keep_zeros(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+static void keep_zeros(const struct ulp_program *program, const struct ulp_overflow_course *from,
                        int slot)
 {
-    const struct ulp_step *step = ulp_block_producer(plan->main, slot);
+    const struct ulp_step *step = ulp_block_producer(program->main, slot);
     if (!step || !from->nodes[step->number] || from->nodes[step->number]->keep)
         return;
     from->nodes[step->number]->keep = true;
     for (size_t i = 0; i < step->input_count; i++) {
         const struct ulp_step *before =
-            step->inputs[i] < 0 ? NULL : ulp_block_producer(plan->main, step->inputs[i]);
+            step->inputs[i] < 0 ? NULL : ulp_block_producer(program->main, step->inputs[i]);
         if (before && from->nodes[before->number] && vanishes(from->nodes[before->number]))
-            keep_zeros(plan, from, step->inputs[i]);
+            keep_zeros(program, from, step->inputs[i]);
     }
 }
 
 /* What a node is divided by, or the like, that became zero. */
-static void keep_divisor(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+static void keep_divisor(const struct ulp_program *program, const struct ulp_overflow_course *from,
                          const struct ulp_overflow_node *node)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t o = 0; o < node->output_count; o++)
         for (size_t v = 0; node->outputs[o].cause == ULP_OVERFLOW_ZERO &&
                            node->outputs[o].culprit && v < block->slot_count;
              v++)
             if (strcmp(block->slots[v].name, node->outputs[o].culprit) == 0)
-                keep_zeros(plan, from, (int)v);
+                keep_zeros(program, from, (int)v);
 }
 
-void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+void ulp_overflow_judge(const struct ulp_program *program, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to)
 {
     const struct ulp_audit_lane *audit = &from->audit;
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         struct ulp_overflow_node *node = from->nodes[n];
         if (!node)
             continue;
@@ -263,9 +263,9 @@ void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_c
         node->keep |= ulp_audit_overflow_needs_range(audit, &audit->nodes[n], node->born,
                                                      node->reads_overflow);
         if (node->born && does_harm(node))
-            keep_divisor(plan, from, node);
+            keep_divisor(program, from, node);
     }
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         struct ulp_overflow_node *node = from->nodes[n];
         if (!node)
             continue;

@@ -12,7 +12,7 @@ enum ulp_status ulp_overflow_node(struct ulp_overflow_meter *meter, size_t lane,
 {
     struct ulp_overflow_node **node = &meter->lanes[lane].nodes[number];
     struct ulp_arena *memory = meter->forecast.memory;
-    const struct ulp_step *step = meter->forward.plan->nodes[number].step;
+    const struct ulp_step *step = meter->forward.program->nodes[number].step;
     const char *op = step->bound.node->op_type;
     *out = *node;
     if (*node)
@@ -38,9 +38,9 @@ static enum ulp_status find_hidden(struct ulp_overflow_meter *meter, struct ulp_
             *out = &node->hidden[h];
             return ULP_OK;
         }
-    ULP_TRY(ulp_taken(ulp_plan_grow(memory, &node->hidden, node->hidden_count,
-                                    &meter->lanes[meter->lane].hidden_capacity[node->index],
-                                    sizeof *node->hidden),
+    ULP_TRY(ulp_taken(ulp_program_grow(memory, &node->hidden, node->hidden_count,
+                                       &meter->lanes[meter->lane].hidden_capacity[node->index],
+                                       sizeof *node->hidden),
                       error));
     *out = &node->hidden[node->hidden_count];
     **out = (struct ulp_overflow_hidden){.words = ulp_arena_text(memory, told->words,
@@ -58,7 +58,7 @@ static const struct ulp_format *find_own(const struct ulp_overflow_meter *meter,
                                          const struct ulp_hidden *told)
 {
     const struct ulp_arithmetic *arithmetic =
-        ulp_plan_node_arithmetic(meter->forward.plan, meter->lane + 1, number);
+        ulp_program_node_arithmetic(meter->forward.program, meter->lane + 1, number);
     return told->sum ? &arithmetic->accumulator : &arithmetic->compute;
 }
 

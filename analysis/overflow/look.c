@@ -115,9 +115,9 @@ static enum ulp_status add_sample(struct ulp_overflow_meter *meter, size_t lane,
                                   struct ulp_error *error)
 {
     struct ulp_overflow_course *own = &meter->lanes[lane];
-    ULP_TRY(ulp_taken(ulp_plan_grow(meter->forecast.memory, &output->sample_largest,
-                                    output->sample_count, &output->capacity,
-                                    sizeof *output->sample_largest),
+    ULP_TRY(ulp_taken(ulp_program_grow(meter->forecast.memory, &output->sample_largest,
+                                       output->sample_count, &output->capacity,
+                                       sizeof *output->sample_largest),
                       error));
     output->sample_largest[output->sample_count++] = largest;
     own->ratio = ulp_math_max(own->ratio, largest / output->format.max_finite);
@@ -145,7 +145,7 @@ enum ulp_status ulp_overflow_add(struct ulp_overflow_meter *meter, size_t lane,
 
 static enum ulp_status make_inner_outputs(struct ulp_overflow_meter *meter,
                                           struct ulp_overflow_node *node,
-                                          const struct ulp_plan_node *where,
+                                          const struct ulp_program_node *where,
                                           const struct ulp_tensor *outputs, struct ulp_error *error)
 {
     const struct ulp_step *step = where->step;
@@ -203,7 +203,7 @@ enum ulp_status ulp_overflow_give(void *context, size_t number,
                                   const struct ulp_tensor *outputs, struct ulp_error *error)
 {
     struct ulp_overflow_meter *meter = context;
-    const struct ulp_plan_node *where = &meter->forward.plan->nodes[number];
+    const struct ulp_program_node *where = &meter->forward.program->nodes[number];
     struct ulp_overflow_node *node;
     bool upstream = false;
     ULP_TRY(ulp_overflow_node(meter, meter->lane, number, &node, error));
@@ -241,7 +241,7 @@ static bool find_input_reason(const struct ulp_overflow_meter *meter,
                               const struct ulp_overflow_view *view, size_t i, struct reason *out)
 {
     const int slot = view->step->inputs[i];
-    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
+    const struct ulp_program_slot *planned = &meter->forward.program->main->slots[slot];
     const struct ulp_tensor *truth =
         planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
     size_t first;
@@ -272,7 +272,7 @@ int ulp_overflow_find_zero(const struct ulp_overflow_meter *meter,
         const int slot = view->step->inputs[i];
         if (!view->rounded[i])
             continue;
-        const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
+        const struct ulp_program_slot *planned = &meter->forward.program->main->slots[slot];
         if (has_become_zero(view->rounded[i], planned->constant ? planned->constant
                                                                 : ulp_overflow_truth(meter, slot)))
             return slot;
@@ -290,7 +290,7 @@ static int find_clipped(const struct ulp_overflow_meter *meter,
         const int slot = view->step->inputs[i];
         const struct ulp_tensor *value = view->rounded[i];
         const struct ulp_tensor *constant =
-            value && slot >= 0 ? meter->forward.plan->main->slots[slot].constant : NULL;
+            value && slot >= 0 ? meter->forward.program->main->slots[slot].constant : NULL;
         if (!constant || !ulp_element_is_float(constant->element) ||
             value->count != constant->count)
             continue;
@@ -307,7 +307,7 @@ static int find_clipped(const struct ulp_overflow_meter *meter,
 
 static bool is_graphs(const struct ulp_overflow_meter *meter, int slot)
 {
-    const struct ulp_block *block = meter->forward.plan->main;
+    const struct ulp_block *block = meter->forward.program->main;
     for (size_t o = 0; o < block->output_count; o++)
         if (block->outputs[o] == slot)
             return true;
@@ -380,7 +380,7 @@ static enum ulp_status add_overflow(struct ulp_overflow_meter *meter,
         output->cause = reason.cause;
         if (reason.slot >= 0 || reason.words) {
             const char *name =
-                reason.words ? reason.words : meter->forward.plan->main->slots[reason.slot].name;
+                reason.words ? reason.words : meter->forward.program->main->slots[reason.slot].name;
             output->culprit = ulp_arena_text(meter->forecast.memory, name, strlen(name));
             ULP_TRY(ulp_taken(output->culprit, error));
         }
@@ -433,17 +433,18 @@ static enum ulp_status find_decided(struct ulp_overflow_meter *meter,
                                     const struct ulp_overflow_view *view, size_t o,
                                     struct ulp_overflow_output **out, struct ulp_error *error)
 {
-    const char *name = meter->forward.plan->main->slots[view->step->outputs[o]].name;
+    const char *name = meter->forward.program->main->slots[view->step->outputs[o]].name;
     for (size_t n = 0; n < node->output_count; n++)
         if (node->outputs[n].decides && strcmp(node->outputs[n].name, name) == 0) {
             *out = &node->outputs[n];
             return ULP_OK;
         }
     *out = &node->outputs[node->output_count++];
-    **out = (struct ulp_overflow_output){
-        .name = ulp_arena_copy(meter->forecast.memory, name),
-        .format = meter->forecast.lanes[view->lane - 1].arithmetic.storage,
-        .decides = true};
+    **out =
+        (struct ulp_overflow_output){.name = ulp_arena_copy(meter->forecast.memory, name),
+                                     .format =
+                                         meter->forecast.lanes[view->lane - 1].arithmetic.storage,
+                                     .decides = true};
     return ulp_taken((*out)->name, error);
 }
 
@@ -467,9 +468,9 @@ static enum ulp_status look_at_integers(struct ulp_overflow_meter *meter,
     if (!count)
         return ULP_OK;
     ULP_TRY(find_decided(meter, node, view, o, &output, error));
-    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[found.slot];
-    add_range(output, NULL, planned->constant ? planned->constant
-                                              : ulp_overflow_truth(meter, found.slot),
+    const struct ulp_program_slot *planned = &meter->forward.program->main->slots[found.slot];
+    add_range(output, NULL,
+              planned->constant ? planned->constant : ulp_overflow_truth(meter, found.slot),
               meter->sample, false);
     if (!output->overflowed) {
         output->cause = found.cause;

@@ -37,7 +37,7 @@ struct ulp_overflow_meter {
     struct ulp_arena *memory; /* of what only collecting needs */
     struct ulp_overflow_course *lanes;
     size_t sample, sample_capacity;
-    struct ulp_plan *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
+    struct ulp_program *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
     int thread_count;
     bool nonfinite; /* a result of the reference is not finite in the sample that runs */
     struct ulp_probe probe;
@@ -53,7 +53,7 @@ struct ulp_overflow_meter {
 /* One node in one lane and sample. */
 struct ulp_overflow_view {
     const struct ulp_step *step;
-    size_t lane;                             /* of the plan */
+    size_t lane;                             /* of the program */
     const struct ulp_tensor *const *rounded; /* its inputs: the reference's, as the lane has them */
     const struct ulp_tensor *const *widened; /* the same in FP64 */
     const struct ulp_tensor *exact;          /* results in FP64 on those */
@@ -158,7 +158,7 @@ enum ulp_status ulp_overflow_hold(struct ulp_overflow_meter *meter,
                                   const struct ulp_overflow_view *view, struct ulp_error *error);
 void ulp_overflow_drop(struct ulp_overflow_course *lane, const struct ulp_step *step);
 /* After all samples. */
-void ulp_overflow_judge(const struct ulp_plan *plan, const struct ulp_overflow_course *from,
+void ulp_overflow_judge(const struct ulp_program *program, const struct ulp_overflow_course *from,
                         struct ulp_overflow_lane *to);
 
 /* overflow_json.c: the result as a document; NULL: out of memory. */

@@ -18,53 +18,53 @@ static char *copy_text(struct ulp_overflow_meter *meter, const char *text)
 static enum ulp_status prepare_lane(struct ulp_overflow_meter *meter, size_t l,
                                     struct ulp_error *error)
 {
-    const struct ulp_plan *plan = meter->forward.plan;
+    const struct ulp_program *program = meter->forward.program;
     struct ulp_overflow_lane *lane = &meter->forecast.lanes[l];
     struct ulp_overflow_course *own = &meter->lanes[l];
     struct ulp_audit_lane *audit = &own->audit;
-    lane->name = copy_text(meter, ulp_plan_lane_name(plan, l + 1));
-    lane->arithmetic = plan->lanes[l + 1];
-    own->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *own->nodes);
+    lane->name = copy_text(meter, ulp_program_lane_name(program, l + 1));
+    lane->arithmetic = program->lanes[l + 1];
+    own->nodes = ulp_arena_take(meter->memory, program->node_count + 1, sizeof *own->nodes);
     own->hidden_capacity =
-        ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *own->hidden_capacity);
+        ulp_arena_take(meter->memory, program->node_count + 1, sizeof *own->hidden_capacity);
     own->poisoned =
-        ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->poisoned);
-    own->held = ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->held);
+        ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->poisoned);
+    own->held = ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->held);
     own->overflow =
-        ulp_arena_take(meter->memory, plan->main->slot_count + 1, sizeof *own->overflow);
-    *audit = (struct ulp_audit_lane){.node_count = plan->node_count};
-    audit->nodes = ulp_arena_take(meter->memory, plan->node_count + 1, sizeof *audit->nodes);
+        ulp_arena_take(meter->memory, program->main->slot_count + 1, sizeof *own->overflow);
+    *audit = (struct ulp_audit_lane){.node_count = program->node_count};
+    audit->nodes = ulp_arena_take(meter->memory, program->node_count + 1, sizeof *audit->nodes);
     ULP_TRY(ulp_taken(lane->name && own->nodes && own->hidden_capacity && own->poisoned &&
                           own->held && own->overflow && audit->nodes,
                       error));
-    for (size_t n = 0; n < plan->node_count; n++) {
+    for (size_t n = 0; n < program->node_count; n++) {
         audit->nodes[n].index = n;
-        ulp_plan_node_types(plan, l + 1, n, &audit->nodes[n].types);
+        ulp_program_node_types(program, l + 1, n, &audit->nodes[n].types);
     }
-    ULP_TRY(ulp_audit_overflow_prepare(audit, plan, l + 1, meter->memory, error));
+    ULP_TRY(ulp_audit_overflow_prepare(audit, program, l + 1, meter->memory, error));
     for (size_t c = 0; c < audit->constant_count; c++)
         own->saturates |=
             audit->constants[c].overflowed && lane->arithmetic.constants != ULP_CONSTANTS_IEEE;
     return ULP_OK;
 }
 
-static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ulp_plan *plan,
+static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ulp_program *program,
                                int thread_count, struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
-    ULP_TRY(ulp_forward_open(&meter->forward, plan, thread_count, error));
+    struct ulp_budget *budget = ulp_model_budget(program->model);
+    ULP_TRY(ulp_forward_open(&meter->forward, program, thread_count, error));
     ULP_TRY(ulp_arena_create(&meter->memory, budget, error));
     ULP_TRY(ulp_arena_create(&forecast->memory, budget, error));
-    forecast->lane_count = plan->lane_count - 1;
-    forecast->model_path = copy_text(meter, ulp_model_path(plan->model));
-    forecast->arguments = ulp_model_words(forecast->memory, plan->model);
-    forecast->reference = copy_text(meter, plan->lanes[0].name);
+    forecast->lane_count = program->lane_count - 1;
+    forecast->model_path = copy_text(meter, ulp_model_path(program->model));
+    forecast->arguments = ulp_model_words(forecast->memory, program->model);
+    forecast->reference = copy_text(meter, program->lanes[0].name);
     ULP_TAKE(forecast->lanes, forecast->memory, forecast->lane_count, error);
     ULP_TAKE(meter->lanes, meter->memory, forecast->lane_count, error);
     ULP_TRY(ulp_taken(forecast->model_path && forecast->arguments && forecast->reference, error));
-    ULP_TRY(ulp_places_make(plan, forecast->memory, &forecast->places, error));
-    forecast->place_count = ulp_plan_node_count(plan);
+    ULP_TRY(ulp_places_make(program, forecast->memory, &forecast->places, error));
+    forecast->place_count = ulp_program_node_count(program);
     meter->thread_count = thread_count;
     meter->probe = (struct ulp_probe){.tell = ulp_overflow_tell,
                                       .give = ulp_overflow_give,
@@ -75,17 +75,17 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     return ULP_OK;
 }
 
-enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int thread_count,
+enum ulp_status ulp_overflow_meter_create(const struct ulp_program *program, int thread_count,
                                           struct ulp_overflow_meter **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     *out = NULL;
-    if (plan->lane_count < 2)
+    if (program->lane_count < 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a forecast needs a reference and at least one arithmetic");
     struct ulp_overflow_meter *meter = calloc(1, sizeof *meter);
     ULP_TRY(ulp_taken(meter, error));
-    const enum ulp_status status = prepare(meter, plan, thread_count, error);
+    const enum ulp_status status = prepare(meter, program, thread_count, error);
     if (status == ULP_OK)
         *out = meter;
     else
@@ -97,8 +97,10 @@ static void forget_values(struct ulp_overflow_meter *meter)
 {
     for (size_t l = 0; meter->lanes && l < meter->forecast.lane_count; l++) {
         const struct ulp_overflow_course *lane = &meter->lanes[l];
-        const struct ulp_plan *plan = meter->forward.plan; /* NULL: it could not be opened */
-        const size_t slots = plan && lane->poisoned && lane->held ? plan->main->slot_count : 0;
+        const struct ulp_program *program =
+            meter->forward.program; /* NULL: it could not be opened */
+        const size_t slots =
+            program && lane->poisoned && lane->held ? program->main->slot_count : 0;
         for (size_t v = 0; v < slots; v++) {
             ulp_tensor_free(&lane->poisoned[v]);
             ulp_tensor_free(&lane->held[v]);
@@ -111,7 +113,7 @@ void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
     if (!meter)
         return;
     forget_values(meter);
-    ulp_plan_free(meter->fast);
+    ulp_program_free(meter->fast);
     ulp_forward_close(&meter->forward);
     ulp_arena_free(meter->memory);
     ulp_arena_free(meter->forecast.memory);
@@ -119,16 +121,17 @@ void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
 }
 
 enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
-                                           const struct ulp_plan *plan, struct ulp_error *error)
+                                           const struct ulp_program *program,
+                                           struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    if (!ulp_plan_same_nodes(meter->forward.plan, plan))
+    if (!ulp_program_same_nodes(meter->forward.program, program))
         return ulp_fail(error, ULP_ERROR_INPUT,
                         "its shapes leave other nodes to compute than the first sample's");
-    ulp_plan_free(meter->fast);
+    ulp_program_free(meter->fast);
     meter->fast = NULL;
     ulp_forward_close(&meter->forward);
-    return ulp_forward_open(&meter->forward, plan, meter->thread_count, error);
+    return ulp_forward_open(&meter->forward, program, meter->thread_count, error);
 }
 
 /* ---- nodes ---- */
@@ -137,7 +140,7 @@ static enum ulp_status make_outputs(struct ulp_overflow_meter *meter,
                                     struct ulp_overflow_node *node,
                                     const struct ulp_overflow_view *view, struct ulp_error *error)
 {
-    const struct ulp_block *block = meter->forward.plan->main;
+    const struct ulp_block *block = meter->forward.program->main;
     const struct ulp_step *step = view->step;
     if (node->outputs)
         return ULP_OK;
@@ -209,7 +212,7 @@ static enum ulp_status run_probed(struct ulp_overflow_meter *meter, size_t l,
     meter->near_inside = false;
     meter->inside = (struct inside_overflow){0};
     /* what it holds inside is of the formula that the lane has */
-    forward->arithmetic.plain_exponentials = forward->plan->lanes[l].plain_exponentials;
+    forward->arithmetic.plain_exponentials = forward->program->lanes[l].plain_exponentials;
     forward->wide.probe = &meter->probe;
     enum ulp_status status = ulp_step_run(step, &forward->wide, inputs, exact, error);
     forward->wide.probe = NULL;
@@ -272,20 +275,20 @@ static enum ulp_status ask(const struct ulp_observer *observer, const struct ulp
                : ULP_OK;
 }
 
-static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_plan *plan,
+static enum ulp_status tell(const struct ulp_observer *observer, const struct ulp_program *program,
                             const struct ulp_step *step, const struct ulp_lane_seconds *seconds,
                             double done, struct ulp_error *error)
 {
     struct ulp_event event = {.index = step->number,
-                              .node_count = plan->node_count,
+                              .node_count = program->node_count,
                               .name = step->name,
                               .op = step->bound.node->op_type,
-                              .lane_count = plan->lane_count,
+                              .lane_count = program->lane_count,
                               .lane_seconds = seconds,
-                              .progress = plan->main->cost > 0 ? done / plan->main->cost : 1};
+                              .progress = program->main->cost > 0 ? done / program->main->cost : 1};
     if (!observer || !observer->node_done)
         return ULP_OK;
-    for (size_t l = 0; l < plan->lane_count; l++)
+    for (size_t l = 0; l < program->lane_count; l++)
         event.seconds += seconds[l].own;
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status = observer->node_done(observer->context, &event, error);
@@ -293,27 +296,27 @@ static enum ulp_status tell(const struct ulp_observer *observer, const struct ul
     return status;
 }
 
-/* `done`: of the plan's cost, with this step. */
+/* `done`: of the program's cost, with this step. */
 static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct ulp_step *step,
                                 const struct ulp_observer *observer, double done,
                                 struct ulp_error *error)
 {
-    const struct ulp_plan *plan = meter->forward.plan;
+    const struct ulp_program *program = meter->forward.program;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     ULP_TRY(ulp_arena_create(&arena, meter->forward.budget, error));
-    struct ulp_lane_seconds *seconds = ulp_arena_take(arena, plan->lane_count, sizeof *seconds);
+    struct ulp_lane_seconds *seconds = ulp_arena_take(arena, program->lane_count, sizeof *seconds);
     double before = ulp_seconds_now();
     ULP_TRY(seconds ? ulp_forward_step(&meter->forward, step, arena, error)
                     : ulp_out_of_memory(error));
     ULP_TRY(ulp_overflow_look_at_reference(meter, step, error));
-    for (size_t l = 0; l < plan->lane_count; l++) {
+    for (size_t l = 0; l < program->lane_count; l++) {
         if (l > 0)
             ULP_TRY(look_at_step(meter, l, step, arena, error));
         const double now = ulp_seconds_now();
         seconds[l].own = now - before;
         before = now;
     }
-    return tell(observer, plan, step, seconds, done, error);
+    return tell(observer, program, step, seconds, done, error);
 }
 
 static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
@@ -321,7 +324,7 @@ static enum ulp_status run_sample(struct ulp_overflow_meter *meter,
                                   const struct ulp_observer *observer, struct ulp_error *error)
 {
     struct ulp_forward *forward = &meter->forward;
-    const struct ulp_block *block = forward->plan->main;
+    const struct ulp_block *block = forward->program->main;
     double done = 0;
     enum ulp_status status = ulp_forward_begin(forward, inputs, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
@@ -385,14 +388,14 @@ enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *meter,
                                           struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    const struct ulp_plan *plan = meter->forward.plan;
+    const struct ulp_program *program = meter->forward.program;
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     for (size_t l = 0; l < forecast->lane_count; l++) {
         struct ulp_overflow_lane *lane = &forecast->lanes[l];
         const struct ulp_overflow_course *from = &meter->lanes[l];
-        ULP_TAKE(lane->nodes, forecast->memory, plan->node_count + 1, error);
+        ULP_TAKE(lane->nodes, forecast->memory, program->node_count + 1, error);
         lane->computed = from->evaluated ? (double)from->computed / (double)from->evaluated : 0;
-        ulp_overflow_judge(plan, from, lane);
+        ulp_overflow_judge(program, from, lane);
         ULP_TRY(estimate(meter, from, lane, error));
     }
     *out = *forecast;

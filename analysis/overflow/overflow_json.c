@@ -8,7 +8,7 @@
 #include "analysis/writing/structs.h"
 #include "analysis/writing/first_screen.h"
 
-/* A node of the plan, of which a lane has those that were computed. */
+/* A node of the program, of which a lane has those that were computed. */
 static const char *name_node(const void *context, size_t index)
 {
     const struct ulp_overflow_forecast *forecast = context;

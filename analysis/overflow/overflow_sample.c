@@ -8,7 +8,7 @@
 
 static const struct ulp_tensor *find_value(const struct ulp_overflow_meter *meter, int slot)
 {
-    const struct ulp_plan_slot *planned = &meter->forward.plan->main->slots[slot];
+    const struct ulp_program_slot *planned = &meter->forward.program->main->slots[slot];
     return planned->constant ? planned->constant : ulp_overflow_truth(meter, slot);
 }
 
@@ -24,7 +24,7 @@ static bool has_infinity(const struct ulp_tensor *value)
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
                                                const struct ulp_step *step, struct ulp_error *error)
 {
-    const bool wide = meter->forward.plan->lanes[0].storage.carrier == ULP_CARRIER_MPFR;
+    const bool wide = meter->forward.program->lanes[0].storage.carrier == ULP_CARRIER_MPFR;
     bool infinite = false, finite = true;
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
@@ -50,7 +50,8 @@ enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, cons
                                           struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    const struct ulp_birth *birth = births ? ulp_birth_of(births->items, births->count, name) : NULL;
+    const struct ulp_birth *birth =
+        births ? ulp_birth_of(births->items, births->count, name) : NULL;
     enum ulp_crossing_kind kind = ulp_judge_reference(value);
     if (kind == ULP_CROSSED_VALUE && birth)
         kind = ULP_CROSSED_REFERENCE;
@@ -64,16 +65,16 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
                                            const struct ulp_tensor_set *inputs,
                                            struct ulp_error *error)
 {
-    const struct ulp_plan *plan = meter->forward.plan;
-    const struct ulp_block *block = plan->main;
+    const struct ulp_program *program = meter->forward.program;
+    const struct ulp_block *block = program->main;
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     struct ulp_birth_watch births = {.memory = meter->memory};
     if (meter->nonfinite)
-        ULP_TRY(ulp_birth_find(&births, plan->model, &plan->lanes[0], inputs, meter->thread_count,
-                               NULL, error));
+        ULP_TRY(ulp_birth_find(&births, program->model, &program->lanes[0], inputs,
+                               meter->thread_count, NULL, error));
     for (size_t o = 0; o < block->output_count; o++)
         if (ulp_block_computes(block, block->outputs[o]))
-            ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(plan->model, o).name,
+            ULP_TRY(ulp_overflow_judge_output(meter, ulp_model_output(program->model, o).name,
                                               find_value(meter, block->outputs[o]), &births,
                                               error));
     const struct ulp_birth *hidden = ulp_birth_of(births.items, births.count, NULL);
@@ -96,8 +97,8 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct ulp_overflow_forecast *forecast = &meter->forecast;
-    if (!ulp_plan_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
-                       &meter->sample_capacity, sizeof *forecast->sample_names) ||
+    if (!ulp_program_grow(forecast->memory, &forecast->sample_names, forecast->sample_count,
+                          &meter->sample_capacity, sizeof *forecast->sample_names) ||
         !(forecast->sample_names[forecast->sample_count] = ulp_arena_copy(forecast->memory, name)))
         return ulp_out_of_memory(error);
     for (size_t l = 0; l < forecast->lane_count; l++)
@@ -106,7 +107,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     meter->nonfinite = false;
     const bool added =
         ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
-        (computes_output(meter->forward.plan->main) || forecast->sample_count > 1 ||
+        (computes_output(meter->forward.program->main) || forecast->sample_count > 1 ||
          ulp_unjudged_add(forecast->memory, &forecast->unjudged,
                           (struct ulp_unjudged){.reason =
                                                     ulp_judge_reason(ULP_CROSSED_NO_OUTPUT)}));
@@ -117,8 +118,8 @@ enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_er
 {
     for (size_t l = 0; l < meter->forecast.lane_count; l++) {
         struct ulp_overflow_course *lane = &meter->lanes[l];
-        ULP_TRY(ulp_taken(ulp_plan_grow(meter->memory, &lane->ratios, meter->sample,
-                                        &lane->ratio_capacity, sizeof *lane->ratios),
+        ULP_TRY(ulp_taken(ulp_program_grow(meter->memory, &lane->ratios, meter->sample,
+                                           &lane->ratio_capacity, sizeof *lane->ratios),
                           error));
         lane->ratios[meter->sample] = lane->ratio;
     }

@@ -23,9 +23,9 @@ struct candidate {
 };
 
 struct trying {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     const struct ulp_overflow_lane *lane;
-    size_t index; /* of the lane in the plan */
+    size_t index; /* of the lane in the program */
     struct ulp_arena *memory;
     size_t *nodes; /* those to keep */
     size_t node_count;
@@ -37,12 +37,12 @@ struct trying {
 static enum ulp_status keep_before(struct trying *trying, struct candidate *candidate,
                                    struct ulp_error *error)
 {
-    const struct ulp_mix *mix = &trying->plan->mixes[trying->index];
+    const struct ulp_mix *mix = &trying->program->mixes[trying->index];
     for (size_t i = 1; i < mix->count && candidate->keep_count + 2 < KEEPS; i++) {
-        size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count, sizeof *nodes);
+        size_t *nodes = ulp_arena_take(trying->memory, trying->program->node_count, sizeof *nodes);
         size_t count = 0;
         ULP_TRY(ulp_taken(nodes, error));
-        for (size_t n = 0; n < trying->plan->node_count; n++)
+        for (size_t n = 0; n < trying->program->node_count; n++)
             if (ulp_mix_index(mix, n) == i)
                 nodes[count++] = n;
         candidate->keeps[candidate->keep_count++] =
@@ -56,8 +56,8 @@ static enum ulp_status add_candidate(struct trying *trying, const size_t *nodes,
                                      struct candidate **out, struct ulp_error *error)
 {
     struct candidate *candidate = &trying->items[trying->count];
-    *candidate =
-        (struct candidate){.arithmetic = trying->plan->lanes[trying->index], .node_count = count};
+    *candidate = (struct candidate){.arithmetic = trying->program->lanes[trying->index],
+                                    .node_count = count};
     *out = candidate;
     const enum ulp_status status = keep_before(trying, candidate, error);
     if (count)
@@ -102,13 +102,13 @@ static enum ulp_status add_kept(struct trying *trying, const char *name, const c
  * own kernel computes. */
 static enum ulp_status add_normalizations(struct trying *trying, struct ulp_error *error)
 {
-    const struct ulp_block *block = trying->plan->main;
+    const struct ulp_block *block = trying->program->main;
     struct ulp_arithmetic arithmetic;
     struct ulp_idiom *idioms;
     struct candidate *candidate;
     size_t count, found = 0, kept = 0, rms = 0;
-    bool *keep = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *keep);
-    size_t *nodes = ulp_arena_take(trying->memory, trying->plan->node_count + 1, sizeof *nodes);
+    bool *keep = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *keep);
+    size_t *nodes = ulp_arena_take(trying->memory, trying->program->node_count + 1, sizeof *nodes);
     ULP_TRY(keep && nodes ? ulp_arithmetic_find("fp32", &arithmetic, error)
                           : ulp_out_of_memory(error));
     ULP_TRY(ulp_idioms_find(block, trying->memory, &idioms, &count, error));
@@ -126,7 +126,7 @@ static enum ulp_status add_normalizations(struct trying *trying, struct ulp_erro
         found += wanted;
         rms += wanted && idioms[i].kind == ULP_IDIOM_RMS_NORM;
     }
-    for (size_t n = 0; n < trying->plan->node_count; n++)
+    for (size_t n = 0; n < trying->program->node_count; n++)
         if (keep[n])
             nodes[kept++] = n;
     if (!found)
@@ -161,7 +161,7 @@ static enum ulp_status add_scale(struct trying *trying, struct ulp_error *error)
     const struct ulp_overflow_node *first = NULL, *last = NULL;
     for (size_t n = 0; n < trying->lane->node_count; n++) {
         const struct ulp_overflow_node *node = &trying->lane->nodes[n];
-        const struct ulp_step *step = trying->plan->nodes[node->index].step;
+        const struct ulp_step *step = trying->program->nodes[node->index].step;
         if (!node->keep)
             continue;
         if (!is_homogeneous(step) ||
@@ -219,7 +219,7 @@ static enum ulp_status add_masks(struct trying *trying, struct ulp_error *error)
 static enum ulp_status list_candidates(struct trying *trying, struct ulp_error *error)
 {
     struct candidate *candidate;
-    ULP_TAKE(trying->nodes, trying->memory, trying->plan->node_count + 1, error);
+    ULP_TAKE(trying->nodes, trying->memory, trying->program->node_count + 1, error);
     for (size_t n = 0; n < trying->lane->node_count; n++)
         if (trying->lane->nodes[n].keep)
             trying->nodes[trying->node_count++] = trying->lane->nodes[n].index;
@@ -276,25 +276,27 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
     struct ulp_arithmetic lanes[CANDIDATES + 1];
     struct ulp_keeps keeps[CANDIDATES + 1] = {0};
     struct ulp_tensor_set outputs[CANDIDATES + 1] = {0};
-    struct ulp_plan *plan;
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
-    lanes[0] = trying->plan->lanes[0];
+    struct ulp_program *program;
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
+    lanes[0] = trying->program->lanes[0];
     for (size_t c = 0; c < trying->count; c++) {
         lanes[c + 1] = trying->items[c].arithmetic;
         keeps[c + 1] = (struct ulp_keeps){trying->items[c].keep_count, trying->items[c].keeps,
                                           trying->items[c].what.data};
     }
-    enum ulp_status status =
-        ulp_plan_create(trying->plan->model, lanes, trying->count + 1, &options, &plan, error);
+    enum ulp_status status = ulp_program_create(trying->program->model, lanes, trying->count + 1,
+                                                &options, &program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, run, observer, observer != NULL, outputs, NULL, error);
+        status =
+            ulp_program_run(program, inputs, run, observer, observer != NULL, outputs, NULL, error);
     for (size_t c = 0; c < trying->count && status == ULP_OK; c++) {
         struct ulp_border *borders;
         const struct ulp_text *what = &trying->items[c].what;
         out[c].what = ulp_arena_text(memory, what->data, what->length);
         out[c].node_count = trying->items[c].node_count;
-        status = out[c].what ? ulp_plan_borders(plan, c + 1, &borders, &out[c].cast_count, error)
-                             : ulp_out_of_memory(error);
+        status = out[c].what
+                     ? ulp_program_borders(program, c + 1, &borders, &out[c].cast_count, error)
+                     : ulp_out_of_memory(error);
         if (status == ULP_OK) {
             ulp_borders_free(borders);
             status = measure(&outputs[c + 1], &outputs[0], &lanes[c + 1].storage, memory, &out[c],
@@ -303,7 +305,7 @@ static enum ulp_status try_all(struct trying *trying, const struct ulp_tensor_se
     }
     for (size_t c = 0; c <= trying->count; c++)
         ulp_tensor_set_free(&outputs[c]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return status;
 }
 
@@ -317,7 +319,7 @@ size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane)
 }
 
 enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
-                                      const struct ulp_plan *plan, size_t lane,
+                                      const struct ulp_program *program, size_t lane,
                                       const struct ulp_tensor_set *inputs,
                                       const struct ulp_run_options *run,
                                       const struct ulp_observer *observer, struct ulp_error *error)
@@ -325,9 +327,10 @@ enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_run_options, run, error);
     struct ulp_overflow_lane *own = &forecast->lanes[lane];
-    struct trying trying = {.plan = plan, .lane = own, .index = lane + 1};
+    struct trying trying = {.program = program, .lane = own, .index = lane + 1};
     bool any = false;
-    enum ulp_status status = ulp_arena_create(&trying.memory, ulp_model_budget(plan->model), error);
+    enum ulp_status status =
+        ulp_arena_create(&trying.memory, ulp_model_budget(program->model), error);
     if (status == ULP_OK)
         status = list_candidates(&trying, error);
     for (size_t c = 0; c < trying.count; c++)

@@ -70,16 +70,16 @@ static enum ulp_status scan_sample(struct ulp_overflow_meter *meter,
     const struct ulp_run_options options = {.thread_count = meter->thread_count};
     struct scan scan = {.meter = meter, .keep = keep};
     const struct ulp_observer observer = {.context = &scan, .node_done = look_at};
-    const struct ulp_plan_options plan_options = {.inputs = inputs};
+    const struct ulp_program_options plan_options = {.inputs = inputs};
     if (!meter->fast) {
         struct ulp_arithmetic fp32;
         ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
-        ULP_TRY(ulp_plan_create(meter->forward.plan->model, &fp32, 1, &plan_options, &meter->fast,
-                                error));
+        ULP_TRY(ulp_program_create(meter->forward.program->model, &fp32, 1, &plan_options,
+                                   &meter->fast, error));
     }
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-    ULP_TRY(ulp_plan_run(meter->fast, inputs, &options, &observer, 1, keep ? &outputs : NULL, NULL,
-                         error));
+    ULP_TRY(ulp_program_run(meter->fast, inputs, &options, &observer, 1, keep ? &outputs : NULL,
+                            NULL, error));
     const struct ulp_block *main = meter->fast ? meter->fast->main : NULL;
     for (size_t o = 0; o < outputs.count; o++)
         if (ulp_block_computes(main, main->outputs[o]))

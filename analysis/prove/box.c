@@ -8,7 +8,7 @@
 #include "base/memory/alloc.h"
 #include "base/text/names.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 /* ---- what samples hold ---- */
@@ -122,11 +122,11 @@ static enum ulp_status check_names(const struct ulp_model *model, const struct u
     return ULP_OK;
 }
 
-enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_plan *plan,
+enum ulp_status ulp_proof_set_box(struct ulp_proof *proof, const struct ulp_program *program,
                                   const struct ulp_model *model, const struct ulp_prove_box *from,
                                   struct ulp_input_range **out, struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     proof->input_count = ulp_model_input_count(model);
     ULP_TAKE(proof->inputs, proof->memory, proof->input_count + 1, error);
     ULP_TAKE(*out, proof->memory, block->input_count + 1, error);

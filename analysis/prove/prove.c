@@ -19,7 +19,7 @@
 #define SYMBOLS 16384
 
 struct prover {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_proof *proof;
     size_t node_capacity;
     double *bounds; /* by slot; of what is not known INFINITY */
@@ -132,7 +132,7 @@ static void find_growth(const struct prover *prover, const struct ulp_enclosed_n
             return;
         const struct ulp_proof_node *maker = &prover->proof->nodes[prover->makers[widest]];
         at = (ptrdiff_t)maker->index;
-        step = prover->plan->nodes[maker->index].step;
+        step = prover->program->nodes[maker->index].step;
         reached = inputs;
     }
 }
@@ -167,7 +167,7 @@ static char *find_pole(struct prover *prover, const struct ulp_enclosed_node *fr
 static enum ulp_status make_node(struct prover *prover, const struct ulp_enclosed_node *from,
                                  struct ulp_proof_node *node, struct ulp_error *error)
 {
-    const bool main = from->block == prover->plan->main;
+    const bool main = from->block == prover->program->main;
     double reached = 0;
     bool proven = true;
     *node = (struct ulp_proof_node){.index = from->node,
@@ -229,10 +229,10 @@ static void merge_node(struct ulp_proof_node *into, const struct ulp_proof_node 
 /* What has no element is within any bound. */
 static void look_for_empty(struct prover *prover, const struct ulp_enclosed *from)
 {
-    const struct ulp_block *main = prover->plan->main;
+    const struct ulp_block *main = prover->program->main;
     for (size_t o = 0; o < main->output_count && !from->count && !prover->proof->empty; o++)
         if (main->outputs[o] == from->slot)
-            prover->proof->empty = copy(prover, ulp_model_output(prover->plan->model, o).name);
+            prover->proof->empty = copy(prover, ulp_model_output(prover->program->model, o).name);
 }
 
 static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *from,
@@ -242,14 +242,14 @@ static enum ulp_status add_node(void *context, const struct ulp_enclosed_node *f
     struct ulp_proof *proof = prover->proof;
     if (!has_float_output(from))
         return ULP_OK;
-    ULP_TRY(ulp_taken(ulp_plan_grow(proof->memory, &proof->nodes, proof->node_count,
-                                    &prover->node_capacity, sizeof *proof->nodes),
+    ULP_TRY(ulp_taken(ulp_program_grow(proof->memory, &proof->nodes, proof->node_count,
+                                       &prover->node_capacity, sizeof *proof->nodes),
                       error));
     struct ulp_proof_node *node = &proof->nodes[proof->node_count];
     ULP_TRY(make_node(prover, from, node, error));
-    for (size_t o = 0; o < from->output_count && from->block == prover->plan->main; o++)
+    for (size_t o = 0; o < from->output_count && from->block == prover->program->main; o++)
         look_for_empty(prover, &from->outputs[o]);
-    for (size_t n = proof->node_count; from->block != prover->plan->main && n > 0; n--)
+    for (size_t n = proof->node_count; from->block != prover->program->main && n > 0; n--)
         if (proof->nodes[n - 1].index == node->index) {
             merge_node(&proof->nodes[n - 1], node);
             return ULP_OK;
@@ -278,8 +278,8 @@ static enum ulp_status enclose_nodes(struct prover *prover, const struct ulp_inp
 {
     prover->proof->node_count = 0;
     const enum ulp_status status =
-        ulp_enclose_run(&(struct ulp_enclose){prover->plan, box, add_node, prover, prover->budget,
-                                              pool, symbols},
+        ulp_enclose_run(&(struct ulp_enclose){prover->program, box, add_node, prover,
+                                              prover->budget, pool, symbols},
                         error);
     count_verdicts(prover->proof);
     return status;
@@ -289,23 +289,24 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
                             const struct ulp_prove_box *from, int thread_count,
                             struct ulp_error *error)
 {
-    const struct ulp_plan *plan = prover->plan;
+    const struct ulp_program *program = prover->program;
     struct ulp_proof *proof = prover->proof;
     struct ulp_input_range *box;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     proof->model_path = copy(prover, ulp_model_path(model));
     proof->arguments = ulp_model_words(proof->memory, model);
-    proof->arithmetic = copy(prover, plan->lanes[0].name);
-    proof->format = plan->lanes[0].storage;
+    proof->arithmetic = copy(prover, program->lanes[0].name);
+    proof->format = program->lanes[0].storage;
     prover->limit = proof->format.max_finite;
-    ULP_TAKE(prover->bounds, proof->memory, plan->main->slot_count + 1, error);
-    ULP_TAKE(prover->makers, proof->memory, plan->main->slot_count + 1, error);
+    ULP_TAKE(prover->bounds, proof->memory, program->main->slot_count + 1, error);
+    ULP_TAKE(prover->makers, proof->memory, program->main->slot_count + 1, error);
     ULP_TRY(ulp_taken(proof->model_path && proof->arguments && proof->arithmetic, error));
-    for (size_t s = 0; s < plan->main->slot_count; s++)
+    for (size_t s = 0; s < program->main->slot_count; s++)
         prover->makers[s] = -1;
-    ULP_TRY(ulp_proof_set_box(proof, plan, model, from, &box, error));
-    for (size_t b = 0; b < plan->main->input_count; b++)
-        prover->bounds[plan->main->inputs[b]] = ulp_math_max(fabs(box[b].low), fabs(box[b].high));
+    ULP_TRY(ulp_proof_set_box(proof, program, model, from, &box, error));
+    for (size_t b = 0; b < program->main->input_count; b++)
+        prover->bounds[program->main->inputs[b]] =
+            ulp_math_max(fabs(box[b].low), fabs(box[b].high));
     ULP_TRY(ulp_pool_create(&pool, thread_count, error));
     ULP_TRY(enclose_nodes(prover, box, 0, pool, error));
     /* what intervals and norms leave open: with affine forms, which take longer, and more memory
@@ -318,12 +319,12 @@ static enum ulp_status fill(struct prover *prover, const struct ulp_model *model
 }
 
 /* Bounds are of operators as they are written, not of a GPU's kernels for them. */
-static enum ulp_status refuse_kernels(const struct ulp_plan *plan, struct ulp_error *error)
+static enum ulp_status refuse_kernels(const struct ulp_program *program, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *lane = &plan->lanes[0];
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t i = 0; i < plan->blocks[b]->step_count; i++) {
-            const struct ulp_step *step = &plan->blocks[b]->steps[i];
+    const struct ulp_arithmetic *lane = &program->lanes[0];
+    for (size_t b = 0; b < program->block_count; b++)
+        for (size_t i = 0; i < program->blocks[b]->step_count; i++) {
+            const struct ulp_step *step = &program->blocks[b]->steps[i];
             const char *kernel = step->bound.op->kernel;
             if (!kernel || step->folded)
                 continue;
@@ -332,37 +333,37 @@ static enum ulp_status refuse_kernels(const struct ulp_plan *plan, struct ulp_er
                 return ulp_fail(error, ULP_ERROR_USAGE,
                                 "node '%s' (%s) is a GPU's kernel in '%s', of which there is no "
                                 "proof: add %s",
-                                step->name, step->bound.op->name, ulp_plan_lane_name(plan, 0),
+                                step->name, step->bound.op->name, ulp_program_lane_name(program, 0),
                                 attention ? "attention=whole" : "recurrence=plain");
         }
     return ULP_OK;
 }
 
-enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_plan *plan,
+enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_program *program,
                               const struct ulp_prove_box *box, int thread_count,
                               struct ulp_proof *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct prover prover = {.plan = plan, .proof = out, .budget = ulp_model_budget(model)};
+    struct prover prover = {.program = program, .proof = out, .budget = ulp_model_budget(model)};
     static const struct ulp_prove_box none;
     const double started = ulp_seconds_now();
     *out = (struct ulp_proof){0};
-    if (plan->lanes[0].as_declared || plan->mixes[0].of_node)
+    if (program->lanes[0].as_declared || program->mixes[0].of_node)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof is in one arithmetic for all nodes: not '%s'",
-                        ulp_plan_lane_name(plan, 0));
-    if (plan->lanes[0].scaling[0].name[0] || plan->lanes[0].weights.name[0])
+                        ulp_program_lane_name(program, 0));
+    if (program->lanes[0].scaling[0].name[0] || program->lanes[0].weights.name[0])
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a proof does not follow scales that are chosen by the values: leave "
                         "formats with scales out of '%s'",
-                        ulp_plan_lane_name(plan, 0));
-    enum ulp_status status = refuse_kernels(plan, error);
+                        ulp_program_lane_name(program, 0));
+    enum ulp_status status = refuse_kernels(program, error);
     if (status == ULP_OK)
         status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
-        status = ulp_places_make(plan, out->memory, &out->places, error);
+        status = ulp_places_make(program, out->memory, &out->places, error);
     if (status == ULP_OK)
-        out->place_count = ulp_plan_node_count(plan);
+        out->place_count = ulp_program_node_count(program);
     if (status == ULP_OK)
         status = fill(&prover, model, box ? box : &none, thread_count, error);
     out->seconds = ulp_seconds_now() - started;

@@ -12,15 +12,15 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
+enum ulp_status ulp_quick_create(const struct ulp_program *program, int thread_count,
                                  struct ulp_quick **out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     struct ulp_quick *quick = *out = calloc(1, sizeof *quick);
     ULP_TRY(ulp_taken(quick, error));
-    quick->plan = plan;
-    quick->nodes = calloc(plan->node_count + 1, sizeof *quick->nodes);
+    quick->program = program;
+    quick->nodes = calloc(program->node_count + 1, sizeof *quick->nodes);
     enum ulp_status status = quick->nodes ? ulp_pool_create(&quick->pool, thread_count, error)
                                           : ulp_out_of_memory(error);
     if (status == ULP_OK) {
@@ -29,7 +29,8 @@ enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
     }
     if (status == ULP_OK) {
         quick->mix = (struct ulp_mix){.count = 1, .items = &quick->exact};
-        status = ulp_lane_create(&quick->lane, &quick->mix, plan->main, budget, quick->pool, error);
+        status =
+            ulp_lane_create(&quick->lane, &quick->mix, program->main, budget, quick->pool, error);
         quick->open = status == ULP_OK;
     }
     if (status != ULP_OK) {
@@ -63,7 +64,7 @@ static enum ulp_status find_format(const struct ulp_quick *quick, const struct u
 
 /* What the node read in the reference: its constants as the model has them, its inputs as they are
  * held. false: more than a part has room for, or a value that observers are not shown. */
-static bool list_inputs(const struct ulp_event *event, const struct ulp_plan_node *node,
+static bool list_inputs(const struct ulp_event *event, const struct ulp_program_node *node,
                         const struct ulp_tensor *inputs[ULP_QUICK_PART_INPUTS])
 {
     const struct ulp_step *step = node->step;
@@ -190,11 +191,11 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_quick *quick = context;
-    const struct ulp_plan_node *node = &quick->plan->nodes[event->index];
+    const struct ulp_program_node *node = &quick->program->nodes[event->index];
     const struct ulp_operator *op = node->step->bound.op;
     const struct ulp_tensor *inputs[ULP_QUICK_PART_INPUTS];
     struct ulp_quick_node *seen = &quick->nodes[event->index];
-    if (node->block != quick->plan->main || node->step->bound.blocks || !event->output_count)
+    if (node->block != quick->program->main || node->step->bound.blocks || !event->output_count)
         return ULP_OK;
     if (node->step->folded || !has_float(event) ||
         (op->work == ULP_WORK_MOVE && !ulp_is_word(op->name, "Cast CastLike"))) {

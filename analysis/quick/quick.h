@@ -11,7 +11,7 @@
  * elements in every run. The plan's lane 0 must be fp64. The plan must outlive it; for one thread.
  */
 struct ulp_quick {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_pool *pool;
     struct ulp_arithmetic exact; /* mpfr:128 */
     struct ulp_mix mix;
@@ -26,7 +26,7 @@ struct ulp_quick {
     size_t elements; /* recomputed */
 };
 
-enum ulp_status ulp_quick_create(const struct ulp_plan *plan, int thread_count,
+enum ulp_status ulp_quick_create(const struct ulp_program *program, int thread_count,
                                  struct ulp_quick **out, struct ulp_error *error);
 void ulp_quick_free(struct ulp_quick *quick);
 /* For the run that the auditor observes, of one sample. */

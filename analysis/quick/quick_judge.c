@@ -124,7 +124,7 @@ enum ulp_status ulp_quick_judge(struct ulp_quick *quick, struct ulp_audit *audit
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_quick_check *check = &audit->quick;
-    if (audit->place_count != quick->plan->node_count || !audit->lane_count)
+    if (audit->place_count != quick->program->node_count || !audit->lane_count)
         return ulp_fail(error, ULP_ERROR_USAGE, "the audit is of another plan");
     *check = (struct ulp_quick_check){.given = true, .worst_node = -1};
     check->elements = quick->elements;

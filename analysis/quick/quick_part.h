@@ -1,7 +1,7 @@
 /* A part of a node: so much of its inputs as a few of its outputs' elements follow from. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 #define ULP_QUICK_PART_INPUTS 16
 

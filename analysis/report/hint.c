@@ -7,14 +7,14 @@
 #include "analysis/audit/audit_mixed.h"
 #include "analysis/report/report.h"
 #include "analysis/writing/columns.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 enum { NAMES_MAX = 3 };
 
 /* As a pattern of --keep the name stands for this node alone, and it is shown as it is. A pattern
- * that is a node's name is no other pattern (run/plan/pattern.c), but for those that name sides of
- * a node; where the arithmetic begins is the first '=' behind which there is one. names fails where
- * there is no memory to tell. */
+ * that is a node's name is no other pattern (run/program/pattern.c), but for those that name sides
+ * of a node; where the arithmetic begins is the first '=' behind which there is one. names fails
+ * where there is no memory to tell. */
 static bool names_one(const struct ulp_hint_nodes *nodes, size_t node, struct ulp_text *names)
 {
     const struct ulp_hint_node own = nodes->get(nodes->lane, node);

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "data/data.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* So many multiply-adds are nothing that is felt. */
 #define CHEAP 1e7
@@ -21,13 +21,13 @@ bool ulp_resized_refuses(enum ulp_status status)
            status == ULP_ERROR_USAGE;
 }
 
-static enum ulp_status run(const struct ulp_resizing *given, struct ulp_plan *plan,
+static enum ulp_status run(const struct ulp_resizing *given, struct ulp_program *program,
                            const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
                            struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = given->thread_count};
-    return ulp_plan_run(plan, inputs, &options, given->progress, given->progress ? 1 : 0, out, NULL,
-                        error);
+    return ulp_program_run(program, inputs, &options, given->progress, given->progress ? 1 : 0, out,
+                           NULL, error);
 }
 
 /* Room for one more: are they taken, and cheap? */
@@ -36,15 +36,15 @@ static enum ulp_status try_inputs(const struct ulp_resizing *given,
                                   const struct ulp_tensor_set *inputs, double most,
                                   struct ulp_tensor_set *out, bool *takes, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans own = {.model = given->model, .lanes = fp64, .lane_count = 1};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs own = {.model = given->model, .lanes = fp64, .lane_count = 1};
     struct ulp_error refused = {0};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     enum ulp_status status =
-        ulp_plans_choose(given->plans ? given->plans : &own, inputs, &plan, &refused);
-    *takes = status == ULP_OK && plan->main->cost <= most;
+        ulp_programs_choose(given->programs ? given->programs : &own, inputs, &program, &refused);
+    *takes = status == ULP_OK && program->main->cost <= most;
     if (*takes)
-        status = run(given, plan, inputs, out, &refused);
+        status = run(given, program, inputs, out, &refused);
     *takes &= status == ULP_OK;
     if (status == ULP_OK || ulp_resized_refuses(status))
         return ULP_OK;
@@ -56,15 +56,15 @@ static enum ulp_status find_most(const struct ulp_resizing *given,
                                  const struct ulp_arithmetic *fp64, double *most,
                                  struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans own = {.model = given->model, .lanes = fp64, .lane_count = 1};
-    struct ulp_plan *plan;
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs own = {.model = given->model, .lanes = fp64, .lane_count = 1};
+    struct ulp_program *program;
     *most = MOST;
     if (!given->sample_count)
         return ULP_OK;
-    ULP_TRY(ulp_plans_choose(given->plans ? given->plans : &own, given->samples[0].inputs, &plan,
-                             error));
-    *most = plan->main->cost;
+    ULP_TRY(ulp_programs_choose(given->programs ? given->programs : &own, given->samples[0].inputs,
+                                &program, error));
+    *most = program->main->cost;
     if (*most < CHEAP)
         *most = CHEAP;
     return ULP_OK;

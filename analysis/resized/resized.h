@@ -14,7 +14,7 @@ struct ulp_resizing {
     size_t sample_count;               /* 0: that one is refused */
     /* of the samples, in which other sizes are run, too: such as leave other nodes to compute are
      * not taken. NULL: they are, and run in FP64, which costs a small part of a reference */
-    struct ulp_plans *plans;
+    struct ulp_programs *programs;
     int thread_count;
     const struct ulp_observer *progress; /* may be NULL */
 };

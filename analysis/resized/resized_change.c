@@ -5,12 +5,12 @@
 #include "analysis/resized/resized.h"
 #include "base/error.h"
 #include "data/data.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct changing {
     const struct ulp_resizing *given;
     const struct ulp_model *model; /* the other one */
-    struct ulp_plans plans;        /* of it */
+    struct ulp_programs programs;  /* of it */
     struct ulp_pool *pool;
     struct ulp_format format; /* metrics want one */
     struct ulp_altered *altered;
@@ -66,15 +66,15 @@ static enum ulp_status compare(struct changing *c, const char *sample,
     return ULP_OK;
 }
 
-static enum ulp_status run(const struct changing *c, struct ulp_plans *plans,
+static enum ulp_status run(const struct changing *c, struct ulp_programs *programs,
                            const struct ulp_tensor_set *inputs, struct ulp_tensor_set *out,
                            struct ulp_error *error)
 {
     const struct ulp_run_options options = {.thread_count = c->given->thread_count};
-    struct ulp_plan *plan;
-    ULP_TRY(ulp_plans_choose(plans, inputs, &plan, error));
-    return ulp_plan_run(plan, inputs, &options, c->given->progress, c->given->progress ? 1 : 0, out,
-                        NULL, error);
+    struct ulp_program *program;
+    ULP_TRY(ulp_programs_choose(programs, inputs, &program, error));
+    return ulp_program_run(program, inputs, &options, c->given->progress,
+                           c->given->progress ? 1 : 0, out, NULL, error);
 }
 
 static enum ulp_status measure(struct changing *c, const struct ulp_sample *sample,
@@ -82,7 +82,7 @@ static enum ulp_status measure(struct changing *c, const struct ulp_sample *samp
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set values = {0};
     struct ulp_error refused = {0};
-    const enum ulp_status status = run(c, &c->plans, sample->inputs, &values, &refused);
+    const enum ulp_status status = run(c, &c->programs, sample->inputs, &values, &refused);
     if (status == ULP_OK)
         return compare(c, sample->name, truths, &values, error);
     if (!ulp_resized_refuses(status)) {
@@ -95,8 +95,8 @@ static enum ulp_status measure(struct changing *c, const struct ulp_sample *samp
 
 static void use(struct changing *c, const struct ulp_arithmetic *lane)
 {
-    ulp_plans_free(&c->plans); /* other sizes may leave other nodes to compute */
-    c->plans = (struct ulp_plans){.model = c->model, .lanes = lane, .lane_count = 1};
+    ulp_programs_free(&c->programs); /* other sizes may leave other nodes to compute */
+    c->programs = (struct ulp_programs){.model = c->model, .lanes = lane, .lane_count = 1};
 }
 
 /* Differences of large numbers may cost FP64 its digits, too. */
@@ -104,10 +104,12 @@ static enum ulp_status measure_exactly(struct changing *c, const struct ulp_samp
                                        struct ulp_error *error)
 {
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set truths = {0};
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = c->given->model, .lanes = c->given->lane, .lane_count = 1};
-    ULP_TRY(run(c, &plans, sample->inputs, &truths, error));
-    ulp_plans_free(&plans);
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = c->given->model,
+                                    .lanes = c->given->lane,
+                                    .lane_count = 1};
+    ULP_TRY(run(c, &programs, sample->inputs, &truths, error));
+    ulp_programs_free(&programs);
     use(c, c->given->lane);
     return measure(c, sample, &truths, error);
 }
@@ -146,6 +148,6 @@ enum ulp_status ulp_altered_measure(const struct ulp_resizing *given,
         status = measure(&c, &given->samples[s], &outputs[s], error);
     for (size_t r = 0; r < resized->count && status == ULP_OK && !altered->refused; r++)
         status = measure_resized(&c, resized, r, error);
-    ulp_plans_free(&c.plans);
+    ulp_programs_free(&c.programs);
     return status == ULP_OK && altered->text.failed ? ulp_out_of_memory(error) : status;
 }

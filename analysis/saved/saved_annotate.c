@@ -100,7 +100,7 @@ static struct named *find_node(struct describing *d, const char *name, const cha
     return left;
 }
 
-/* ---- the nodes that the report names, as run/plan/expand.c does ---- */
+/* ---- the nodes that the report names, as run/program/expand.c does ---- */
 
 static void find_all(struct describing *d, const struct ulp_graph *graph, const char *prefix,
                      int call_depth);

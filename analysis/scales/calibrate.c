@@ -15,7 +15,7 @@
 #include "number/format/scaling.h"
 #include "number/function/math.h"
 #include "number/round/round.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* Magnitudes are counted in bins of equal upper bits as FP32, which hold each value of FP16 and
  * BF16 apart. */
@@ -80,7 +80,7 @@ static struct seen *find_seen(struct calibrating *c, const char *node, const cha
             return c->items[i];
     const bool counts = c->options->calibrator != ULP_CALIBRATOR_MAX && !is_delayed(c);
     struct seen *seen = ulp_arena_take(c->memory, 1, sizeof *seen);
-    if (!seen || !ulp_plan_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
+    if (!seen || !ulp_program_grow(c->memory, &c->items, c->count, &c->capacity, sizeof *c->items))
         return NULL;
     *seen = (struct seen){.node = ulp_arena_copy(c->memory, node),
                           .factor = name,
@@ -189,8 +189,8 @@ static enum ulp_status end_sample(struct calibrating *c, const char *sample,
         if (!now.elements)
             continue;
         if (now.clipped + now.zeros) {
-            ULP_TRY(ulp_taken(ulp_plan_grow(c->memory, &c->lost, c->lost_count, &c->lost_capacity,
-                                            sizeof *c->lost),
+            ULP_TRY(ulp_taken(ulp_program_grow(c->memory, &c->lost, c->lost_count,
+                                               &c->lost_capacity, sizeof *c->lost),
                               error));
             c->lost[c->lost_count++] =
                 (struct lost){sample,       seen,        seen->range, seen->largest,

@@ -15,7 +15,7 @@
 #include "ops/call.h"
 #include "ops/probe.h"
 #include "run/pass/forward.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct looking {
     struct ulp_scales *out;
@@ -52,10 +52,10 @@ static struct ulp_scaled_tensor *find_tensor(struct looking *looking, const char
             *sums = &looking->sums[t];
             return &out->tensors[t];
         }
-    if (!ulp_plan_grow(out->memory, &out->tensors, out->tensor_count, &looking->capacity,
-                       sizeof *out->tensors) ||
-        !ulp_plan_grow(out->memory, &looking->sums, out->tensor_count, &looking->sum_capacity,
-                       sizeof *looking->sums))
+    if (!ulp_program_grow(out->memory, &out->tensors, out->tensor_count, &looking->capacity,
+                          sizeof *out->tensors) ||
+        !ulp_program_grow(out->memory, &looking->sums, out->tensor_count, &looking->sum_capacity,
+                          sizeof *looking->sums))
         return NULL;
     struct ulp_scaled_tensor *tensor = &out->tensors[out->tensor_count];
     *sums = &looking->sums[out->tensor_count];
@@ -111,7 +111,7 @@ static enum ulp_status look_at_factors(void *context, size_t node,
     own.weights = 0;
     for (int side = 0; side < 2; side++)
         if (inputs[side] >= 0 && ulp_is_weight(&looking->step->bound, (size_t)inputs[side]) &&
-            looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].constant)
+            looking->forward.program->main->slots[looking->step->inputs[inputs[side]]].constant)
             own.weights |= 1U << side;
     if (!ulp_product_is_scaled(arithmetic, looking->step->bound.op->name, looking->inputs, &own))
         return ULP_OK;
@@ -135,7 +135,7 @@ static enum ulp_status look_at_factors(void *context, size_t node,
             continue;
         const char *name =
             inputs[side] >= 0
-                ? looking->forward.plan->main->slots[looking->step->inputs[inputs[side]]].name
+                ? looking->forward.program->main->slots[looking->step->inputs[inputs[side]]].name
             : side ? "second factor"
                    : "first factor";
         struct ulp_scaled_tensor *all = find_tensor(looking, name, scaling->name, weight, &sums);
@@ -163,7 +163,7 @@ static enum ulp_status look_at_quantize(struct looking *looking, const struct ul
         return ULP_OK;
     looking->step = step;
     struct ulp_scaled_tensor *all =
-        find_tensor(looking, looking->forward.plan->main->slots[step->inputs[0]].name,
+        find_tensor(looking, looking->forward.program->main->slots[step->inputs[0]].name,
                     ulp_type_name(codes->type), false, &sums);
     ULP_TRY(ulp_taken(all, error));
     add_tensor(all, &one);
@@ -222,7 +222,7 @@ static enum ulp_status look_at_all(struct looking *looking, const struct ulp_ten
                                    struct ulp_error *error)
 {
     const struct ulp_observer *progress = looking->options->progress;
-    const struct ulp_block *block = looking->forward.plan->main;
+    const struct ulp_block *block = looking->forward.program->main;
     enum ulp_status status = ulp_forward_begin(&looking->forward, inputs, error);
     for (size_t s = 0; s < block->step_count && status == ULP_OK; s++) {
         if (ulp_observer_cancels(progress))
@@ -284,22 +284,23 @@ static enum ulp_status look(struct looking *looking, const struct ulp_model *mod
     struct ulp_arithmetic lanes[2] = {{.as_declared = false}, looking->options->arithmetic};
     const struct ulp_keeps keeps[2] = {{0}, looking->lane.keeps};
     const struct ulp_groups groups[2] = {{0}, looking->lane.groups};
-    const struct ulp_plan_options plan_options = {.inputs = inputs,
-                                                  .keeps = keeps,
-                                                  .groups = groups};
-    struct ulp_plan *plan = NULL;
+    const struct ulp_program_options plan_options = {.inputs = inputs,
+                                                     .keeps = keeps,
+                                                     .groups = groups};
+    struct ulp_program *program = NULL;
     enum ulp_status status = ulp_arithmetic_find("fp64", &lanes[0], error);
     if (status == ULP_OK)
-        status = ulp_plan_create(model, lanes, 2, &plan_options, &plan, error);
+        status = ulp_program_create(model, lanes, 2, &plan_options, &program, error);
     if (status == ULP_OK)
-        status = ulp_forward_open(&looking->forward, plan, looking->options->thread_count, error);
+        status =
+            ulp_forward_open(&looking->forward, program, looking->options->thread_count, error);
     looking->probe = (struct ulp_probe){.factors = look_at_factors,
                                         .context = looking,
                                         .budget = looking->forward.budget};
     if (status == ULP_OK)
         status = look_at_all(looking, inputs, error);
     ulp_forward_close(&looking->forward);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return status;
 }
 

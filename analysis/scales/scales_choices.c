@@ -15,10 +15,10 @@
 #include "base/text/text.h"
 #include "number/format/scaling.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 ULP_FREES(ulp_model_free, struct ulp_model)
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define NODES_DEFAULT 3
 
@@ -38,7 +38,7 @@ struct choosing {
     struct ulp_keep *items;            /* of keeps */
     struct ulp_scales_choice *choices; /* by lane */
     size_t count;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     bool judged;                  /* an output has a finite element */
     struct ulp_unjudged unjudged; /* else: why not; its name is the plan's */
 };
@@ -152,7 +152,7 @@ static enum ulp_status measure_node(void *context, const struct ulp_event *event
     struct choosing *c = context;
     for (size_t o = 0; o < event->output_count; o++) {
         const struct ulp_tensor *truth = event->values[o].entire;
-        const char *output = find_output(c->plan->main, event->output_names[o]);
+        const char *output = find_output(c->program->main, event->output_names[o]);
         if (!truth || !output)
             continue;
         if (!ulp_type_is_float(truth->type)) {
@@ -185,19 +185,19 @@ static int by_gain(const void *a, const void *b)
 static enum ulp_status run_all(struct choosing *c, const struct ulp_model *model,
                                const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    const struct ulp_plan_options plan_options = {.inputs = inputs, .keeps = c->keeps};
+    const struct ulp_program_options plan_options = {.inputs = inputs, .keeps = c->keeps};
     const struct ulp_run_options run = {.thread_count = c->options->thread_count};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     for (size_t l = 0; l < c->count; l++)
         c->choices[l].sqnr_db = INFINITY;
-    ULP_TRY(ulp_plan_create(model, c->lanes, c->count, &plan_options, &plan, error));
-    c->plan = plan;
+    ULP_TRY(ulp_program_create(model, c->lanes, c->count, &plan_options, &program, error));
+    c->program = program;
     const struct ulp_observer observers[] = {
         {.context = c, .node_done = measure_node},
         {.context = c->options->progress ? c->options->progress->context : NULL,
          .cancelled = c->options->progress ? c->options->progress->cancelled : NULL}};
-    ULP_TRY(ulp_plan_run(plan, inputs, &run, observers, c->options->progress ? 2 : 1, NULL, NULL,
-                         error));
+    ULP_TRY(ulp_program_run(program, inputs, &run, observers, c->options->progress ? 2 : 1, NULL,
+                            NULL, error));
     return c->judged ? ULP_OK : ulp_judge_fail(&c->unjudged, error);
 }
 

@@ -9,9 +9,9 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 /* From that many times the median's on the largest channel is an outlier, as in
  * struct ulp_scaled_tensor. */
@@ -20,7 +20,7 @@ ULP_FREES(ulp_plan_free, struct ulp_plan)
 #define SMOOTH_MOST 10
 
 struct smoothing {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_smooths *out;
     struct ulp_arena *memory;
     double **most; /* of each product's value, by channel */
@@ -78,8 +78,8 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
 /* The products of the main graph, and room for their channels. */
 static bool list_products(struct smoothing *s)
 {
-    const struct ulp_graph *graph = s->plan->model->graph;
-    const struct ulp_block *block = s->plan->main;
+    const struct ulp_graph *graph = s->program->model->graph;
+    const struct ulp_block *block = s->program->main;
     s->out->items = ulp_arena_take(s->memory, block->step_count + 1, sizeof *s->out->items);
     s->most = ulp_arena_take(s->memory, block->step_count + 1, sizeof *s->most);
     for (size_t i = 0; s->out->items && s->most && i < block->step_count; i++) {
@@ -104,7 +104,7 @@ static void choose_powers(const struct smoothing *s, const struct ulp_smooth *it
                           const double *most, int axis, int *powers)
 {
     const struct ulp_tensor *weights =
-        s->plan->model->graph->values[item->node->inputs[1]].initializer;
+        s->program->model->graph->values[item->node->inputs[1]].initializer;
     const size_t after = axis == 0 ? (size_t)weights->dims[1] : 1, n = item->channels;
     double sum = 0;
     size_t known = 0;
@@ -148,7 +148,7 @@ static struct ulp_tensor *make_tensor(const struct smoothing *s, int rank, const
 /* False: no memory. */
 static bool make_edit(const struct smoothing *s, struct ulp_smooth *item, const double *most)
 {
-    const struct ulp_graph *graph = s->plan->model->graph;
+    const struct ulp_graph *graph = s->program->model->graph;
     const struct ulp_node *node = item->node;
     const struct ulp_tensor *weights = graph->values[node->inputs[1]].initializer;
     const int axis = ulp_summed_axis(node, 1, 2);
@@ -218,16 +218,17 @@ enum ulp_status ulp_smooth_find(const struct ulp_model *model, const struct ulp_
     struct smoothing s = {.out = out, .memory = memory};
     const struct ulp_run_options run = {.thread_count = thread_count};
     const struct ulp_observer looking = {.context = &s, .node_done = look_at_node};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     *out = (struct ulp_smooths){0};
-    const struct ulp_plan_options planning = {.inputs = samples[0].inputs};
+    const struct ulp_program_options planning = {.inputs = samples[0].inputs};
     ULP_TRY(ulp_arithmetic_find("fp32", &fp32, error));
-    ULP_TRY(ulp_plan_create(model, &fp32, 1, &planning, &plan, error));
-    s.plan = plan;
+    ULP_TRY(ulp_program_create(model, &fp32, 1, &planning, &program, error));
+    s.program = program;
     ULP_TRY(ulp_taken(list_products(&s), error));
     for (size_t i = 0; i < sample_count && out->count; i++)
-        if (i == 0 || ulp_plan_takes(plan, samples[i].inputs))
-            ULP_TRY(ulp_plan_run(plan, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
+        if (i == 0 || ulp_program_takes(program, samples[i].inputs))
+            ULP_TRY(
+                ulp_program_run(program, samples[i].inputs, &run, &looking, 1, NULL, NULL, error));
     ULP_TRY(ulp_taken(choose(&s), error));
     return ULP_OK;
 }

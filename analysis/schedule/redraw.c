@@ -1,6 +1,6 @@
 #include "analysis/schedule/redraw.h"
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 /* The types of a graph as declared say it themselves: perturbing takes a type's own where it has
@@ -34,9 +34,10 @@ enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
 }
 
 /* FP64 is exact beside what has half its bits. */
-static bool is_exact_beside(const struct ulp_plan *plan, const struct ulp_arithmetic *arithmetic)
+static bool is_exact_beside(const struct ulp_program *program,
+                            const struct ulp_arithmetic *arithmetic)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     if (!arithmetic->as_declared)
         return arithmetic->storage.precision <= 26;
     for (size_t v = 0; v < block->slot_count; v++)
@@ -45,11 +46,11 @@ static bool is_exact_beside(const struct ulp_plan *plan, const struct ulp_arithm
     return true;
 }
 
-enum ulp_status ulp_redraw_reference(const struct ulp_plan *plan,
+enum ulp_status ulp_redraw_reference(const struct ulp_program *program,
                                      const struct ulp_arithmetic *reference,
                                      const struct ulp_arithmetic *arithmetic,
                                      struct ulp_arithmetic *out, struct ulp_error *error)
 {
     *out = *reference;
-    return is_exact_beside(plan, arithmetic) ? ulp_arithmetic_find("fp64", out, error) : ULP_OK;
+    return is_exact_beside(program, arithmetic) ? ulp_arithmetic_find("fp64", out, error) : ULP_OK;
 }

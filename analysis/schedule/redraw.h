@@ -5,7 +5,7 @@
 #include <ulpscope/run.h>
 
 /* The change of the seed for an arithmetic: in the bits in which its coarsest roundings are drawn.
- * A plan with it has the constants (ulp_plan_options). */
+ * A plan with it has the constants (ulp_program_options). */
 struct ulp_perturbation ulp_redraw(const struct ulp_arithmetic *arithmetic, uint64_t seed);
 /* The inputs, changed; freed by the caller, also after a failure. */
 enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
@@ -14,7 +14,7 @@ enum ulp_status ulp_redraw_inputs(const struct ulp_tensor_set *inputs,
                                   struct ulp_error *error);
 /* The reference beside a redrawn arithmetic: FP64 where that is exact beside it, and fast; else the
  * one given. plan: of the model. */
-enum ulp_status ulp_redraw_reference(const struct ulp_plan *plan,
+enum ulp_status ulp_redraw_reference(const struct ulp_program *program,
                                      const struct ulp_arithmetic *reference,
                                      const struct ulp_arithmetic *arithmetic,
                                      struct ulp_arithmetic *out, struct ulp_error *error);

@@ -9,7 +9,7 @@
 #include "analysis/schedule/schedule.h"
 #include "number/format/request.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 static bool add_changed(struct ulp_arithmetic *set, size_t *count,
@@ -94,10 +94,10 @@ static enum ulp_status find_item(struct spreading *spreading, const struct ulp_e
     if (*kept)
         return ULP_OK;
     *item = spreads->count;
-    ULP_TRY(ulp_taken(ulp_plan_grow(spreads->memory, &spreads->items, spreads->count,
-                                    &spreading->item_capacity, sizeof *spreads->items) &&
-                          ulp_plan_grow(spreading->arena, &spreading->widths, spreads->count,
-                                        &spreading->width_capacity, sizeof *spreading->widths),
+    ULP_TRY(ulp_taken(ulp_program_grow(spreads->memory, &spreads->items, spreads->count,
+                                       &spreading->item_capacity, sizeof *spreads->items) &&
+                          ulp_program_grow(spreading->arena, &spreading->widths, spreads->count,
+                                           &spreading->width_capacity, sizeof *spreading->widths),
                       error));
     spreading->widths[*item] = (struct widths){0};
     spreads->items[*item] =
@@ -171,15 +171,15 @@ static enum ulp_status name_set(struct ulp_spreads *spreads, const struct ulp_ar
     return ULP_OK;
 }
 
-static enum ulp_status make_places(struct spreading *spreading, const struct ulp_plan *plan,
+static enum ulp_status make_places(struct spreading *spreading, const struct ulp_program *program,
                                    struct ulp_error *error)
 {
     size_t outputs = 0;
     spreading->first =
-        ulp_arena_take(spreading->arena, plan->node_count + 1, sizeof *spreading->first);
-    for (size_t n = 0; n < plan->node_count && spreading->first; n++) {
+        ulp_arena_take(spreading->arena, program->node_count + 1, sizeof *spreading->first);
+    for (size_t n = 0; n < program->node_count && spreading->first; n++) {
         spreading->first[n] = outputs;
-        outputs += plan->nodes[n].step->output_count;
+        outputs += program->nodes[n].step->output_count;
     }
     spreading->item = ulp_arena_take(spreading->arena, outputs + 1, sizeof *spreading->item);
     return ulp_taken(spreading->first && spreading->item, error);
@@ -195,12 +195,12 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_arithmetic lanes[1 + ULP_SCHEDULES_MAX] = {*reference};
-    struct ulp_plan_options plan_options = {.inputs = inputs};
+    struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options run = *options;
     struct spreading spreading = {.spreads = out};
     struct ulp_observer observers[] = {{.context = &spreading, .node_done = measure_node},
                                        progress ? *progress : (struct ulp_observer){0}};
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     *out = (struct ulp_spreads){0};
     size_t count = ulp_schedules_make(base, lanes + 1, &out->other_gpu);
     run.audit = false;
@@ -211,12 +211,12 @@ enum ulp_status ulp_spreads_measure(const struct ulp_model *model,
     if (status == ULP_OK)
         status = name_set(out, lanes + 1, count, error);
     if (status == ULP_OK)
-        status = ulp_plan_create(model, lanes, count + 1, &plan_options, &plan, error);
+        status = ulp_program_create(model, lanes, count + 1, &plan_options, &program, error);
     if (status == ULP_OK)
-        status = make_places(&spreading, plan, error);
+        status = make_places(&spreading, program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, inputs, &run, observers, 2, NULL, NULL, error);
-    ulp_plan_free(plan);
+        status = ulp_program_run(program, inputs, &run, observers, 2, NULL, NULL, error);
+    ulp_program_free(program);
     ulp_arena_free(spreading.arena);
     if (status != ULP_OK)
         ulp_spreads_free(out);

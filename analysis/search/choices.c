@@ -233,7 +233,7 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
 
 /* ---- nodes that were asked for ---- */
 
-static bool may_be_layer(const struct ulp_searcher *search, const struct ulp_plan_node *node)
+static bool may_be_layer(const struct ulp_searcher *search, const struct ulp_program_node *node)
 {
     size_t k, run;
     return !node->step->folded && !node->step->constant &&
@@ -243,8 +243,8 @@ static bool may_be_layer(const struct ulp_searcher *search, const struct ulp_pla
 enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error)
 {
     const struct ulp_search_options *options = search->options;
-    const struct ulp_plan *plan = search->emulation.plan;
-    const size_t nodes = plan->node_count;
+    const struct ulp_program *program = search->emulation.program;
+    const size_t nodes = program->node_count;
     struct ulp_arena *memory = search->emulation.memory;
     bool *chosen = ulp_arena_take(memory, nodes + 1, sizeof *chosen);
     search->fixed = ulp_arena_take(memory, nodes + 1, sizeof *search->fixed);
@@ -259,12 +259,12 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
         const bool never = p < options->never_count;
         const char *pattern = never ? options->never[p] : options->always[p - options->never_count];
         memset(chosen, 0, nodes * sizeof *chosen);
-        ULP_TRY(ulp_pattern_choose(plan, pattern, chosen, memory, error));
+        ULP_TRY(ulp_pattern_choose(program, pattern, chosen, memory, error));
         for (size_t n = 0; n < nodes; n++)
-            if (chosen[n] && may_be_layer(search, &plan->nodes[n]))
+            if (chosen[n] && may_be_layer(search, &program->nodes[n]))
                 search->fixed[n] = never ? (ptrdiff_t)search->narrow : 0;
     }
     for (size_t n = 0; n < nodes; n++)
-        search->nodes.free[n] = may_be_layer(search, &plan->nodes[n]) && search->fixed[n] < 0;
+        search->nodes.free[n] = may_be_layer(search, &program->nodes[n]) && search->fixed[n] < 0;
     return ULP_OK;
 }

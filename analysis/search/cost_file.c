@@ -39,9 +39,9 @@ static enum ulp_status add_cost(struct ulp_searcher *search, struct ulp_search_r
 /* SIZE_MAX: none. */
 static size_t find_node(const struct ulp_searcher *search, const char *name, size_t length)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
-    for (size_t n = 0; n < plan->node_count; n++) {
-        const char *now = ulp_plan_node_name(plan, n);
+    const struct ulp_program *program = search->emulation.program;
+    for (size_t n = 0; n < program->node_count; n++) {
+        const char *now = ulp_program_node_name(program, n);
         if (strlen(now) == length && memcmp(now, name, length) == 0)
             return n;
     }

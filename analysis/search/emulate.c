@@ -17,7 +17,7 @@ size_t ulp_search_choice_of(const struct ulp_searcher *search, const ulp_pick *o
 /* Runs count the other choices from 1 on. */
 const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_pick *of)
 {
-    for (size_t n = 0; n < search->emulation.plan->node_count; n++) {
+    for (size_t n = 0; n < search->emulation.program->node_count; n++) {
         const size_t choice = ulp_search_choice_of(search, of, n);
         search->kept[n] = (uint16_t)(choice == search->base ? 0 : choice + (choice < search->base));
     }
@@ -27,7 +27,7 @@ const uint16_t *ulp_search_as_run(const struct ulp_searcher *search, const ulp_p
 enum ulp_status ulp_search_keeps(const struct ulp_searcher *search, const ulp_pick *of,
                                  struct ulp_keeps *out, struct ulp_error *error)
 {
-    const size_t count = search->emulation.plan->node_count;
+    const size_t count = search->emulation.program->node_count;
     struct ulp_arena *memory = search->emulation.memory;
     size_t *nodes = ulp_arena_take(memory, count + 1, sizeof *nodes), used = 0;
     struct ulp_keep *keeps = ulp_arena_take(memory, search->choice_count, sizeof *keeps);

@@ -18,7 +18,7 @@ static bool gives_floats(const struct ulp_audit_node *node)
 }
 
 /* The layer whose values the node hands on, when all come from one. */
-static ptrdiff_t find_layer(const struct ulp_searcher *search, const struct ulp_plan_node *node)
+static ptrdiff_t find_layer(const struct ulp_searcher *search, const struct ulp_program_node *node)
 {
     const struct ulp_step *step = node->step;
     ptrdiff_t layer = NO_LAYER;
@@ -90,7 +90,7 @@ static enum cost find_cost(const struct ulp_searcher *search)
     return (enum cost)cost;
 }
 
-static double find_weight(const struct ulp_plan_node *node, enum cost cost)
+static double find_weight(const struct ulp_program_node *node, enum cost cost)
 {
     const struct ulp_step *step = node->step;
     double elements = 0;
@@ -111,7 +111,7 @@ static double find_weight(const struct ulp_plan_node *node, enum cost cost)
     return elements;
 }
 
-void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+void ulp_search_price(const struct ulp_searcher *search, const struct ulp_program_node *node,
                       double *macs, double *bytes)
 {
     *macs = find_weight(node, COST_MACS);
@@ -146,7 +146,7 @@ static void weigh_both(struct ulp_searcher *search)
 static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *audited, bool given,
                      const struct ulp_arithmetic *probe)
 {
-    const struct ulp_plan_node *node = &search->emulation.plan->nodes[audited->index];
+    const struct ulp_program_node *node = &search->emulation.program->nodes[audited->index];
     const double introduced = ulp_search_introduced(audited),
                  condition = given && isfinite(audited->condition) ? audited->condition : !given;
     const bool joins = introduced == 0 && !search->options->by_node && !search->scaled;
@@ -169,12 +169,12 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
                                   const struct ulp_arithmetic *probe, struct ulp_error *error)
 {
     const struct ulp_audit_lane *lane = &audit->lanes[0];
-    const struct ulp_plan *plan = search->emulation.plan;
+    const struct ulp_program *program = search->emulation.program;
     struct ulp_arena *memory = search->emulation.memory;
     search->layer_count = 0;
-    ULP_TAKE(search->layers, memory, plan->node_count + 1, error);
-    ULP_TAKE(search->layer_of, memory, plan->node_count + 1, error);
-    for (size_t n = 0; n < plan->node_count; n++) {
+    ULP_TAKE(search->layers, memory, program->node_count + 1, error);
+    ULP_TAKE(search->layer_of, memory, program->node_count + 1, error);
+    for (size_t n = 0; n < program->node_count; n++) {
         search->layer_of[n] = NO_LAYER;
         if (search->nodes.free[n] && (search->options->by_node || gives_floats(&lane->nodes[n])))
             add_node(search, &lane->nodes[n], lane->attribution.given, probe);

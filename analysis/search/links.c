@@ -74,7 +74,7 @@ static void add_link(struct finding *finding, double weight, size_t depth)
 static void follow(struct finding *finding, const struct ulp_step *step, double weight,
                    size_t depth)
 {
-    const struct ulp_block *block = finding->links->search->emulation.plan->main;
+    const struct ulp_block *block = finding->links->search->emulation.program->main;
     size_t ways = 0;
     for (size_t o = 0; o < step->output_count; o++)
         if (step->outputs[o] >= 0)
@@ -101,7 +101,7 @@ static void follow(struct finding *finding, const struct ulp_step *step, double 
 
 static enum ulp_status find_readers(struct finding *finding, struct ulp_arena *arena)
 {
-    const struct ulp_block *block = finding->links->search->emulation.plan->main;
+    const struct ulp_block *block = finding->links->search->emulation.program->main;
     size_t *first = ulp_arena_take(arena, block->slot_count + 2, sizeof *first), total = 0;
     finding->is_output = ulp_arena_take(arena, block->slot_count + 1, sizeof *finding->is_output);
     ULP_TRY(ulp_taken(first && finding->is_output, finding->error));
@@ -138,15 +138,17 @@ static void find_links(struct finding *finding)
     const struct ulp_searcher *search = finding->links->search;
     const bool random = finding->start >= ULP_ESTIMATE_COUNT;
     const size_t estimate = random ? ULP_ESTIMATE_CONDITION : finding->start;
-    for (size_t n = 0; n < search->emulation.plan->node_count && finding->status == ULP_OK; n++) {
+    for (size_t n = 0; n < search->emulation.program->node_count && finding->status == ULP_OK;
+         n++) {
         const double factor =
                          random ? ulp_math_exp2(6 * ulp_random_uniform(finding->start, n) - 3) : 1,
                      stored = factor * search->nodes.stored[estimate][n];
         finding->path[0] = n;
         finding->made = 0;
         add_link(finding, factor * search->nodes.own[estimate][n], 1);
-        if (stored > 0 && search->emulation.plan->nodes[n].block == search->emulation.plan->main)
-            follow(finding, search->emulation.plan->nodes[n].step, stored, 1);
+        if (stored > 0 &&
+            search->emulation.program->nodes[n].block == search->emulation.program->main)
+            follow(finding, search->emulation.program->nodes[n].step, stored, 1);
         else
             add_link(finding, stored, 1);
     }
@@ -160,7 +162,7 @@ enum ulp_status ulp_links_open(struct ulp_links *links, const struct ulp_searche
     struct finding finding = {.links = links, .start = start, .error = error};
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *arena = NULL;
     *links = (struct ulp_links){.search = search,
-                                .budget = ulp_model_budget(search->emulation.plan->model)};
+                                .budget = ulp_model_budget(search->emulation.program->model)};
     ULP_TRY(ulp_arena_create(&arena, links->budget, error));
     ULP_TRY(find_readers(&finding, arena));
     find_links(&finding);
@@ -213,7 +215,7 @@ static enum ulp_status weigh(struct ulp_links *links, const ulp_pick *of, double
         }
     memmove(first + 1, first, layers * sizeof *first);
     first[0] = 0;
-    for (size_t n = 0; n < search->emulation.plan->node_count; n++)
+    for (size_t n = 0; n < search->emulation.program->node_count; n++)
         if (search->layer_of[n] >= 0)
             weight[search->layer_of[n]] += search->nodes.required[n] ? ULP_LINK_REQUIRED : 0;
     return ULP_OK;

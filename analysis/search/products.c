@@ -7,7 +7,7 @@
 
 /* The dimension of the input, the axis counted from the front or, negative, from the end; 0: it is
  * not known. */
-static size_t find_dim(const struct ulp_plan_node *node, size_t input, int axis)
+static size_t find_dim(const struct ulp_program_node *node, size_t input, int axis)
 {
     const int slot = input < node->step->own_input_count ? node->step->inputs[input] : -1;
     const struct ulp_tensor *shape = slot >= 0 ? &node->block->slots[slot].shape : NULL;
@@ -19,7 +19,7 @@ static size_t find_dim(const struct ulp_plan_node *node, size_t input, int axis)
 
 /* What TensorRT's operators quantise: blocks fill the last axis of a value, and what it is
  * multiplied with is a constant. */
-static bool is_for_tensorrt(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+static bool is_for_tensorrt(const struct ulp_searcher *search, const struct ulp_program_node *node,
                             size_t run)
 {
     const int slot = node->step->inputs[1];
@@ -36,7 +36,7 @@ static bool is_for_tensorrt(const struct ulp_searcher *search, const struct ulp_
                             node->block->slots[node->step->inputs[0]].shape.rank - 1));
 }
 
-static bool is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+static bool is_product(const struct ulp_searcher *search, const struct ulp_program_node *node,
                        size_t *k, size_t *run)
 {
     const struct ulp_node *from = node->step->bound.node;
@@ -66,14 +66,14 @@ static bool is_product(const struct ulp_searcher *search, const struct ulp_plan_
     return *k > 0;
 }
 
-bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_program_node *node,
                            size_t *k, size_t *run)
 {
     return is_product(search, node, k, run) &&
            (!search->options->tensorrt || is_for_tensorrt(search, node, *run));
 }
 
-int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input)
+int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input)
 {
     const struct ulp_node *from = node->step->bound.node;
     const int rank = node->block->slots[node->step->inputs[input]].shape.rank;

@@ -80,14 +80,14 @@ static enum ulp_status add_outputs(struct values *values, size_t node, const cha
     return ULP_OK;
 }
 
-static enum ulp_status add_input(struct values *values, const struct ulp_plan_node *node, size_t i,
-                                 struct ulp_error *error)
+static enum ulp_status add_input(struct values *values, const struct ulp_program_node *node,
+                                 size_t i, struct ulp_error *error)
 {
     const struct ulp_step *step = node->step;
     const int slot = step->inputs[i];
     if (slot < 0)
         return ULP_OK;
-    const struct ulp_plan_slot *read = &node->block->slots[slot];
+    const struct ulp_program_slot *read = &node->block->slots[slot];
     if (read->constant)
         return add_tensor(values, read->constant,
                           step->bound.op->work == ULP_WORK_CONTRACTION &&
@@ -108,13 +108,13 @@ static enum ulp_status add_input(struct values *values, const struct ulp_plan_no
 static enum ulp_status add_values(struct values *values, size_t layer, struct ulp_error *error)
 {
     const struct ulp_searcher *search = values->search;
-    const struct ulp_plan *plan = search->emulation.plan;
-    for (size_t n = 0; n < plan->node_count; n++) {
+    const struct ulp_program *program = search->emulation.program;
+    for (size_t n = 0; n < program->node_count; n++) {
         if (search->layer_of[n] != (ptrdiff_t)layer)
             continue;
         ULP_TRY(add_outputs(values, n, NULL, error));
-        for (size_t i = 0; i < plan->nodes[n].step->own_input_count; i++)
-            ULP_TRY(add_input(values, &plan->nodes[n], i, error));
+        for (size_t i = 0; i < program->nodes[n].step->own_input_count; i++)
+            ULP_TRY(add_input(values, &program->nodes[n], i, error));
     }
     return ULP_OK;
 }
@@ -152,7 +152,7 @@ static void set_choice(struct ulp_searcher *search, struct ulp_search_room *room
     room->bits[c] = search->choices[c].exponent + precision;
     if (search->scaled) {
         size_t k, run;
-        ulp_search_is_product(search, &search->emulation.plan->nodes[room->first], &k, &run);
+        ulp_search_is_product(search, &search->emulation.program->nodes[room->first], &k, &run);
         room->bits[c] = arithmetic->scaling[0].name[0]
                             ? ulp_search_scaled_bits(&arithmetic->scaling[0], run)
                             : search->choices[c].bits;

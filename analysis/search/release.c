@@ -128,7 +128,7 @@ static enum ulp_status count_casts(struct ulp_searcher *search, const ulp_pick *
 {
     ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     ULP_TRY(ulp_search_keep(search, of, error));
-    return ulp_plan_borders(search->emulation.plan, 1, &borders, casts, error);
+    return ulp_program_borders(search->emulation.program, 1, &borders, casts, error);
 }
 
 static enum ulp_status settle(struct release *release, struct ulp_error *error)

@@ -34,7 +34,7 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
 {
     struct ulp_search_nodes *nodes = &search->nodes;
     struct ulp_arena *memory = search->emulation.memory;
-    const size_t count = search->emulation.plan->node_count + 1;
+    const size_t count = search->emulation.program->node_count + 1;
     nodes->required = ulp_arena_take(memory, count, sizeof *nodes->required);
     nodes->passes = ulp_arena_take(memory, count, sizeof *nodes->passes);
     bool complete = nodes->required && nodes->passes;
@@ -54,14 +54,15 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
                                   const struct ulp_arithmetic *probe, bool *again,
                                   struct ulp_error *error)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
+    const struct ulp_program *program = search->emulation.program;
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     struct ulp_keep keep = {.arithmetic = *keep_in};
-    size_t *nodes = ulp_arena_take(search->emulation.memory, plan->node_count + 1, sizeof *nodes);
+    size_t *nodes =
+        ulp_arena_take(search->emulation.memory, program->node_count + 1, sizeof *nodes);
     ULP_TRY(ulp_taken(nodes, error));
-    for (size_t n = 0; n < plan->node_count; n++)
+    for (size_t n = 0; n < program->node_count; n++)
         if (which ? which[n] || search->fixed[n] == 0
-                  : !plan->nodes[n].step->folded && !plan->nodes[n].step->constant)
+                  : !program->nodes[n].step->folded && !program->nodes[n].step->constant)
             nodes[keep.node_count++] = n;
     keep.nodes = nodes;
     const struct ulp_keeps keeps = {.count = keep.node_count > 0, .items = &keep};

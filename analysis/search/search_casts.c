@@ -5,13 +5,13 @@
 
 #include "analysis/search/searcher.h"
 #include "base/error.h"
-#include "run/plan/plan_mixed.h"
+#include "run/program/program_mixed.h"
 
 ULP_FREES(ulp_borders_free, struct ulp_border)
 
 struct casting {
     struct ulp_searcher *search;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     const size_t *place;
     struct ulp_search *out;
 };
@@ -65,7 +65,7 @@ static enum ulp_status add_reader(const struct casting *casting, const struct ul
                                   int slot, enum ulp_type io, struct ulp_error *error)
 {
     const struct ulp_searcher *search = casting->search;
-    const struct ulp_plan_slot *input = &casting->plan->main->slots[slot];
+    const struct ulp_program_slot *input = &casting->program->main->slots[slot];
     const size_t choice = ulp_search_choice_of(search, search->best, step->number);
     const enum ulp_type type = ulp_mixed_type(&search->choices[choice].arithmetic);
     bool any = false;
@@ -79,7 +79,7 @@ static enum ulp_status add_reader(const struct casting *casting, const struct ul
 
 static enum ulp_status add_inputs(const struct casting *casting, struct ulp_error *error)
 {
-    const struct ulp_block *block = casting->plan->main;
+    const struct ulp_block *block = casting->program->main;
     for (size_t i = 0; i < block->input_count; i++) {
         const int slot = block->inputs[i];
         const enum ulp_type io = find_io(casting, block->slots[slot].shape.type);
@@ -92,10 +92,10 @@ static enum ulp_status add_inputs(const struct casting *casting, struct ulp_erro
 static enum ulp_status add_outputs(const struct casting *casting, struct ulp_error *error)
 {
     const struct ulp_searcher *search = casting->search;
-    const struct ulp_block *block = casting->plan->main;
+    const struct ulp_block *block = casting->program->main;
     for (size_t o = 0; o < block->output_count; o++) {
         const int slot = block->outputs[o];
-        const struct ulp_plan_slot *output = &block->slots[slot];
+        const struct ulp_program_slot *output = &block->slots[slot];
         const size_t holder = ulp_slot_holder(block, slot);
         if (holder == ULP_NO_NODE || !ulp_block_computes(block, slot))
             continue;
@@ -129,14 +129,15 @@ static enum ulp_status add_borders(const struct casting *casting, const struct u
 enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,
                                         struct ulp_search *out, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
-    const struct casting casting = {search, plan, place, out};
+    const struct ulp_program *program = search->emulation.program;
+    const struct casting casting = {search, program, place, out};
     ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count = 0;
     ULP_TRY(ulp_search_keep(search, search->best, error));
-    ULP_TRY(ulp_plan_borders(plan, 1, &borders, &count, error));
+    ULP_TRY(ulp_program_borders(program, 1, &borders, &count, error));
     ULP_TAKE(out->casts, out->memory,
-             count + plan->main->input_count * search->choice_count + plan->main->output_count + 1,
+             count + program->main->input_count * search->choice_count +
+                 program->main->output_count + 1,
              error);
     ULP_TRY(add_borders(&casting, borders, count, error));
     ULP_TRY(add_inputs(&casting, error));

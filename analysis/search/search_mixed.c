@@ -28,8 +28,8 @@ enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_s
                                               .thread_count = search->options->thread_count,
                                               .progress = search->options->progress};
     ULP_TRY(ulp_fail_at(error,
-                        ulp_mixed_write(emulation->plan->model, &options, emulation->given.samples,
-                                        emulation->given.sample_count,
+                        ulp_mixed_write(emulation->program->model, &options,
+                                        emulation->given.samples, emulation->given.sample_count,
                                         search->options->mixed_folder, &out->mixed, error),
                         "mixed.onnx"));
     if (!out->mixed.widened_count)

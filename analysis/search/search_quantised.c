@@ -62,11 +62,11 @@ static const struct ulp_value *value_of(const struct quantised *q, const struct 
     return &graph->values[item->node->inputs[item->input]];
 }
 
-static enum ulp_status add_factor(struct quantised *q, const struct ulp_plan_node *node,
+static enum ulp_status add_factor(struct quantised *q, const struct ulp_program_node *node,
                                   size_t input, const struct ulp_scaling *scaling,
                                   struct ulp_error *error)
 {
-    const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[input]];
+    const struct ulp_program_slot *slot = &node->block->slots[node->step->inputs[input]];
     const int axis = ulp_search_factor_axis(node, input);
     enum ulp_status status = ULP_OK;
     q->items[q->count] = (struct ulp_quantised){.node = node->step->bound.node,
@@ -93,7 +93,7 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
     const struct ulp_search_choice *choice =
         &search->choices[ulp_search_choice_of(search, search->best, n)];
     const struct ulp_scaling *scaling = &choice->arithmetic.scaling[0];
-    const struct ulp_plan_node *node = &search->emulation.plan->nodes[n];
+    const struct ulp_program_node *node = &search->emulation.program->nodes[n];
     if (!scaling->name[0])
         return ULP_OK;
     const bool patch = scaling->k == 0 && scaling->lines == 1 &&
@@ -102,7 +102,7 @@ static enum ulp_status add_product(struct quantised *q, size_t n, char reason[25
                             : ulp_quantise_refuses(scaling, search->options->tensorrt);
     if (why)
         snprintf(reason, 256, "%.60s takes %.40s, and %.100s",
-                 ulp_plan_node_name(search->emulation.plan, n), choice->name, why);
+                 ulp_program_node_name(search->emulation.program, n), choice->name, why);
     for (size_t input = 0; input < 2 && !why; input++)
         ULP_TRY(add_factor(q, node, input, scaling, error));
     return ULP_OK;
@@ -143,23 +143,23 @@ static enum ulp_status find_largest(struct quantised *q, struct ulp_error *error
     const struct ulp_observer notes = {.context = q, .node_done = note_values};
     const struct ulp_run_options options = {.thread_count = given->thread_count};
     struct ulp_keeps keeps;
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = given->model,
-                              .lanes = &search->choices[search->base].arithmetic,
-                              .lane_count = 1,
-                              .options = {.keeps = &keeps}};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = given->model,
+                                    .lanes = &search->choices[search->base].arithmetic,
+                                    .lane_count = 1,
+                                    .options = {.keeps = &keeps}};
     ULP_TRY(ulp_search_keeps(search, search->best, &keeps, error));
     for (size_t i = 0; i < q->count; i++) /* defaults */
         measure(q, value_of(q, &q->items[i])->name, value_of(q, &q->items[i])->initializer);
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        struct ulp_plan *plan;
+        struct ulp_program *program;
         for (size_t i = 0; i < inputs->count; i++)
             if (ulp_element_is_float(inputs->items[i].tensor.element))
                 measure(q, inputs->items[i].name, &inputs->items[i].tensor);
-        ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
-        ULP_TRY(ulp_plan_run(plan, inputs, &options, &notes, 1, &outputs, NULL, error));
+        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
+        ULP_TRY(ulp_program_run(program, inputs, &options, &notes, 1, &outputs, NULL, error));
     }
     return ULP_OK;
 }
@@ -172,19 +172,20 @@ static enum ulp_status judge_declared(const struct quantised *q, const char *pat
     const struct ulp_emulated *given = &q->search->emulation.given;
     struct ulp_arithmetic declared;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
-    ULP_SCOPED(ulp_plans_free) struct ulp_plans plans = {.lanes = &declared, .lane_count = 1};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.lanes = &declared, .lane_count = 1};
     const struct ulp_run_options options = {.thread_count = given->thread_count};
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     ULP_TRY(ulp_model_load(path, ulp_model_budget(given->model), &model, error));
-    plans.model = model;
+    programs.model = model;
     q->out->declared_ratio = 0;
     for (size_t s = 0; s < given->sample_count; s++) {
         const struct ulp_tensor_set *inputs = given->samples[s].inputs;
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
         struct ulp_judgement judgement;
-        struct ulp_plan *plan;
-        ULP_TRY(ulp_plans_choose(&plans, inputs, &plan, error));
-        ULP_TRY(ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, error));
+        struct ulp_program *program;
+        ULP_TRY(ulp_programs_choose(&programs, inputs, &program, error));
+        ULP_TRY(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, error));
         ULP_TRY(ulp_emulation_judge(&q->search->emulation, &outputs,
                                     &q->search->emulation.truths[s], &judgement, error));
         q->out->declared_ratio = ulp_math_max(q->out->declared_ratio, judgement.ratio);
@@ -208,10 +209,10 @@ static enum ulp_status check(const struct quantised *q, const char *path, struct
                                 .options = &options,
                                 .samples = given->samples,
                                 .sample_count = given->sample_count,
-                                .plans = {.model = given->model,
-                                          .lanes = base,
-                                          .lane_count = 1,
-                                          .options = {.keeps = &keeps}}};
+                                .programs = {.model = given->model,
+                                             .lanes = base,
+                                             .lane_count = 1,
+                                             .options = {.keeps = &keeps}}};
     struct ulp_tensor_set first = {0};
     enum ulp_status status = ulp_search_keeps(search, search->best, &keeps, error);
     if (status == ULP_OK)
@@ -226,7 +227,7 @@ static enum ulp_status check(const struct quantised *q, const char *path, struct
         status = ulp_mixed_check(&job, path, base, &read, &first, error);
     ulp_tensor_set_free(&first);
     ulp_resized_free(&job.resized);
-    ulp_plans_free(&job.plans);
+    ulp_programs_free(&job.programs);
     ulp_arena_free(job.arena);
     return status;
 }
@@ -273,7 +274,7 @@ static enum ulp_status set_paths(struct quantised *q, struct ulp_error *error)
 enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
                                            struct ulp_error *error)
 {
-    const size_t nodes = search->emulation.plan->node_count, room = 2 * nodes + 1;
+    const size_t nodes = search->emulation.program->node_count, room = 2 * nodes + 1;
     struct ulp_arena *memory = search->emulation.memory;
     struct quantised *q = ulp_arena_take(memory, 1, sizeof *q);
     struct ulp_error problem = {0};

@@ -90,7 +90,7 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
     for (size_t l = 0; l < search->layer_count && search->given; l++)
         if (search->fewer[l] >= 0)
             used[search->fewer[l]] = true;
-    for (size_t n = 0; n < search->emulation.plan->node_count && search->given; n++)
+    for (size_t n = 0; n < search->emulation.program->node_count && search->given; n++)
         used[ulp_search_choice_of(search, search->best, n)] = true;
     for (size_t c = 0; c < search->choice_count; c++)
         used[c] |= search->options->by_node;
@@ -134,13 +134,13 @@ static int find_needed(const struct ulp_searcher *search, const struct ulp_searc
 static enum ulp_status report_module(const struct ulp_searcher *search, size_t n,
                                      struct ulp_arena *memory, char **out, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
-    const struct ulp_plan_node *node = &plan->nodes[n];
-    const struct ulp_plan_slot *slot = &node->block->slots[node->step->inputs[1]];
+    const struct ulp_program *program = search->emulation.program;
+    const struct ulp_program_node *node = &program->nodes[n];
+    const struct ulp_program_slot *slot = &node->block->slots[node->step->inputs[1]];
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (!slot->constant)
         return ULP_OK;
-    ulp_search_module(&text, ulp_plan_node_name(plan, n), slot->name);
+    ulp_search_module(&text, ulp_program_node_name(program, n), slot->name);
     return text.failed   ? ulp_out_of_memory(error)
            : text.length ? ulp_search_copy(memory, text.data, out, error)
                          : ULP_OK;
@@ -151,7 +151,7 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                     struct ulp_error *error)
 {
     const struct ulp_search_room *room = &search->layers[l];
-    const struct ulp_plan *plan = search->emulation.plan;
+    const struct ulp_program *program = search->emulation.program;
     const ulp_pick choice = search->best[l];
     struct ulp_search_layer *layer = &out->layers[out->layer_count++];
     *layer =
@@ -179,11 +179,12 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     out->formats[layer->format].layer_count++;
     out->exponent += room->weight * search->choices[choice].exponent / search->total_weight;
     out->tried += search->fewer[l] >= 0;
-    ULP_TRY(
-        ulp_search_copy(out->memory, ulp_plan_node_name(plan, room->first), &layer->name, error));
+    ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_name(program, room->first), &layer->name,
+                            error));
     if (search->scaled)
         ULP_TRY(report_module(search, room->first, out->memory, &layer->module, error));
-    return ulp_search_copy(out->memory, ulp_plan_node_op(plan, room->first), &layer->op, error);
+    return ulp_search_copy(out->memory, ulp_program_node_op(program, room->first), &layer->op,
+                           error);
 }
 
 static enum ulp_status report_layers(const struct ulp_searcher *search, const size_t *place,
@@ -217,9 +218,9 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
 static enum ulp_status report_nodes(const struct ulp_searcher *search, const size_t *place,
                                     struct ulp_search *out, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
-    ULP_TAKE(out->nodes, out->memory, plan->node_count + 1, error);
-    for (size_t n = 0; n < plan->node_count; n++) {
+    const struct ulp_program *program = search->emulation.program;
+    ULP_TAKE(out->nodes, out->memory, program->node_count + 1, error);
+    for (size_t n = 0; n < program->node_count; n++) {
         if (search->layer_of[n] < 0 && search->fixed[n] < 0)
             continue;
         struct ulp_search_node *node = &out->nodes[out->node_count++];
@@ -233,8 +234,9 @@ static enum ulp_status report_nodes(const struct ulp_searcher *search, const siz
                                      .never = search->fixed[n] > 0,
                                      .without = layer < 0 ? NAN : search->without[layer]};
         out->formats[node->format].node_count++;
-        ULP_TRY(ulp_search_copy(out->memory, ulp_plan_node_name(plan, n), &node->name, error));
-        ULP_TRY(ulp_search_copy(out->memory, ulp_plan_node_op(plan, n), &node->op, error));
+        ULP_TRY(
+            ulp_search_copy(out->memory, ulp_program_node_name(program, n), &node->name, error));
+        ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_op(program, n), &node->op, error));
     }
     while (out->narrow + 1 < out->format_count && !out->formats[out->narrow].node_count &&
            !search->options->by_node)
@@ -362,10 +364,10 @@ static enum ulp_status report_targets(const struct ulp_searcher *search, struct 
 
 static void report_price(const struct ulp_searcher *search, struct ulp_search *out)
 {
-    const struct ulp_plan *plan = search->emulation.plan;
+    const struct ulp_program *program = search->emulation.program;
     for (size_t n = 0; n < out->node_count; n++) {
         double macs, bytes;
-        ulp_search_price(search, &plan->nodes[out->nodes[n].index], &macs, &bytes);
+        ulp_search_price(search, &program->nodes[out->nodes[n].index], &macs, &bytes);
         out->macs += macs;
         out->bytes += bytes;
         if (out->nodes[n].format != out->narrow) {
@@ -467,8 +469,8 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     if (search->given)
         ULP_TRY(report_layers(search, place, out, error));
     ULP_TRY(report_nodes(search, place, out, error));
-    ULP_TRY(ulp_places_make(search->emulation.plan, out->memory, &out->places, error));
-    out->place_count = search->emulation.plan->node_count;
+    ULP_TRY(ulp_places_make(search->emulation.program, out->memory, &out->places, error));
+    out->place_count = search->emulation.program->node_count;
     if (search->given)
         ULP_TRY(report_entries(search, out, error));
     if (search->given)

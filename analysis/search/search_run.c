@@ -12,7 +12,7 @@ static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error
 {
     struct ulp_arena *memory = search->emulation.memory;
     const size_t layers = search->layer_count + 1;
-    ULP_TAKE(search->kept, memory, search->emulation.plan->node_count + 1, error);
+    ULP_TAKE(search->kept, memory, search->emulation.program->node_count + 1, error);
     ULP_TAKE(search->best, memory, layers, error);
     ULP_TAKE(search->without, memory, layers, error);
     ULP_TAKE(search->fewer, memory, layers, error);

@@ -143,17 +143,17 @@ double ulp_search_rounding(const struct ulp_arithmetic *arithmetic);
 /* What is to be least: as asked for, or by default. */
 const char *ulp_search_cost_used(const struct ulp_searcher *search);
 /* A node's multiply-adds and element operations; its bytes in the widest format. */
-void ulp_search_price(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+void ulp_search_price(const struct ulp_searcher *search, const struct ulp_program_node *node,
                       double *macs, double *bytes);
 /* cost_file.c: what each layer costs in each choice, measured. */
 enum ulp_status ulp_search_read_costs(struct ulp_searcher *search, const char *path,
                                       struct ulp_error *error);
 /* products.c: is it a product whose factors a graph can quantise? *k, *run: the places that are
  * summed, and after how many of them blocks begin anew. */
-bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_plan_node *node,
+bool ulp_search_is_product(const struct ulp_searcher *search, const struct ulp_program_node *node,
                            size_t *k, size_t *run);
 /* Of such a product's factors, its inputs 0 and 1: the axis that is summed. */
-int ulp_search_factor_axis(const struct ulp_plan_node *node, size_t input);
+int ulp_search_factor_axis(const struct ulp_program_node *node, size_t input);
 /* Bits of a factor's value, with its part of the scale of its block. */
 double ulp_search_scaled_bits(const struct ulp_scaling *scaling, size_t run);
 /* range.c: bits and relative of the layer, whose nodes are known. */

@@ -11,7 +11,7 @@
 #include "number/function/math.h"
 #include "run/pass/trial.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 ULP_FREES(ulp_trial_free, struct ulp_trial)
 
 enum { NODES_MAX = 3, LEADERS = 12, READERS = 2, POOL = LEADERS * (1 + READERS) };
@@ -204,11 +204,12 @@ static enum ulp_status run_whole(const struct advising *advising, struct choice 
         last->node_count = choices[c].count;
         const struct ulp_keeps keeps = {.count = alone->keep_count + (choices[c].count > 0),
                                         .items = alone->keeps};
-        ULP_TRY(ulp_plan_keep(alone->plan, 0, &keeps, error));
+        ULP_TRY(ulp_program_keep(alone->program, 0, &keeps, error));
         for (size_t s = 0; s < advising->samples->count; s++) {
             ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-            ULP_TRY(ulp_plan_run(alone->plan, advising->samples->items[s].inputs, &run,
-                                 given->progress, given->progress != NULL, &outputs, NULL, error));
+            ULP_TRY(ulp_program_run(alone->program, advising->samples->items[s].inputs, &run,
+                                    given->progress, given->progress != NULL, &outputs, NULL,
+                                    error));
             ULP_TRY(take_run(advising, s, &outputs, &choices[c], error));
         }
     }
@@ -229,14 +230,14 @@ static enum ulp_status run_changes(const struct advising *advising, size_t sampl
 {
     const struct ulp_alone *alone = advising->alone;
     ULP_SCOPED(ulp_trial_free_of) struct ulp_trial *trial = NULL;
-    uint16_t *kept = ulp_arena_take(alone->memory, alone->plan->node_count + 1, sizeof *kept);
+    uint16_t *kept = ulp_arena_take(alone->memory, alone->program->node_count + 1, sizeof *kept);
     ULP_TRY(ulp_taken(kept, error));
-    ULP_TRY(
-        ulp_trial_create(alone->plan, 0, keep_in, alone->keep_count + 1, 1, pool, &trial, error));
+    ULP_TRY(ulp_trial_create(alone->program, 0, keep_in, alone->keep_count + 1, 1, pool, &trial,
+                             error));
     ULP_TRY(ulp_trial_add(trial, advising->samples->items[sample].inputs, error));
     for (size_t c = 0; c < count; c++) {
         ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set outputs = {0};
-        memset(kept, 0, alone->plan->node_count * sizeof *kept);
+        memset(kept, 0, alone->program->node_count * sizeof *kept);
         for (size_t k = 0; k < alone->keep_count; k++)
             for (size_t n = 0; n < alone->keeps[k].node_count; n++)
                 kept[alone->keeps[k].nodes[n]] = (uint16_t)(k + 1);
@@ -254,7 +255,7 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
                                    size_t count, struct ulp_error *error)
 {
     const struct ulp_alone *alone = advising->alone;
-    const struct ulp_mix *mix = alone->plan->mixes;
+    const struct ulp_mix *mix = alone->program->mixes;
     ULP_SCOPED(ulp_pool_free_of) struct ulp_pool *pool = NULL;
     struct ulp_arithmetic *keep_in;
     ULP_TAKE(keep_in, alone->memory, alone->keep_count + 1, error);
@@ -266,7 +267,7 @@ static enum ulp_status run_choices(const struct advising *advising, struct choic
     if (mix->fusion || mix->items->batchnorm_folded)
         return run_whole(advising, choices, count, error);
     ULP_TRY(ulp_pool_create(&pool, advising->session->options->thread_count, error));
-    ulp_pool_set_root(pool, ulp_model_budget(alone->plan->model));
+    ulp_pool_set_root(pool, ulp_model_budget(alone->program->model));
     for (size_t s = 0; s < advising->samples->count; s++)
         ULP_TRY(run_changes(advising, s, keep_in, pool, choices, count, error));
     return ULP_OK;
@@ -378,15 +379,15 @@ static bool can_help(const struct ulp_audit_lane *lane)
 
 static enum ulp_status advise_lane(struct advising *advising, size_t l, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = advising->session->plans->first;
+    const struct ulp_program *program = advising->session->programs->first;
     struct ulp_alone alone;
     struct choice before = {.count = 0}, best;
     advising->alone = &alone;
     enum ulp_status status =
-        ulp_alone_create(plan, l + 1, false, advising->samples->items[0].inputs, &alone, error);
+        ulp_alone_create(program, l + 1, false, advising->samples->items[0].inputs, &alone, error);
     if (status == ULP_OK) {
         advising->chosen =
-            ulp_arena_take(alone.memory, plan->node_count + 1, sizeof *advising->chosen);
+            ulp_arena_take(alone.memory, program->node_count + 1, sizeof *advising->chosen);
         status = ulp_taken(advising->chosen, error);
     }
     if (status == ULP_OK) {
@@ -414,21 +415,22 @@ static enum ulp_status take_kept(const struct advising *advising, struct ulp_aud
 /* Of samples that were finished in another process. */
 static enum ulp_status complete_truths(const struct advising *advising, struct ulp_error *error)
 {
-    const struct ulp_plans *plans = advising->session->plans;
+    const struct ulp_programs *programs = advising->session->programs;
     const struct ulp_audit_options *given = advising->session->options;
     const struct ulp_run_options run = {.thread_count = given->thread_count};
-    struct ulp_plan_options planning = plans->options;
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    struct ulp_program_options planning = programs->options;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     planning.keeps = NULL;
     planning.groups = NULL;
     planning.inputs = advising->samples->items[0].inputs;
     for (size_t s = 0; s < advising->samples->count; s++) {
         if (advising->truths[s]->count)
             continue;
-        if (!plan)
-            ULP_TRY(ulp_plan_create(plans->model, plans->lanes, 1, &planning, &plan, error));
-        ULP_TRY(ulp_plan_run(plan, advising->samples->items[s].inputs, &run, given->progress,
-                             given->progress != NULL, advising->truths[s], NULL, error));
+        if (!program)
+            ULP_TRY(ulp_program_create(programs->model, programs->lanes, 1, &planning, &program,
+                                       error));
+        ULP_TRY(ulp_program_run(program, advising->samples->items[s].inputs, &run, given->progress,
+                                given->progress != NULL, advising->truths[s], NULL, error));
     }
     return ULP_OK;
 }
@@ -437,7 +439,7 @@ enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp
                                    const struct ulp_samples *samples,
                                    struct ulp_tensor_set *const *truths, struct ulp_error *error)
 {
-    const struct ulp_budget *budget = ulp_model_budget(session->plans->model);
+    const struct ulp_budget *budget = ulp_model_budget(session->programs->model);
     enum ulp_status status = ULP_OK;
     bool complete = false;
     for (size_t l = 0; l < audit->lane_count && status == ULP_OK; l++) {

@@ -3,8 +3,8 @@
 
 #include "analysis/session/session.h"
 
-/* The remedies of all lanes that have shares, found in runs of samples of the first plan's shapes.
- * truths: the reference's outputs of each; where they are empty it runs for them. */
+/* The remedies of all lanes that have shares, found in runs of samples of the first program's
+ * shapes. truths: the reference's outputs of each; where they are empty it runs for them. */
 enum ulp_status ulp_session_advise(const struct ulp_session *session, struct ulp_audit *audit,
                                    const struct ulp_samples *samples,
                                    struct ulp_tensor_set *const *truths, struct ulp_error *error);

@@ -14,7 +14,7 @@
  * its classes. */
 #define OVERFLOWING_SAMPLES 16
 
-/* Of samples [from, until) the first that the plan takes, opened; SIZE_MAX: none. */
+/* Of samples [from, until) the first that the program takes, opened; SIZE_MAX: none. */
 static enum ulp_status open_taken(const struct ulp_session *session, size_t from, size_t until,
                                   size_t *index, const struct ulp_tensor_set **out,
                                   struct ulp_error *error)
@@ -22,7 +22,7 @@ static enum ulp_status open_taken(const struct ulp_session *session, size_t from
     *index = SIZE_MAX;
     for (size_t s = from; s < until; s++) {
         ULP_TRY(ulp_session_open(session, s, out, error));
-        if (ulp_plan_takes(session->plans->first, *out)) {
+        if (ulp_program_takes(session->programs->first, *out)) {
             *index = s;
             return ULP_OK;
         }
@@ -98,7 +98,7 @@ static enum ulp_status run_again(const struct ulp_session *session, struct kept_
     return status;
 }
 
-/* What is looked at in the first sample that the plan takes. */
+/* What is looked at in the first sample that the program takes. */
 typedef enum ulp_status look_at_sample(const struct ulp_session *session, struct ulp_audit *audit,
                                        const struct ulp_tensor_set *inputs,
                                        struct ulp_error *error);
@@ -119,16 +119,16 @@ static enum ulp_status measure_spreads(const struct ulp_session *session, struct
                                        struct ulp_error *error)
 {
     const struct ulp_run_options run = {.thread_count = session->options->thread_count};
-    const struct ulp_plans *plans = session->plans;
+    const struct ulp_programs *programs = session->programs;
     const struct ulp_tensor_set *inputs;
-    audit->spreads = calloc(plans->lane_count, sizeof *audit->spreads);
+    audit->spreads = calloc(programs->lane_count, sizeof *audit->spreads);
     ULP_TRY(ulp_taken(audit->spreads, error));
     ULP_TRY(ulp_session_open(session, 0, &inputs, error));
     enum ulp_status status = ULP_OK;
-    for (size_t l = 1; l < plans->lane_count && status == ULP_OK; l++) {
-        ulp_session_begin_run(session, SIZE_MAX, l - 1, plans->lane_count - 1);
-        status = ulp_spreads_measure(plans->model, &plans->lanes[0], &plans->lanes[l], inputs, &run,
-                                     session->options->progress,
+    for (size_t l = 1; l < programs->lane_count && status == ULP_OK; l++) {
+        ulp_session_begin_run(session, SIZE_MAX, l - 1, programs->lane_count - 1);
+        status = ulp_spreads_measure(programs->model, &programs->lanes[0], &programs->lanes[l],
+                                     inputs, &run, session->options->progress,
                                      &audit->spreads[audit->spread_count], error);
         audit->spread_count += status == ULP_OK;
     }
@@ -181,18 +181,18 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_audit){0};
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = lane_count};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = lane_count};
     struct kept_truths truths = {.samples = samples, .lane_count = lane_count};
-    struct ulp_session session = {.plans = &plans,
+    struct ulp_session session = {.programs = &programs,
                                   .samples = samples,
                                   .options = options,
                                   .follows = true,
                                   .context = &truths,
                                   .ends =
                                       options->shares && !options->original ? keep_truth : NULL};
-    enum ulp_status status = ulp_options_read(&plans.options, sizeof plans.options,
-                                              sizeof plans.options, options->plan, error);
+    enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
+                                              sizeof programs.options, options->plan, error);
     if (status == ULP_OK)
         status = check_options(options, &lanes[0], error);
     if (status == ULP_OK)

@@ -70,14 +70,14 @@ static enum ulp_status keep_nodes(struct fix *fix, struct ulp_error *error)
     *last = (struct ulp_keep){.nodes = fix->nodes, .node_count = fix->node_count};
     ULP_TRY(ulp_arithmetic_find("fp32", &last->arithmetic, error));
     const struct ulp_keeps keeps = {.count = alone->keep_count + 1, .items = alone->keeps};
-    return ulp_plan_keep(alone->plan, 1, &keeps, error);
+    return ulp_program_keep(alone->program, 1, &keeps, error);
 }
 
 static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
                                   struct ulp_error *error)
 {
     const struct ulp_audit_options *given = fix->session->options;
-    const struct ulp_plan *plan = fix->alone.plan;
+    const struct ulp_program *program = fix->alone.program;
     const struct ulp_audit_options options = {.shares = true,
                                               .output = given->output,
                                               .spill = given->spill,
@@ -87,11 +87,13 @@ static enum ulp_status audit_once(const struct fix *fix, struct ulp_audit *out,
                                               .progress = given->progress,
                                               .context = given->context,
                                               .begins = given->begins};
-    struct ulp_plans plans = {.model = plan->model,
-                              .lanes = plan->lanes,
-                              .lane_count = plan->lane_count,
-                              .first = fix->alone.plan};
-    struct ulp_session session = {.plans = &plans, .samples = fix->samples, .options = &options};
+    struct ulp_programs programs = {.model = program->model,
+                                    .lanes = program->lanes,
+                                    .lane_count = program->lane_count,
+                                    .first = fix->alone.program};
+    struct ulp_session session = {.programs = &programs,
+                                  .samples = fix->samples,
+                                  .options = &options};
     return ulp_session_run(&session, out, error);
 }
 
@@ -189,21 +191,21 @@ static bool needs_fix(const struct ulp_audit_lane *lane)
 /* A lane that has no shares yet, beside the reference alone. */
 static enum ulp_status fix_alone(struct fix *fix, size_t l, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = fix->session->plans->first;
+    const struct ulp_program *program = fix->session->programs->first;
     struct ulp_alone *alone = &fix->alone;
     enum ulp_status status =
-        ulp_alone_create(plan, l + 1, true, fix->samples->items[0].inputs, alone, error);
+        ulp_alone_create(program, l + 1, true, fix->samples->items[0].inputs, alone, error);
     if (status == ULP_OK) {
-        fix->kept = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->kept);
-        fix->nodes = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->nodes);
-        fix->reached = ulp_arena_take(alone->memory, plan->node_count + 1, sizeof *fix->reached);
+        fix->kept = ulp_arena_take(alone->memory, program->node_count + 1, sizeof *fix->kept);
+        fix->nodes = ulp_arena_take(alone->memory, program->node_count + 1, sizeof *fix->nodes);
+        fix->reached = ulp_arena_take(alone->memory, program->node_count + 1, sizeof *fix->reached);
         if (!fix->kept || !fix->reached || !fix->nodes)
             status = ulp_out_of_memory(error);
     }
     if (status == ULP_OK)
         status = fix_lane(fix, l, error);
     ulp_alone_free(alone);
-    /* planned with other nodes: it stays without */
+    /* compiled with other nodes: it stays without */
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
 }
 
@@ -212,7 +214,7 @@ enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
                                             const struct ulp_samples *samples,
                                             struct ulp_error *error)
 {
-    const struct ulp_budget *budget = ulp_model_budget(session->plans->model);
+    const struct ulp_budget *budget = ulp_model_budget(session->programs->model);
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < audit->lane_count && samples->count && status == ULP_OK; l++) {
         const size_t refusals = ulp_budget_refusals(budget);

@@ -28,8 +28,8 @@ struct paired {
 
 struct pairing {
     const struct ulp_session *session;
-    const struct ulp_plan *plan;
-    struct ulp_plan *original;
+    const struct ulp_program *program;
+    struct ulp_program *original;
     const struct ulp_tensor_set *inputs;
     struct ulp_tensor_set truth; /* the original's outputs */
     struct ulp_audit *audit;
@@ -43,19 +43,20 @@ struct pairing {
 
 static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *error)
 {
-    const struct ulp_block *block = pairing->plan->main;
+    const struct ulp_block *block = pairing->program->main;
     ULP_TAKE(pairing->items, pairing->memory, block->step_count + 1, error);
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0)
             continue;
         struct paired *pair = &pairing->items[pairing->count];
-        *pair = (struct paired){.quantizer = ulp_twin_quantizer(block, step),
-                                .dequantizer = step,
-                                .folded = ulp_twin_folded(pairing->plan, pairing->original, step)};
+        *pair =
+            (struct paired){.quantizer = ulp_twin_quantizer(block, step),
+                            .dequantizer = step,
+                            .folded = ulp_twin_folded(pairing->program, pairing->original, step)};
         const struct ulp_tensor *weight =
             pair->quantizer ? NULL
-                            : ulp_twin_weight(pairing->session->options, pairing->plan,
+                            : ulp_twin_weight(pairing->session->options, pairing->program,
                                               pairing->original, step);
         if (weight) {
             pair->floats = ulp_tensor_view(weight);
@@ -71,7 +72,7 @@ static enum ulp_status list_pairs(struct pairing *pairing, struct ulp_error *err
 static void measure_pair(const struct pairing *pairing, const struct paired *pair,
                          const struct ulp_tensor *value, struct ulp_qdq_pair *out)
 {
-    const struct ulp_plan_slot *slots = pairing->plan->main->slots;
+    const struct ulp_program_slot *slots = pairing->program->main->slots;
     const struct ulp_step *dequantizer = pair->dequantizer;
     const enum ulp_type type = slots[dequantizer->inputs[0]].shape.type;
     const struct ulp_tensor *scale = slots[dequantizer->inputs[1]].constant;
@@ -104,7 +105,7 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
             event->inputs[0].entire) {
             ulp_tensor_free(&pair->floats);
             status = ulp_tensor_copy(&pair->floats, event->inputs[0].entire,
-                                     ulp_model_budget(pairing->plan->model), error);
+                                     ulp_model_budget(pairing->program->model), error);
             pair->there = status == ULP_OK;
             if (pair->there && pair->folded)
                 ulp_twin_activate(pairing->original, pair->folded, &pair->floats);
@@ -133,12 +134,12 @@ static enum ulp_status run_once(const struct pairing *pairing, const struct ulp_
         struct ulp_tensor view = ulp_tensor_view(&without->floats);
         ULP_TRY(
             ulp_tensor_set_add(&given,
-                               pairing->plan->main->slots[without->dequantizer->outputs[0]].name,
+                               pairing->program->main->slots[without->dequantizer->outputs[0]].name,
                                &view, error));
     }
     const struct ulp_run_options run = {.thread_count = options->thread_count, .given = &given};
-    ULP_TRY(
-        ulp_plan_run(alone->plan, pairing->inputs, &run, observers, count, &outputs, NULL, error));
+    ULP_TRY(ulp_program_run(alone->program, pairing->inputs, &run, observers, count, &outputs, NULL,
+                            error));
     return ulp_session_worst(pairing->lane, &outputs, &pairing->truth, db, &worst, error);
 }
 
@@ -159,7 +160,7 @@ static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error 
     pairing->lane->qdq_pair_count = pairing->count;
     for (size_t p = 0; p < pairing->count; p++) {
         const struct paired *pair = &pairing->items[p];
-        const char *name = pairing->plan->main->slots[pair->dequantizer->outputs[0]].name;
+        const char *name = pairing->program->main->slots[pair->dequantizer->outputs[0]].name;
         struct ulp_qdq_pair *out = &pairing->lane->qdq_pairs[p];
         *out = (struct ulp_qdq_pair){.quantizer =
                                          pair->quantizer ? (ptrdiff_t)pair->quantizer->number : -1,
@@ -174,17 +175,17 @@ static enum ulp_status describe_pairs(struct pairing *pairing, struct ulp_error 
 static enum ulp_status plan_without_integers(const struct pairing *pairing, struct ulp_alone *alone,
                                              struct ulp_error *error)
 {
-    struct ulp_arithmetic arithmetic = alone->plan->lanes[0];
+    struct ulp_arithmetic arithmetic = alone->program->lanes[0];
     const struct ulp_keeps keeps = {.count = alone->keep_count, .items = alone->keeps};
-    const struct ulp_plan_options options = {.inputs = pairing->inputs, .keeps = &keeps};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = pairing->inputs, .keeps = &keeps};
+    struct ulp_program *program;
     if (!arithmetic.schedule.qdq_integer)
         return ULP_OK;
     arithmetic.schedule.qdq_integer = false;
-    ULP_TRY(ulp_plan_create(pairing->plan->model, &arithmetic, 1, &options, &plan, error));
-    ulp_plan_free(alone->plan);
-    alone->plan = plan;
-    return plan->node_count == pairing->plan->node_count ? ULP_OK : ULP_ERROR_UNSUPPORTED;
+    ULP_TRY(ulp_program_create(pairing->program->model, &arithmetic, 1, &options, &program, error));
+    ulp_program_free(alone->program);
+    alone->program = program;
+    return program->node_count == pairing->program->node_count ? ULP_OK : ULP_ERROR_UNSUPPORTED;
 }
 
 /* What a scale for each channel would gain where one for all costs that much. */
@@ -203,7 +204,7 @@ static const struct ulp_stored_fault *find_fault(const struct pairing *pairing,
 static bool has_one_scale(const struct pairing *pairing, const struct paired *pair)
 {
     const struct ulp_tensor *scale =
-        pairing->plan->main->slots[pair->dequantizer->inputs[1]].constant;
+        pairing->program->main->slots[pair->dequantizer->inputs[1]].constant;
     return scale && scale->count == 1;
 }
 
@@ -213,7 +214,7 @@ static enum ulp_status try_scales(struct pairing *pairing, const struct ulp_alon
 {
     struct paired rescaled = *pair;
     double after = NAN;
-    enum ulp_status status = ulp_rescale(pairing->plan, pair->dequantizer, &pair->floats, summed,
+    enum ulp_status status = ulp_rescale(pairing->program, pair->dequantizer, &pair->floats, summed,
                                          &rescaled.floats, error);
     if (status == ULP_OK && rescaled.floats.type != ULP_TYPE_UNDEFINED)
         status = run_once(pairing, alone, &rescaled, NULL, &after, error);
@@ -229,7 +230,7 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
     double before = 0, after;
     pairing->lane = &pairing->audit->lanes[l];
     enum ulp_status status =
-        ulp_alone_create(pairing->plan, l + 1, false, pairing->inputs, &alone, error);
+        ulp_alone_create(pairing->program, l + 1, false, pairing->inputs, &alone, error);
     if (status == ULP_OK)
         status = plan_without_integers(pairing, &alone, error);
     if (status == ULP_OK)
@@ -261,23 +262,23 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
 static enum ulp_status run_original(struct pairing *pairing, struct ulp_error *error)
 {
     const struct ulp_run_options run = {.thread_count = pairing->session->options->thread_count};
-    return ulp_plan_run(pairing->original, pairing->inputs, &run, NULL, 0, &pairing->truth, NULL,
-                        error);
+    return ulp_program_run(pairing->original, pairing->inputs, &run, NULL, 0, &pairing->truth, NULL,
+                           error);
 }
 
 enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,
                                   const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
     struct pairing pairing = {.session = session,
-                              .plan = session->plans->first,
+                              .program = session->programs->first,
                               .inputs = inputs,
                               .audit = audit};
-    const struct ulp_plan_options planning = {.inputs = inputs};
+    const struct ulp_program_options planning = {.inputs = inputs};
     enum ulp_status status =
-        ulp_arena_create(&pairing.memory, ulp_model_budget(session->plans->model), error);
+        ulp_arena_create(&pairing.memory, ulp_model_budget(session->programs->model), error);
     if (status == ULP_OK)
-        status = ulp_plan_create(session->options->original, session->plans->lanes, 1, &planning,
-                                 &pairing.original, error);
+        status = ulp_program_create(session->options->original, session->programs->lanes, 1,
+                                    &planning, &pairing.original, error);
     if (status == ULP_OK)
         status = list_pairs(&pairing, error);
     if (status == ULP_OK && pairing.count)
@@ -287,7 +288,7 @@ enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_
     for (size_t p = 0; p < pairing.count; p++)
         ulp_tensor_free(&pairing.items[p].floats);
     ulp_tensor_set_free(&pairing.truth);
-    ulp_plan_free(pairing.original);
+    ulp_program_free(pairing.original);
     ulp_arena_free(pairing.memory);
     return ulp_fail_at(error, status, "pairs of QuantizeLinear");
 }

@@ -87,11 +87,11 @@ static void round_floats(const struct ulp_stored *laid, const struct rounding *r
     }
 }
 
-static enum ulp_status round_laid(const struct ulp_plan *plan, const struct ulp_stored *laid,
+static enum ulp_status round_laid(const struct ulp_program *program, const struct ulp_stored *laid,
                                   const struct rounding *rounding, struct ulp_tensor *out,
                                   struct ulp_error *error)
 {
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     const struct ulp_tensor *floats = laid->values;
     const size_t count = laid->blocked ? floats->count / laid->length * laid->runs : laid->length;
     ULP_SCOPED(ulp_free_of) void *scales = NULL;
@@ -104,11 +104,11 @@ static enum ulp_status round_laid(const struct ulp_plan *plan, const struct ulp_
     return ULP_OK;
 }
 
-enum ulp_status ulp_rescale(const struct ulp_plan *plan, const struct ulp_step *dequantizer,
+enum ulp_status ulp_rescale(const struct ulp_program *program, const struct ulp_step *dequantizer,
                             const struct ulp_tensor *floats, int summed, struct ulp_tensor *out,
                             struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     const struct ulp_tensor *scale = block->slots[dequantizer->inputs[1]].constant;
     const struct ulp_node *node = dequantizer->bound.node;
     struct ulp_stored laid;
@@ -126,5 +126,5 @@ enum ulp_status ulp_rescale(const struct ulp_plan *plan, const struct ulp_step *
             return ULP_OK;
         ulp_stored_lay(&laid, axis, 1);
     }
-    return round_laid(plan, &laid, &rounding, out, error);
+    return round_laid(program, &laid, &rounding, out, error);
 }

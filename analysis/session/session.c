@@ -21,20 +21,20 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
     const struct ulp_audit_options *options = session->options;
     const struct ulp_checkpoint *checkpoint = options->checkpoint;
     const struct ulp_tensor_set *inputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
     ULP_TRY(ulp_session_open(session, 0, &inputs, error));
-    enum ulp_status status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
     ulp_session_close(session, 0);
     ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
-    if (status == ULP_OK && options->planned) {
+    if (status == ULP_OK && options->compiled) {
         struct ulp_environment *paused = ulp_environment_pause();
-        status = options->planned(options->context, plan, error);
+        status = options->compiled(options->context, program, error);
         ulp_environment_resume(paused);
     }
     ULP_TRY(status);
     if (!(checkpoint && checkpoint->ranks && checkpoint->ranks->self))
-        ULP_TRY(ulp_auditor_create(plan, &session->sum, error));
+        ULP_TRY(ulp_auditor_create(program, &session->sum, error));
     return session->sum && session->truth
                ? ulp_auditor_truth(session->sum, session->truth, ulp_model_path(options->original),
                                    error)
@@ -53,7 +53,7 @@ enum ulp_status ulp_session_run(struct ulp_session *session, struct ulp_audit *o
         status = open_sum(session, error);
     if (status == ULP_OK)
         status = ulp_session_parts(session, &whole, error);
-    ulp_plans_drop(session->plans);
+    ulp_programs_drop(session->programs);
     if (status == ULP_OK && whole)
         status = ulp_auditor_finish(session->sum, out, error);
     ulp_auditor_free(session->sum);

@@ -1,4 +1,4 @@
-/* An audit's session: samples one after another, each by the plan of its shapes, observed by an
+/* An audit's session: samples one after another, each by the program of its shapes, observed by an
  * auditor and, where shares are asked for, by an attributor; the audits of single samples, added up
  * in their order. The program, Python, studies and searches all audit here. Functions enter no
  * environment: their callers have. */
@@ -9,7 +9,7 @@
 #include "analysis/audit/auditor.h"
 
 struct ulp_session {
-    struct ulp_plans *plans; /* lane 0 is the reference; `first` may be made already */
+    struct ulp_programs *programs; /* lane 0 is the reference; `first` may be made already */
     const struct ulp_samples *samples;
     const struct ulp_audit_options *options;
     bool entire_only;  /* of the views: the runs are quicker */
@@ -17,10 +17,10 @@ struct ulp_session {
     bool follows;      /* what diverged is run again with the reference's decisions */
     const struct ulp_observer *observers; /* of the lanes' runs, beside the session's own: */
     size_t observer_count;                /* 3 at most */
-    /* Each may be NULL: before the lanes of a sample run, with their plan; and afterwards, with the
-     * outputs of every lane, which become the callee's. */
+    /* Each may be NULL: before the lanes of a sample run, with their program; and afterwards, with
+     * the outputs of every lane, which become the callee's. */
     void *context;
-    void (*begins)(void *context, size_t sample, const struct ulp_plan *plan);
+    void (*begins)(void *context, size_t sample, const struct ulp_program *program);
     enum ulp_status (*ends)(void *context, size_t sample, struct ulp_tensor_set *outputs,
                             struct ulp_error *error);
     /* the session's own */
@@ -45,7 +45,8 @@ void ulp_session_begin_run(const struct ulp_session *session, size_t sample, siz
 
 /* overflowing.c: the lanes of the audit that have no shares because they overflow get those of the
  * same arithmetic with what overflows, and what reads it, kept in FP32 (attribution.kept), in runs
- * of their own. Where FP32 does not help they stay without. Samples of the first plan's shapes. */
+ * of their own. Where FP32 does not help they stay without. Samples of the first program's shapes.
+ */
 enum ulp_status ulp_session_fix_overflowing(const struct ulp_session *session,
                                             struct ulp_audit *audit,
                                             const struct ulp_samples *samples,

@@ -18,7 +18,7 @@ struct one {
     const struct ulp_audit_options *options;
     size_t index;
     const struct ulp_tensor_set *inputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_departure *departure;   /* NULL: a reference model, whose decisions may be others */
     struct ulp_attributor *attributor; /* NULL: no shares */
@@ -80,7 +80,7 @@ static void begin_run(struct one *one)
 static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = one->options;
-    ULP_TRY(ulp_attributor_create(one->plan, options->output, options->thread_count,
+    ULP_TRY(ulp_attributor_create(one->program, options->output, options->thread_count,
                                   &one->attributor, error));
     if (options->spill)
         ULP_TRY(ulp_attributor_spill(one->attributor, options->spill, error));
@@ -93,13 +93,13 @@ static enum ulp_status open_attributor(struct one *one, struct ulp_error *error)
 static enum ulp_status open_one(struct one *one, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = one->options;
-    ULP_TRY(ulp_auditor_create(one->plan, &one->auditor, error));
+    ULP_TRY(ulp_auditor_create(one->program, &one->auditor, error));
     ULP_TRY(ulp_auditor_threads(one->auditor, options->thread_count, error));
     one->auditor->task = options->task;
     if (one->session->follows && !one->session->truth)
-        ULP_TRY(ulp_departure_create(one->plan, &one->departure, error));
+        ULP_TRY(ulp_departure_create(one->program, &one->departure, error));
     if (options->quick)
-        ULP_TRY(ulp_quick_create(one->plan, options->thread_count, &one->quick, error));
+        ULP_TRY(ulp_quick_create(one->program, options->thread_count, &one->quick, error));
     if (options->shares)
         ULP_TRY(open_attributor(one, error));
     if (one->session->truth)
@@ -118,31 +118,32 @@ static void close_one(struct one *one)
     ulp_auditor_free(one->auditor);
 }
 
-/* The original's values; it is planned for one sample after another. */
+/* The original's values; it is compiled for one sample after another. */
 static enum ulp_status run_original(struct one *one, struct ulp_error *error)
 {
-    const struct ulp_plan_options planning = {.inputs = one->inputs};
+    const struct ulp_program_options planning = {.inputs = one->inputs};
     const struct ulp_run_options run = {.thread_count = one->options->thread_count};
     struct ulp_observer observers[2] = {ulp_truth_observer(one->session->truth)};
     size_t count = 1;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     if (one->options->progress)
         observers[count++] = *one->options->progress;
     ulp_timer_phase(one->options->timer, ULP_TIMED_ORIGINAL);
     begin_run(one);
     ulp_truth_clear(one->session->truth);
-    enum ulp_status status = ulp_plan_create(one->options->original, one->session->plans->lanes, 1,
-                                             &planning, &plan, error);
-    for (size_t s = 0; status == ULP_OK && s < plan->main->slot_count; s++)
-        if (plan->main->slots[s].constant && plan->main->slots[s].name)
-            ulp_truth_note(one->session->truth, plan->main->slots[s].name);
+    enum ulp_status status =
+        ulp_program_create(one->options->original, one->session->programs->lanes, 1, &planning,
+                           &program, error);
+    for (size_t s = 0; status == ULP_OK && s < program->main->slot_count; s++)
+        if (program->main->slots[s].constant && program->main->slots[s].name)
+            ulp_truth_note(one->session->truth, program->main->slots[s].name);
     if (status == ULP_OK)
-        status = ulp_twin_pair_folded(one->plan, plan, one->session->truth, error);
+        status = ulp_twin_pair_folded(one->program, program, one->session->truth, error);
     if (status == ULP_OK && one->attributor)
-        status = ulp_twin_weights(one->options, one->plan, plan, &one->weights, error);
+        status = ulp_twin_weights(one->options, one->program, program, &one->weights, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, one->inputs, &run, observers, count, NULL, NULL, error);
-    ulp_plan_free(plan);
+        status = ulp_program_run(program, one->inputs, &run, observers, count, NULL, NULL, error);
+    ulp_program_free(program);
     return ulp_fail_at(error, status, "the reference model");
 }
 
@@ -158,8 +159,8 @@ static enum ulp_status follow(const struct one *one, struct ulp_observer *observ
         return ULP_OK;
     observers[1] = ulp_timer_watch(one->options->timer, ULP_TIMED_MEASURING, &following);
     ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
-    return ulp_plan_run(one->plan, one->inputs, &run, observers, one->options->progress ? 3 : 2,
-                        NULL, NULL, error);
+    return ulp_program_run(one->program, one->inputs, &run, observers,
+                           one->options->progress ? 3 : 2, NULL, NULL, error);
 }
 
 /* What observes the lanes: times first, and progress third, as `follow` takes them. */
@@ -169,7 +170,7 @@ static size_t list_observers(const struct one *one, struct ulp_observer *out)
     struct ulp_timer *timer = one->options->timer;
     size_t count = 0;
     const struct ulp_observer auditing = ulp_auditor_observer(one->auditor);
-    out[count++] = ulp_timer_observer(timer, one->plan);
+    out[count++] = ulp_timer_observer(timer, one->program);
     out[count++] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
     if (one->options->progress)
         out[count++] = *one->options->progress;
@@ -200,14 +201,14 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
                                                  (!progress || progress->values_unused)};
     ULP_SCOPED(ulp_scoped_free)
     struct ulp_tensor_set *outputs =
-        session->ends ? calloc(session->plans->lane_count, sizeof *outputs) : NULL;
+        session->ends ? calloc(session->programs->lane_count, sizeof *outputs) : NULL;
     if (session->ends && !outputs)
         return ulp_out_of_memory(error);
     if (session->begins)
-        session->begins(session->context, one->index, one->plan);
+        session->begins(session->context, one->index, one->program);
     ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
-    ULP_TRY(
-        ulp_plan_run(one->plan, one->inputs, &run, observers, count, outputs, &one->cost, error));
+    ULP_TRY(ulp_program_run(one->program, one->inputs, &run, observers, count, outputs, &one->cost,
+                            error));
     if (session->ends)
         ULP_TRY(session->ends(session->context, one->index, outputs, error));
     return ULP_OK;
@@ -228,11 +229,11 @@ static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
     if (one->options->progress)
         observers[1] = *one->options->progress;
     begin_run(one);
-    ULP_TRY(ulp_twin_values(one->session->truth, one->plan, one->inputs, &one->weights, &values,
+    ULP_TRY(ulp_twin_values(one->session->truth, one->program, one->inputs, &one->weights, &values,
                             error));
     ulp_attributor_beside(one->attributor, &values);
     ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
-    ULP_TRY(ulp_plan_run(one->plan, one->inputs, &run, observers, 2, NULL, NULL, error));
+    ULP_TRY(ulp_program_run(one->program, one->inputs, &run, observers, 2, NULL, NULL, error));
     return ulp_attributor_sweep(one->attributor, error);
 }
 
@@ -258,11 +259,11 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
 static enum ulp_status certify(struct one *one, struct ulp_error *error)
 {
     const struct ulp_run_options run = {.thread_count = one->options->thread_count, .audit = true};
-    const struct ulp_plans *plans = one->session->plans;
+    const struct ulp_programs *programs = one->session->programs;
     ulp_timer_phase(one->options->timer, ULP_TIMED_CERTIFYING);
     begin_run(one);
-    return ulp_certify(plans->model, &plans->lanes[0], one->inputs, &run, one->options->progress,
-                       &one->certificate, error);
+    return ulp_certify(programs->model, &programs->lanes[0], one->inputs, &run,
+                       one->options->progress, &one->certificate, error);
 }
 
 static enum ulp_status finish_one(struct one *one, struct ulp_audit *out, struct ulp_error *error)
@@ -279,9 +280,9 @@ static enum ulp_status finish_one(struct one *one, struct ulp_audit *out, struct
     return status;
 }
 
-/* The audit in the plan as it is. */
+/* The audit in the program as it is. */
 static enum ulp_status make_one(const struct ulp_session *session, size_t index,
-                                const struct ulp_tensor_set *inputs, struct ulp_plan *plan,
+                                const struct ulp_tensor_set *inputs, struct ulp_program *program,
                                 struct ulp_audit *out, struct ulp_error *error)
 {
     ULP_SCOPED(close_one)
@@ -289,7 +290,7 @@ static enum ulp_status make_one(const struct ulp_session *session, size_t index,
                       .options = session->options,
                       .index = index,
                       .inputs = inputs,
-                      .plan = plan};
+                      .program = program};
     ULP_TRY(open_one(&one, error));
     if (session->truth)
         ULP_TRY(run_original(&one, error));
@@ -308,15 +309,15 @@ enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t ind
 {
     struct ulp_timer *timer = session->options->timer;
     const struct ulp_tensor_set *inputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     *out = (struct ulp_audit){0};
     ulp_timer_phase(timer, ULP_TIMED_LOADING);
     ULP_TRY(ulp_session_open(session, index, &inputs, error));
     ulp_timer_phase(timer, ULP_TIMED_PLANNING);
-    enum ulp_status status = ulp_plans_choose(session->plans, inputs, &plan, error);
+    enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
     ulp_timer_phase(timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
-        status = make_one(session, index, inputs, plan, out, error);
+        status = make_one(session, index, inputs, program, out, error);
     ulp_session_close(session, index);
     if (status != ULP_OK)
         ulp_audit_free(out);

@@ -65,12 +65,12 @@ static enum ulp_status add_original(struct ulp_text *key, const struct ulp_audit
     return status;
 }
 
-static void add_lane(struct ulp_text *key, const struct ulp_plans *plans, size_t l)
+static void add_lane(struct ulp_text *key, const struct ulp_programs *programs, size_t l)
 {
-    const struct ulp_plan_options *options = &plans->options;
-    ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", plans->lanes[l].name);
+    const struct ulp_program_options *options = &programs->options;
+    ulp_text_show(key, l ? "arithmetic %s\n" : "reference %s\n", programs->lanes[l].name);
     add_kept(key, options->keeps ? &options->keeps[l] : NULL);
-    add_ranges(key, plans->lanes[l].ranges);
+    add_ranges(key, programs->lanes[l].ranges);
     add_groups(key, options->groups ? &options->groups[l] : NULL);
     if (options->names && options->names[l])
         ulp_text_show(key, "named %s\n", options->names[l]);
@@ -80,13 +80,13 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
                                 struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
-    const struct ulp_plans *plans = session->plans;
+    const struct ulp_programs *programs = session->programs;
     ulp_text_add(key, "ulpscope %s\n", ulp_version());
-    ULP_TRY(add_model(key, "model", plans->model, error));
+    ULP_TRY(add_model(key, "model", programs->model, error));
     ulp_text_show(key, "samples %zu\nfirst inputs %016llx\n", session->samples->count,
                   (unsigned long long)session->samples->items[0].fingerprint);
-    for (size_t l = 0; l < plans->lane_count; l++)
-        add_lane(key, plans, l);
+    for (size_t l = 0; l < programs->lane_count; l++)
+        add_lane(key, programs, l);
     ulp_text_show(key, "shares %s, of output %s%s, %zu verified\n%s%s\n",
                   !options->shares ? "nowhere"
                   : options->spill ? "everywhere"

@@ -59,7 +59,8 @@ static bool look(const struct ulp_block *block, const struct ulp_step *step,
 enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp_audit *audit,
                                    struct ulp_error *error)
 {
-    const struct ulp_block *block = session->plans->first ? session->plans->first->main : NULL;
+    const struct ulp_block *block =
+        session->programs->first ? session->programs->first->main : NULL;
     size_t capacity = 0;
     for (size_t s = 0; block && s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
@@ -69,8 +70,8 @@ enum ulp_status ulp_session_stored(const struct ulp_session *session, struct ulp
             continue;
         fault.value = ulp_arena_copy(audit->memory, block->slots[step->outputs[0]].name);
         ULP_TRY(ulp_taken(fault.value &&
-                              ulp_plan_grow(audit->memory, &audit->stored_faults,
-                                            audit->stored_fault_count, &capacity, sizeof fault),
+                              ulp_program_grow(audit->memory, &audit->stored_faults,
+                                               audit->stored_fault_count, &capacity, sizeof fault),
                           error));
         audit->stored_faults[audit->stored_fault_count++] = fault;
     }

@@ -33,11 +33,11 @@ static const struct ulp_tensor *find_named(const struct ulp_audit_options *optio
 }
 
 const struct ulp_tensor *ulp_twin_weight(const struct ulp_audit_options *options,
-                                         const struct ulp_plan *plan,
-                                         const struct ulp_plan *original,
+                                         const struct ulp_program *program,
+                                         const struct ulp_program *original,
                                          const struct ulp_step *dequantizer)
 {
-    const struct ulp_block *block = plan->main, *other = original->main;
+    const struct ulp_block *block = program->main, *other = original->main;
     const int slot = dequantizer->outputs[0];
     const struct ulp_tensor *named = find_named(options, block, other, slot);
     if (named)
@@ -94,10 +94,11 @@ static const struct ulp_step *only_reader(const struct ulp_block *block, int slo
     return count == 1 ? reader : NULL;
 }
 
-const struct ulp_step *ulp_twin_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
+const struct ulp_step *ulp_twin_folded(const struct ulp_program *program,
+                                       const struct ulp_program *original,
                                        const struct ulp_step *dequantizer)
 {
-    const struct ulp_block *block = plan->main, *other = original->main;
+    const struct ulp_block *block = program->main, *other = original->main;
     const struct ulp_step *quantizer = ulp_twin_quantizer(block, dequantizer);
     const int read = quantizer ? quantizer->inputs[0] : -1;
     const int slot = read < 0 ? -1 : find_slot(other, block->slots[read].name);
@@ -115,15 +116,16 @@ const struct ulp_step *ulp_twin_folded(const struct ulp_plan *plan, const struct
                : NULL;
 }
 
-enum ulp_status ulp_twin_pair_folded(const struct ulp_plan *plan, const struct ulp_plan *original,
-                                     struct ulp_truth *truth, struct ulp_error *error)
+enum ulp_status ulp_twin_pair_folded(const struct ulp_program *program,
+                                     const struct ulp_program *original, struct ulp_truth *truth,
+                                     struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         const struct ulp_step *folded =
             !step->folded && ulp_is_dequantizer(step->bound.op) && step->outputs[0] >= 0
-                ? ulp_twin_folded(plan, original, step)
+                ? ulp_twin_folded(program, original, step)
                 : NULL;
         const char *name = folded ? block->slots[step->outputs[0]].name : NULL;
         if (name && !ulp_truth_is_paired(truth, name))
@@ -134,7 +136,7 @@ enum ulp_status ulp_twin_pair_folded(const struct ulp_plan *plan, const struct u
 }
 
 /* Input i of a Clip, or in the opsets before 11 its attribute. */
-static double bound_of(const struct ulp_plan *original, const struct ulp_step *step, size_t i,
+static double bound_of(const struct ulp_program *original, const struct ulp_step *step, size_t i,
                        const char *name, double otherwise)
 {
     const struct ulp_attribute *attribute = ulp_node_attribute(step->bound.node, name);
@@ -146,7 +148,7 @@ static double bound_of(const struct ulp_plan *original, const struct ulp_step *s
                                             : otherwise;
 }
 
-void ulp_twin_activate(const struct ulp_plan *original, const struct ulp_step *step,
+void ulp_twin_activate(const struct ulp_program *original, const struct ulp_step *step,
                        struct ulp_tensor *floats)
 {
     const bool clips = strcmp(step->bound.op->name, "Clip") == 0;
@@ -164,20 +166,21 @@ void ulp_twin_activate(const struct ulp_plan *original, const struct ulp_step *s
 /* ---- what the original says of every value ---- */
 
 enum ulp_status ulp_twin_weights(const struct ulp_audit_options *options,
-                                 const struct ulp_plan *plan, const struct ulp_plan *original,
-                                 struct ulp_tensor_set *out, struct ulp_error *error)
+                                 const struct ulp_program *program,
+                                 const struct ulp_program *original, struct ulp_tensor_set *out,
+                                 struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t s = 0; s < block->step_count; s++) {
         const struct ulp_step *step = &block->steps[s];
         if (step->folded || !ulp_is_dequantizer(step->bound.op) || step->outputs[0] < 0 ||
             ulp_twin_quantizer(block, step))
             continue;
-        const struct ulp_tensor *weight = ulp_twin_weight(options, plan, original, step);
+        const struct ulp_tensor *weight = ulp_twin_weight(options, program, original, step);
         ULP_SCOPED(ulp_tensor_free) struct ulp_tensor copy = {0};
         if (!weight)
             continue;
-        ULP_TRY(ulp_tensor_copy(&copy, weight, ulp_model_budget(plan->model), error));
+        ULP_TRY(ulp_tensor_copy(&copy, weight, ulp_model_budget(program->model), error));
         ULP_TRY(ulp_tensor_set_add(out, block->slots[step->outputs[0]].name, &copy, error));
     }
     return ULP_OK;
@@ -188,7 +191,7 @@ static const struct ulp_tensor *find_source(const struct ulp_block *block,
                                             const struct ulp_tensor_set *inputs,
                                             const struct ulp_tensor_set *known, int slot)
 {
-    const struct ulp_plan_slot *from = slot >= 0 ? &block->slots[slot] : NULL;
+    const struct ulp_program_slot *from = slot >= 0 ? &block->slots[slot] : NULL;
     return !from            ? NULL
            : from->constant ? from->constant
            : from->given    ? ulp_tensor_set_find(inputs, from->name)
@@ -226,24 +229,25 @@ static const struct ulp_tensor *find_raised(const struct ulp_truth *truth,
     return value;
 }
 
-static enum ulp_status add_known(const struct ulp_plan_slot *slot, const struct ulp_tensor *value,
-                                 struct ulp_tensor_set *out, struct ulp_error *error)
+static enum ulp_status add_known(const struct ulp_program_slot *slot,
+                                 const struct ulp_tensor *value, struct ulp_tensor_set *out,
+                                 struct ulp_error *error)
 {
     struct ulp_tensor view = ulp_tensor_view(value);
     view.type = slot->shape.type; /* what the model declares rounds nothing here */
     return ulp_tensor_set_add(out, slot->name, &view, error);
 }
 
-enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_plan *plan,
+enum ulp_status ulp_twin_values(const struct ulp_truth *truth, const struct ulp_program *program,
                                 const struct ulp_tensor_set *inputs,
                                 const struct ulp_tensor_set *weights, struct ulp_tensor_set *out,
                                 struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->main;
+    const struct ulp_block *block = program->main;
     for (size_t s = 0; s < block->step_count; s++)
         for (size_t o = 0; o < block->steps[s].output_count; o++) {
             const struct ulp_step *step = &block->steps[s];
-            const struct ulp_plan_slot *slot =
+            const struct ulp_program_slot *slot =
                 step->outputs[o] >= 0 ? &block->slots[step->outputs[o]] : NULL;
             if (!slot || slot->constant || !slot->name || !ulp_type_is_float(slot->shape.type))
                 continue;

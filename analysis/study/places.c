@@ -19,25 +19,25 @@ enum { GROUPS_LEAST = 2, GROUPS_MOST = 12, PREFIX_MOST = 8 };
 
 static const char *name_of(const void *context, size_t i)
 {
-    return ulp_plan_node_name(context, i);
+    return ulp_program_node_name(context, i);
 }
 
-static enum ulp_status fail_node(const struct ulp_plan *plan, const char *name,
+static enum ulp_status fail_node(const struct ulp_program *program, const char *name,
                                  struct ulp_error *error)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text hint = {0};
-    ulp_suggest_names(&hint, name, ulp_plan_node_count(plan), name_of, plan);
+    ulp_suggest_names(&hint, name, ulp_program_node_count(program), name_of, program);
     return ulp_fail(error, ULP_ERROR_USAGE, "no node is called %s%s", name,
                     hint.data && !hint.failed ? hint.data : "");
 }
 
 /* By name, the first of several; or "#12". */
-static enum ulp_status find_node(const struct ulp_plan *plan, const char *name, size_t *out,
+static enum ulp_status find_node(const struct ulp_program *program, const char *name, size_t *out,
                                  struct ulp_error *error)
 {
-    const size_t count = ulp_plan_node_count(plan);
+    const size_t count = ulp_program_node_count(program);
     for (*out = 0; *out < count; ++*out)
-        if (strcmp(ulp_plan_node_name(plan, *out), name) == 0)
+        if (strcmp(ulp_program_node_name(program, *out), name) == 0)
             return ULP_OK;
     char *end = NULL;
     if (name[0] == '#' && name[1] >= '0' && name[1] <= '9') {
@@ -46,37 +46,39 @@ static enum ulp_status find_node(const struct ulp_plan *plan, const char *name, 
         if (!*end && index < count)
             return ULP_OK;
     }
-    return fail_node(plan, name, error);
+    return fail_node(program, name, error);
 }
 
 /* ---- groups ---- */
 
 /* Nodes that compute floats; what only moves them has the errors of what it reads. */
-static bool is_grouped(const struct ulp_plan *plan, size_t node)
+static bool is_grouped(const struct ulp_program *program, size_t node)
 {
     struct ulp_node_types types;
-    ulp_plan_node_types(plan, 0, node, &types);
-    return !types.moves && strcmp(ulp_plan_node_op(plan, node), "Constant") != 0;
+    ulp_program_node_types(program, 0, node, &types);
+    return !types.moves && strcmp(ulp_program_node_op(program, node), "Constant") != 0;
 }
 
-static const char *group_text(const struct ulp_plan *plan, size_t node, int parts, size_t *length)
+static const char *group_text(const struct ulp_program *program, size_t node, int parts,
+                              size_t *length)
 {
-    const char *text = parts ? ulp_plan_node_name(plan, node) : ulp_plan_node_op(plan, node);
+    const char *text =
+        parts ? ulp_program_node_name(program, node) : ulp_program_node_op(program, node);
     *length = parts ? ulp_grouping_cut(text, parts) : strlen(text);
     return text;
 }
 
 /* In the order in which they are first computed. */
-static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_plan *plan, int parts,
-                                   struct ulp_study_place *groups, size_t *count,
+static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_program *program,
+                                   int parts, struct ulp_study_place *groups, size_t *count,
                                    struct ulp_error *error)
 {
     *count = 0;
     for (size_t n = 0; n < s->node_count; n++) {
         size_t length, g = 0;
-        const char *text = group_text(plan, n, parts, &length);
+        const char *text = group_text(program, n, parts, &length);
         s->node_group[n] = -1;
-        if (!length || !is_grouped(plan, n))
+        if (!length || !is_grouped(program, n))
             continue;
         while (g < *count && (strncmp(groups[g].name, text, length) != 0 || groups[g].name[length]))
             g++;
@@ -94,13 +96,13 @@ static enum ulp_status make_groups(struct ulp_studying *s, const struct ulp_plan
 }
 
 /* The first prefix:N with few groups, else op. */
-static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_plan *plan,
+static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_program *program,
                                      struct ulp_study_place *groups, size_t *count,
                                      struct ulp_error *error)
 {
     char by[] = "prefix:0";
     for (int parts = 1; parts <= PREFIX_MOST; parts++) {
-        ULP_TRY(make_groups(s, plan, parts, groups, count, error));
+        ULP_TRY(make_groups(s, program, parts, groups, count, error));
         if (*count < GROUPS_LEAST)
             continue;
         if (*count > GROUPS_MOST)
@@ -110,25 +112,25 @@ static enum ulp_status choose_groups(struct ulp_studying *s, const struct ulp_pl
         return ulp_taken(s->out->grouping, error);
     }
     s->out->grouping = ulp_arena_text(s->out->memory, "op", 2);
-    return s->out->grouping ? make_groups(s, plan, 0, groups, count, error)
+    return s->out->grouping ? make_groups(s, program, 0, groups, count, error)
                             : ulp_out_of_memory(error);
 }
 
-static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_plan *plan,
+static enum ulp_status find_groups(struct ulp_studying *s, const struct ulp_program *program,
                                    struct ulp_study_place *groups, size_t *count,
                                    struct ulp_error *error)
 {
     const char *by = s->options->group;
     int parts;
     if (!by)
-        return choose_groups(s, plan, groups, count, error);
+        return choose_groups(s, program, groups, count, error);
     ULP_TRY(ulp_grouping_read(by, &parts, error));
     if (parts == ULP_GROUPING_CAUSE)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "groups by cause are of shares: expected op or prefix:N");
     if (!(s->out->grouping = ulp_arena_text(s->out->memory, by, strlen(by))))
         return ulp_out_of_memory(error);
-    return make_groups(s, plan, parts, groups, count, error);
+    return make_groups(s, program, parts, groups, count, error);
 }
 
 /* ---- all ---- */
@@ -144,23 +146,23 @@ static enum ulp_status add_place(struct ulp_study *out, enum ulp_study_place_kin
     return ULP_OK;
 }
 
-enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_plan *plan,
+enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_program *program,
                                       struct ulp_error *error)
 {
     struct ulp_study *out = s->out;
     const size_t outputs = ulp_model_output_count(s->model), nodes = s->options->node_count;
     size_t group_count = 0;
-    s->node_count = ulp_plan_node_count(plan);
+    s->node_count = ulp_program_node_count(program);
     ULP_TAKE(out->places, out->memory, outputs + nodes + s->node_count + 1, error);
     ULP_TAKE(s->node_group, out->memory, s->node_count + 1, error);
     ULP_TAKE(s->place_nodes, out->memory, outputs + nodes + 1, error);
     for (size_t i = 0; i < outputs; i++)
         ULP_TRY(add_place(out, ULP_PLACE_OUTPUT, ulp_model_output(s->model, i).name, error));
     for (size_t i = 0; i < nodes; i++) {
-        ULP_TRY(find_node(plan, s->options->nodes[i], &s->place_nodes[out->place_count], error));
+        ULP_TRY(find_node(program, s->options->nodes[i], &s->place_nodes[out->place_count], error));
         ULP_TRY(add_place(out, ULP_PLACE_NODE, s->options->nodes[i], error));
     }
-    ULP_TRY(find_groups(s, plan, out->places + out->place_count, &group_count, error));
+    ULP_TRY(find_groups(s, program, out->places + out->place_count, &group_count, error));
     for (size_t n = 0; n < s->node_count; n++)
         s->node_group[n] += s->node_group[n] < 0 ? 0 : (ptrdiff_t)out->place_count;
     out->place_count += group_count;

@@ -40,15 +40,17 @@ static enum ulp_status check_options(const struct ulp_study_options *options, si
 static enum ulp_status make_places(struct ulp_studying *s, struct ulp_error *error)
 {
     const struct ulp_arithmetic lanes[] = {s->options->reference, s->out->settings[0].arithmetic};
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = s->model, .lanes = lanes, .lane_count = 2};
-    struct ulp_plan *plan;
-    ULP_TRY(ulp_fail_at(error, ulp_plans_choose(&plans, s->samples[0].inputs, &plan, error), "%s",
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = s->model, .lanes = lanes, .lane_count = 2};
+    struct ulp_program *program;
+    ULP_TRY(ulp_fail_at(error,
+                        ulp_programs_choose(&programs, s->samples[0].inputs, &program, error), "%s",
                         s->out->settings[0].text));
     for (size_t i = 1; i < s->sample_count; i++)
-        ULP_TRY(ulp_fail_at(error, ulp_plans_choose(&plans, s->samples[i].inputs, &plan, error),
+        ULP_TRY(ulp_fail_at(error,
+                            ulp_programs_choose(&programs, s->samples[i].inputs, &program, error),
                             "sample %s", s->samples[i].name));
-    return ulp_study_make_places(s, plans.first, error);
+    return ulp_study_make_places(s, programs.first, error);
 }
 
 static enum ulp_status read_kept(struct ulp_studying *s, struct ulp_error *error)

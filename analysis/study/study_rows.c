@@ -13,13 +13,13 @@
 #include "base/machine/environment.h"
 #include "kernels/cublas.h"
 #include "number/function/math.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct rows_run {
     struct ulp_study_rows *out;
     const struct ulp_observer *progress;
     struct ulp_budget *budget;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     size_t *node_item; /* by node: 1 + index into out->nodes; 0: none */
     size_t node_capacity;
     bool *seen; /* by node: counted as a product */
@@ -141,8 +141,8 @@ static struct ulp_study_rows_node *find_node(struct rows_run *run, const struct 
     size_t *item = &run->node_item[event->index];
     if (*item)
         return &out->nodes[*item - 1];
-    if (!ulp_plan_grow(out->memory, &out->nodes, out->node_count, &run->node_capacity,
-                       sizeof *out->nodes))
+    if (!ulp_program_grow(out->memory, &out->nodes, out->node_count, &run->node_capacity,
+                          sizeof *out->nodes))
         return NULL;
     struct ulp_study_rows_node *node = &out->nodes[out->node_count];
     *node = (struct ulp_study_rows_node){.index = event->index,
@@ -209,7 +209,7 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
                                    struct ulp_error *error)
 {
     struct ulp_study_rows *out = run->out;
-    const size_t count = out->row_count, nodes = ulp_plan_node_count(run->plan);
+    const size_t count = out->row_count, nodes = ulp_program_node_count(run->program);
     ULP_TAKE(out->outputs, out->memory, set->count + 1, error);
     ULP_TAKE(run->width2, out->memory, set->count + 1, error);
     ULP_TAKE(run->value2, out->memory, set->count + 1, error);
@@ -230,7 +230,7 @@ static enum ulp_status make_places(struct rows_run *run, const struct ulp_tensor
                : ulp_fail(error, ULP_ERROR_INPUT, "the model has no output of numbers");
 }
 
-static enum ulp_status run_sample(struct rows_run *run, struct ulp_plans *plans,
+static enum ulp_status run_sample(struct rows_run *run, struct ulp_programs *programs,
                                   const struct ulp_sample *sample, int thread_count,
                                   struct ulp_error *error)
 {
@@ -239,10 +239,10 @@ static enum ulp_status run_sample(struct rows_run *run, struct ulp_plans *plans,
                                  apart = {.thread_count = thread_count, .isolated = true};
     const struct ulp_observer none = {0}, observers[] = {{.context = run, .node_done = look_at},
                                                          run->progress ? *run->progress : none};
-    enum ulp_status status = ulp_plans_choose(plans, sample->inputs, &run->plan, error);
+    enum ulp_status status = ulp_programs_choose(programs, sample->inputs, &run->program, error);
     if (status == ULP_OK)
-        status =
-            ulp_plan_run(run->plan, sample->inputs, &whole, &observers[1], 1, sets, NULL, error);
+        status = ulp_program_run(run->program, sample->inputs, &whole, &observers[1], 1, sets, NULL,
+                                 error);
     if (status == ULP_OK && !run->same)
         status = make_places(run, &sets[0], error);
     if (status == ULP_OK)
@@ -250,7 +250,8 @@ static enum ulp_status run_sample(struct rows_run *run, struct ulp_plans *plans,
     for (size_t l = 0; l < run->out->row_count; l++)
         ulp_tensor_set_free(&sets[l]);
     if (status == ULP_OK)
-        status = ulp_plan_run(run->plan, sample->inputs, &apart, observers, 2, NULL, NULL, error);
+        status =
+            ulp_program_run(run->program, sample->inputs, &apart, observers, 2, NULL, NULL, error);
     return ulp_fail_at(error, status, "sample %s", sample->name);
 }
 
@@ -317,7 +318,7 @@ enum ulp_status ulp_study_rows_run(const struct ulp_model *model, const struct u
     const double started = ulp_seconds_now();
     struct ulp_arithmetic lanes[ULP_STUDY_ROWS_MAX];
     struct rows_run run = {.out = out, .progress = progress, .budget = ulp_model_budget(model)};
-    struct ulp_plans plans = {.model = model, .lanes = lanes, .lane_count = row_count};
+    struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = row_count};
     *out = (struct ulp_study_rows){.sample_count = sample_count, .row_count = row_count};
     ULP_TRY(check(out, rows, error));
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
@@ -333,10 +334,10 @@ enum ulp_status ulp_study_rows_run(const struct ulp_model *model, const struct u
     if (status == ULP_OK && !(out->arithmetic = ulp_arena_copy(out->memory, lanes[0].name)))
         status = ulp_out_of_memory(error);
     for (size_t i = 0; i < sample_count && status == ULP_OK; i++)
-        status = run_sample(&run, &plans, &samples[i], thread_count, error);
+        status = run_sample(&run, &programs, &samples[i], thread_count, error);
     if (status == ULP_OK)
         status = conclude(&run, error);
-    ulp_plans_free(&plans);
+    ulp_programs_free(&programs);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_study_rows_free(out);

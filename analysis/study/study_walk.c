@@ -96,13 +96,13 @@ static enum ulp_status keep_walk(struct walking *w, const struct ulp_audit *audi
 }
 
 /* The order of runs for `begins`: those of the walks that are left, if none needs to be smaller. */
-static void tell_begin(void *context, size_t sample, const struct ulp_plan *plan)
+static void tell_begin(void *context, size_t sample, const struct ulp_program *program)
 {
     const struct walking *w = context;
     const struct ulp_study_options *options = w->s->options;
     const size_t left = ulp_size_divide_up(w->lane_count - w->first, w->most),
                  samples = w->s->sample_count;
-    (void)plan;
+    (void)program;
     if (!options->begins)
         return;
     struct ulp_environment *paused = ulp_environment_pause();
@@ -120,13 +120,13 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
                                                   given->allow_nonfinite_inputs,
                                               .progress = given->progress};
     const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
-    ULP_SCOPED(ulp_plans_free)
-    struct ulp_plans plans = {.model = w->s->model,
-                              .lanes = w->arithmetics,
-                              .lane_count = 1 + w->count};
+    ULP_SCOPED(ulp_programs_free)
+    struct ulp_programs programs = {.model = w->s->model,
+                                    .lanes = w->arithmetics,
+                                    .lane_count = 1 + w->count};
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     ULP_TRY(make_lanes(w, error));
-    struct ulp_session session = {.plans = &plans,
+    struct ulp_session session = {.programs = &programs,
                                   .samples = &samples,
                                   .options = &options,
                                   .entire_only = true,
@@ -155,16 +155,16 @@ static void rewind_setting(struct walking *w)
 static enum ulp_status check_settings(const struct walking *w, struct ulp_error *error)
 {
     const struct ulp_studying *s = w->s;
-    const struct ulp_plan_options options = {.inputs = s->samples[0].inputs};
+    const struct ulp_program_options options = {.inputs = s->samples[0].inputs};
     enum ulp_status status = ULP_OK;
     for (size_t l = 0; l < w->lane_count && w->lane_count > w->most && status == ULP_OK; l++) {
         const struct ulp_study_setting *setting = &s->out->settings[w->lanes[l].setting];
         const struct ulp_arithmetic lanes[] = {s->options->reference, setting->arithmetic};
-        struct ulp_plan *plan = NULL;
+        struct ulp_program *program = NULL;
         if (w->lanes[l].trial)
             continue;
-        status = ulp_plan_create(s->model, lanes, 2, &options, &plan, error);
-        ulp_plan_free(plan);
+        status = ulp_program_create(s->model, lanes, 2, &options, &program, error);
+        ulp_program_free(program);
         ulp_fail_at(error, status, "%s", setting->text);
     }
     return status;

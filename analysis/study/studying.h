@@ -34,7 +34,7 @@ struct ulp_studying {
 enum ulp_status ulp_study_make_settings(struct ulp_studying *s, struct ulp_error *error);
 
 /* places.c: what is looked at, of a plan of any arithmetics. */
-enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_plan *plan,
+enum ulp_status ulp_study_make_places(struct ulp_studying *s, const struct ulp_program *program,
                                       struct ulp_error *error);
 /* The figures of the audit's lane l, which is a run of the setting, into its points. */
 void ulp_study_add_lane(const struct ulp_studying *s, const struct ulp_audit *audit, size_t l,

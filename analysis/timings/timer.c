@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 const char *ulp_timed_name(enum ulp_timed timed)
 {
@@ -61,7 +61,7 @@ static bool copy(struct ulp_arena *memory, const char *text, char **out)
     return *out;
 }
 
-/* Names are copied: plans are freed before their times are read. */
+/* Names are copied: programs are freed before their times are read. */
 static bool make_room(struct ulp_timer *timer, const struct ulp_event *event)
 {
     const size_t nodes = event->node_count, lanes = event->lane_count;
@@ -71,18 +71,18 @@ static bool make_room(struct ulp_timer *timer, const struct ulp_event *event)
     if (!timer->nodes || !timer->lanes || !timer->lane_names)
         return false;
     for (size_t l = 0; l < lanes; l++)
-        if (!copy(timer->memory, ulp_plan_lane_name(timer->plan, l), &timer->lane_names[l]))
+        if (!copy(timer->memory, ulp_program_lane_name(timer->program, l), &timer->lane_names[l]))
             return false;
     for (size_t n = 0; n < nodes; n++)
-        if (!copy(timer->memory, ulp_plan_node_name(timer->plan, n), &timer->nodes[n].name) ||
-            !copy(timer->memory, ulp_plan_node_op(timer->plan, n), &timer->nodes[n].op))
+        if (!copy(timer->memory, ulp_program_node_name(timer->program, n), &timer->nodes[n].name) ||
+            !copy(timer->memory, ulp_program_node_op(timer->program, n), &timer->nodes[n].op))
             return false;
     timer->node_count = nodes;
     timer->lane_count = lanes;
     return true;
 }
 
-/* At the first event of a plan's runs. */
+/* At the first event of a program's runs. */
 static enum ulp_status prepare(struct ulp_timer *timer, const struct ulp_event *event,
                                struct ulp_error *error)
 {
@@ -121,11 +121,11 @@ static enum ulp_status add_node(void *context, const struct ulp_event *event,
     return ULP_OK;
 }
 
-struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp_plan *plan)
+struct ulp_observer ulp_timer_observer(struct ulp_timer *timer, const struct ulp_program *program)
 {
     if (!timer)
         return (struct ulp_observer){0};
-    timer->plan = plan;
+    timer->program = program;
     return (struct ulp_observer){.context = timer,
                                  .node_done = add_node,
                                  .values_unused = true,

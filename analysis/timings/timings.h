@@ -17,9 +17,9 @@ struct ulp_timed_node {
 struct ulp_timer {
     double started, phase_started;
     enum ulp_timed phase;
-    double phases[ULP_TIMED_COUNT]; /* of those that are over */
-    const struct ulp_plan *plan;    /* valid while its runs are observed */
-    struct ulp_arena *memory;       /* of what follows; NULL: no run was observed */
+    double phases[ULP_TIMED_COUNT];    /* of those that are over */
+    const struct ulp_program *program; /* valid while its runs are observed */
+    struct ulp_arena *memory;          /* of what follows; NULL: no run was observed */
     size_t node_count, lane_count;
     char **lane_names;
     struct ulp_timed_node *nodes;

@@ -13,7 +13,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/options.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 #include "number/function/math.h"
 
@@ -22,7 +22,7 @@ struct measuring {
     const struct ulp_tensor_set *inputs;
     const struct ulp_tolerance_options *options;
     struct ulp_tolerance *out;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_attributor *attributor;
     struct ulp_tensor_set outputs[2]; /* the reference's and the arithmetic's */
     struct ulp_birth_watch births;    /* of the reference */
@@ -35,16 +35,16 @@ static enum ulp_status run_lanes(struct measuring *m, struct ulp_error *error)
     const struct ulp_arithmetic lanes[2] = {options->reference, options->arithmetic};
     const struct ulp_keeps keeps[2] = {{0},
                                        options->keeps ? *options->keeps : (struct ulp_keeps){0}};
-    const struct ulp_plan_options plan_options = {.inputs = m->inputs, .keeps = keeps};
+    const struct ulp_program_options plan_options = {.inputs = m->inputs, .keeps = keeps};
     struct ulp_run_options run = {.thread_count = options->thread_count};
     run.audit = true;
-    ULP_TRY(ulp_plan_create(m->model, lanes, 2, &plan_options, &m->plan, error));
-    ULP_TRY(ulp_attributor_create(m->plan, NULL, run.thread_count, &m->attributor, error));
+    ULP_TRY(ulp_program_create(m->model, lanes, 2, &plan_options, &m->program, error));
+    ULP_TRY(ulp_attributor_create(m->program, NULL, run.thread_count, &m->attributor, error));
     ULP_TRY(ulp_attributor_sample(m->attributor, m->inputs, error));
     const struct ulp_observer observers[2] = {ulp_attributor_observer(m->attributor),
                                               options->progress ? *options->progress
                                                                 : (struct ulp_observer){0}};
-    return ulp_plan_run(m->plan, m->inputs, &run, observers, 2, m->outputs, NULL, error);
+    return ulp_program_run(m->program, m->inputs, &run, observers, 2, m->outputs, NULL, error);
 }
 
 /* The errors of the arithmetic itself at one output. */
@@ -99,9 +99,9 @@ static enum ulp_crossing_kind judge_output(const struct ulp_tensor *reference,
 static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
                                     enum ulp_crossing_kind kind, struct ulp_error *error)
 {
-    const struct ulp_birth *birth =
-        name || kind == ULP_CROSSED_HIDDEN ? ulp_birth_of(m->births.items, m->births.count, name)
-                                           : NULL;
+    const struct ulp_birth *birth = name || kind == ULP_CROSSED_HIDDEN
+                                        ? ulp_birth_of(m->births.items, m->births.count, name)
+                                        : NULL;
     return ulp_taken(ulp_unjudged_add_birth(m->out->memory, &m->out->unjudged, kind, birth, name,
                                             m->options->sample),
                      error);
@@ -109,7 +109,7 @@ static enum ulp_status add_unjudged(const struct measuring *m, const char *name,
 
 static enum ulp_status add_outputs(struct measuring *m, struct ulp_error *error)
 {
-    const struct ulp_block *main = m->plan->main;
+    const struct ulp_block *main = m->program->main;
     const size_t count = m->outputs[0].count;
     bool any = false;
     ULP_TAKE(m->out->outputs, m->out->memory, count + 1, error);
@@ -195,7 +195,7 @@ static enum ulp_status bound_output(struct measuring *m, struct ulp_tolerance_ou
 
 static enum ulp_status add_bounds(struct measuring *m, struct ulp_error *error)
 {
-    const struct ulp_block *main = m->plan->main;
+    const struct ulp_block *main = m->program->main;
     const struct ulp_attributed *lane = &m->attributor->lanes[0];
     if (lane->reason) {
         m->out->no_bound = lane->reason;
@@ -287,7 +287,7 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     if (status == ULP_OK)
         status = run_lanes(m, error);
     if (status == ULP_OK) {
-        const char *name = ulp_plan_lane_name(m->plan, 1);
+        const char *name = ulp_program_lane_name(m->program, 1);
         out->narrow_products =
             m->options->arithmetic.factor.precision < m->options->arithmetic.storage.precision;
         out->arithmetic = ulp_arena_text(out->memory, name, strlen(name));
@@ -299,8 +299,8 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
         status = add_bounds(m, error);
     ulp_attributor_free(m->attributor);
     m->attributor = NULL;
-    ulp_plan_free(m->plan);
-    m->plan = NULL;
+    ulp_program_free(m->program);
+    m->program = NULL;
     return status == ULP_OK ? measure_spread(m, error) : status;
 }
 

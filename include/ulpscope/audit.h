@@ -609,8 +609,8 @@ ULP_API enum ulp_status ulp_checkpoint_note(const char *folder, unsigned char **
 
 /* Initialise with zeros and set the wanted ones. */
 struct ulp_audit_options {
-    size_t size;                         /* ULP_OPTIONS */
-    const struct ulp_plan_options *plan; /* of all lanes; `inputs` are each sample's own */
+    size_t size;                            /* ULP_OPTIONS */
+    const struct ulp_program_options *plan; /* of all lanes; `inputs` are each sample's own */
     /* struct ulp_attribution: which node the outputs' error comes from, and why it errs. Values are
      * kept from a run until shares are known, in FP32, within a third of the memory limit and half
      * of what the run leaves of it (1 GiB without a limit). Where they do not fit there are no
@@ -650,8 +650,9 @@ struct ulp_audit_options {
     const struct ulp_observer *progress; /* of every run; `cancelled` is asked; NULL: none */
     /* each may be NULL, and is called with context: */
     void *context;
-    /* the first sample's plan, before anything runs: what it refuses ends the audit */
-    enum ulp_status (*planned)(void *context, const struct ulp_plan *plan, struct ulp_error *error);
+    /* the first sample's program, before anything runs: what it refuses ends the audit */
+    enum ulp_status (*compiled)(void *context, const struct ulp_program *program,
+                                struct ulp_error *error);
     /* run `run` of run_count begins, of a sample (SIZE_MAX: of none); after all samples runs may
      * follow that are counted anew */
     void (*begins)(void *context, size_t sample, size_t run, size_t run_count);
@@ -663,7 +664,7 @@ struct ulp_audit_options {
     bool every_output;
 };
 
-/* Audit a model: every sample through all lanes (lanes[0] is the reference), by the plan of its
+/* Audit a model: every sample through all lanes (lanes[0] is the reference), by the program of its
  * shapes; where a lane leaves the reference's decisions also along them (ulp_divergence.followed);
  * and what else the options ask. Samples may have any shapes that leave the same nodes to compute.
  * Charged to the model's budget. Of a shard, or of a process that is not the first, *out is empty

@@ -60,7 +60,7 @@ struct ulp_compared_value {
 struct ulp_compared_tensor {
     char *name;      /* in iteration k of a Loop or Scan, from 0: NAME[k] */
     char *node, *op; /* of the node that computes it; NULL: an input of the graph */
-    ptrdiff_t index; /* of the node in the plan; -1: an input */
+    ptrdiff_t index; /* of the node in the program; -1: an input */
     enum ulp_type type;
     int rank;
     int64_t dims[ULP_RANK_MAX]; /* [count rank] */
@@ -127,7 +127,7 @@ struct ulp_compared_file {
  * computed from what the recording has, else from what the arithmetic gives. */
 struct ulp_compared_slices {
     char *node, *op;
-    size_t index;      /* of the node in the plan */
+    size_t index;      /* of the node in the program */
     size_t arithmetic; /* [in arithmetics] */
     size_t file;       /* whose elements were looked at, where there are any [in files] */
     /* the fewest that give every recorded bit; not found: those that give most bits. 1 is used then
@@ -162,7 +162,7 @@ struct ulp_comparison {
     size_t slice_count;                  /* 0: no arithmetic has split-k=auto */
     struct ulp_compared_slices *slices;  /* of every product, in graph order */
     size_t place_count;
-    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
+    struct ulp_place *places; /* of each node of the program, by index; without histograms */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
 };

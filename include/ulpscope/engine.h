@@ -4,7 +4,7 @@
  * The description is the runtime's own: TensorRT's layer information (trtexec --exportLayerInfo,
  * --profilingVerbosity=detailed; getEngineInformation; a log of trtexec --verbose), the model that
  * ONNX Runtime optimised (optimized_model_filepath), OpenVINO's execution graph. It is read
- * (ulp_engine_read), its layers are mapped to the nodes of a planned model (ulp_engine_map_make),
+ * (ulp_engine_read), its layers are mapped to the nodes of a compiled model (ulp_engine_map_make),
  * and the mapping gives the arithmetic of every node, so that a lane of a run computes what was
  * built (ulp_engine_map_keeps). doc/engine.md states what is documented, what was observed in real
  * engines and what is inferred. */
@@ -132,7 +132,7 @@ struct ulp_engine_map_layer {
     bool product;  /* it computes a MatMul, Conv, ... */
     bool converts; /* it changes the type of what it copies: FP32 to FP16, or back */
     size_t node_count;
-    const size_t *nodes; /* as in ulp_plan_node_name, ascending [node] */
+    const size_t *nodes; /* as in ulp_program_node_name, ascending [node] */
     /* types at its borders; UNDEFINED: not told */
     enum ulp_type input, weights, output;
     struct ulp_kernel_name kernel;
@@ -161,7 +161,7 @@ struct ulp_engine_map {
     const struct ulp_engine *engine;
     size_t layer_count, node_count;
     struct ulp_engine_map_layer *layers; /* those of the first profile */
-    struct ulp_engine_map_node *nodes;   /* of the plan */
+    struct ulp_engine_map_node *nodes;   /* of the program */
     bool numbered;                    /* its names are "Conv_0": operator and index in the file */
     const char *gpu;                  /* whose units are emulated; "": none, it runs on a CPU */
     size_t kinds[ULP_BUILT_LOST + 1]; /* of nodes [by ulp_engine_map_kind] */
@@ -169,14 +169,14 @@ struct ulp_engine_map {
     size_t products, fp16_accumulators, fp32_accumulators, int32_accumulators, unknown_accumulators;
     size_t fp32_products, tf32_products, fp16_products, bf16_products, int8_products, fp8_products,
         winograd, sliced;
-    const struct ulp_plan *plan; /* private: whose nodes these are */
-    struct ulp_arena *memory;    /* private: holds the rest */
+    const struct ulp_program *program; /* private: whose nodes these are */
+    struct ulp_arena *memory;          /* private: holds the rest */
 };
-/* Map the engine's layers to the plan's nodes. engine and plan must outlive *out. ULP_ERROR_USAGE:
- * an option is unknown, or the description has nothing to do with this model (no layer names one of
- * its nodes or values). Free with ulp_engine_map_free. */
+/* Map the engine's layers to the program's nodes. engine and program must outlive *out.
+ * ULP_ERROR_USAGE: an option is unknown, or the description has nothing to do with this model (no
+ * layer names one of its nodes or values). Free with ulp_engine_map_free. */
 ULP_API enum ulp_status ulp_engine_map_make(const struct ulp_engine *engine,
-                                            const struct ulp_plan *plan,
+                                            const struct ulp_program *program,
                                             const struct ulp_engine_map_options *options,
                                             struct ulp_engine_map *out, struct ulp_error *error);
 ULP_API void ulp_engine_map_free(struct ulp_engine_map *built);
@@ -185,10 +185,10 @@ ULP_API void ulp_engine_map_free(struct ulp_engine_map *built);
 
 /* A lane of a run that computes what was built: every node in its layer's arithmetic, the nodes of
  * a layer as one kernel. A node in several layers is in the last one's arithmetic; one without a
- * layer in that of the node before it. Give the parts to ulp_plan_create, for a plan of the same
- * model. Free with ulp_engine_map_lane_free. */
+ * layer in that of the node before it. Give the parts to ulp_program_create, for a program of the
+ * same model. Free with ulp_engine_map_lane_free. */
 struct ulp_engine_map_lane {
-    const char *name; /* for ulp_plan_options.names */
+    const char *name; /* for ulp_program_options.names */
     struct ulp_arithmetic arithmetic;
     struct ulp_keeps keeps;
     struct ulp_groups groups;
@@ -263,7 +263,7 @@ struct ulp_engine_map_changes {
     const struct ulp_engine_map *good, *bad; /* private: what is compared */
     struct ulp_arena *memory;                /* private: holds the rest */
 };
-/* What differs, for plans of one model. Free with ulp_engine_map_changes_free. */
+/* What differs, for programs of one model. Free with ulp_engine_map_changes_free. */
 ULP_API enum ulp_status ulp_engine_map_changes_find(const struct ulp_engine_map *good,
                                                     const struct ulp_engine_map *bad,
                                                     struct ulp_engine_map_changes *out,

@@ -192,7 +192,7 @@ struct ulp_scaling {
 /* What a static scale is of: the largest magnitude of a factor of a node's products, as samples had
  * it. */
 struct ulp_factor_range {
-    const char *node; /* as of ulp_plan_node_name */
+    const char *node; /* as of ulp_program_node_name */
     /* "input 0" to "input 5"; of a factor that is none of them "first factor", "second factor" */
     const char *factor;
     float largest;

@@ -18,8 +18,8 @@ enum ulp_crossing_kind {
                               (struct ulp_birth). value: how many of that node's */
     ULP_CROSSED_HIDDEN, /* output is no output of the graph, but what is not finite in the reference
                            and what outputs depend on although they are finite */
-    ULP_CROSSED_LOST, /* the reference is good for less than 8 digits of the outputs (its
-                         certificate): value. output is NULL */
+    ULP_CROSSED_LOST,   /* the reference is good for less than 8 digits of the outputs (its
+                           certificate): value. output is NULL */
     ULP_CROSSED_NO_FIGURE, /* no output has such a figure, by what it is for: output is NULL */
     ULP_CROSSED_NO_OUTPUT, /* the model, or the limit, has no output: output is NULL */
 };
@@ -46,8 +46,8 @@ struct ulp_unjudged {
     const char *name;   /* NULL: the model has no output */
     const char *sample; /* NULL: of all */
     const char *reason; /* the rest of a sentence: "has no element to compare" */
-    /* "node 3 quotient (Div) is 0 / 0, in the reference already: all of c is 0" (struct ulp_birth); NULL: not
-     * known */
+    /* "node 3 quotient (Div) is 0 / 0, in the reference already: all of c is 0" (struct ulp_birth);
+     * NULL: not known */
     const char *because;
 };
 struct ulp_unjudged_list {
@@ -82,10 +82,10 @@ ULP_API enum ulp_status ulp_audit_keep_limits(struct ulp_audit *audit, const cha
                                               size_t count, bool allow_nonfinite_inputs,
                                               struct ulp_error *error);
 /* Check, before an audit is run, that the limit is written correctly and that its arithmetic and
- * output are those of the plan, which is a plan of the model. plan NULL: only how it is written.
- * ULP_ERROR_USAGE when not. */
+ * output are those of the program, which is a program of the model. program NULL: only how it is
+ * written. ULP_ERROR_USAGE when not. */
 ULP_API enum ulp_status ulp_limit_check(const char *limit, const struct ulp_model *model,
-                                        const struct ulp_plan *plan, struct ulp_error *error);
+                                        const struct ulp_program *program, struct ulp_error *error);
 /* A crossing in one line, as "fp16, output logits of node head: sqnr_db 3, limit 40". Free *out
  * with free(). */
 ULP_API enum ulp_status ulp_crossing_text(const struct ulp_crossing *crossing, const char *limit,

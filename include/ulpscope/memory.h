@@ -1,5 +1,5 @@
 /* Limiting memory. A budget is charged for everything that is made with it: a model loaded with it,
- * that model's plans, random inputs, runs and audits, and tensors read with it. A request that
+ * that model's programs, random inputs, runs and audits, and tensors read with it. A request that
  * would exceed the limit fails with ULP_ERROR_MEMORY before memory is taken; what existed before
  * the failing call stays valid, and what the call had made is freed.
  *
@@ -34,7 +34,7 @@ ULP_API size_t ulp_budget_peak(const struct ulp_budget *budget);
  * MPFR, which computes the reference and the tables of functions, takes memory from GMP's
  * allocation functions. They have no way to report failure: GMP's own abort the process. This call
  * replaces them, for the whole process, by functions that fall back on a reserve of `bytes`, taken
- * now. Every plan and run that is under way when they do so ends in ULP_ERROR_MEMORY at its next
+ * now. Every program and run that is under way when they do so ends in ULP_ERROR_MEMORY at its next
  * node. When the reserve is used up too, the function that GMP had before is called. 1 MiB and 64
  * KiB for each thread are enough for precisions up to 4096 bits. Call it once, before other threads
  * use GMP, and only where GMP's memory is malloc's (as it is unless the process has changed it). */

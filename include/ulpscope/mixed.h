@@ -1,5 +1,6 @@
 /* A model with float types of its own for each node: what an arithmetic with kept nodes
- * (ulp_plan_keep) is as an ONNX file, for runtimes that take types from the graph (TensorRT 11). */
+ * (ulp_program_keep) is as an ONNX file, for runtimes that take types from the graph (TensorRT 11).
+ */
 #ifndef ULPSCOPE_MIXED_H
 #define ULPSCOPE_MIXED_H
 
@@ -30,7 +31,7 @@ enum ulp_widened {
 ULP_API const char *ulp_widened_name(enum ulp_widened why);
 
 struct ulp_mixed_widened {
-    size_t index; /* as in ulp_plan_node_name */
+    size_t index; /* as in ulp_program_node_name */
     char *name, *op;
     enum ulp_widened why;
 };

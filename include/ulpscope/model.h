@@ -1,6 +1,6 @@
 /* Loading an ONNX model (IR 3 to 14, external data included), and asking what it contains. A loaded
- * model is const: it may be shared between threads and planned any number of times. Names and paths
- * returned here belong to the model. */
+ * model is const: it may be shared between threads and compiled any number of times. Names and
+ * paths returned here belong to the model. */
 #ifndef ULPSCOPE_MODEL_H
 #define ULPSCOPE_MODEL_H
 
@@ -12,8 +12,8 @@ struct ulp_model;
  * ULP_ERROR_UNSUPPORTED; files need not be trusted. External data is mapped read-only and must lie
  * inside the model's folder; where another process cuts such a file short meanwhile, reading what
  * is gone raises SIGBUS, which the caller takes if it must go on (the program ends with a line and
- * exit code 3). The model and everything that is made from it (plans, runs, audits) is charged to
- * budget, which must outlive them; NULL: no budget. Free with ulp_model_free. */
+ * exit code 3). The model and everything that is made from it (programs, runs, audits) is charged
+ * to budget, which must outlive them; NULL: no budget. Free with ulp_model_free. */
 ULP_API enum ulp_status ulp_model_load(const char *path, struct ulp_budget *budget,
                                        struct ulp_model **out, struct ulp_error *error);
 /* The same from the bytes of the file. path: for messages, and its folder is where external data
@@ -86,7 +86,7 @@ ULP_API enum ulp_status ulp_model_take_outputs(const struct ulp_model *model,
                                                struct ulp_tensor_set *arrays, char **notes,
                                                struct ulp_error *error);
 /* Give an input another shape than the model declares, of the same rank when a rank is declared.
- * Planning refuses a shape that the graph does not allow. Call it while no plan of the model
+ * Compiling refuses a shape that the graph does not allow. Call it while no program of the model
  * exists. ULP_ERROR_USAGE: there is no such input. */
 ULP_API enum ulp_status ulp_model_set_shape(struct ulp_model *model, const char *input, int rank,
                                             const int64_t *dims, struct ulp_error *error);

@@ -6,7 +6,7 @@
  * factor of two of the format's largest number, that one node is also computed in the arithmetic
  * itself, on the reference's values rounded to its storage, so that the verdict is exact there too.
  *
- * In the first lane of the plan is the reference (fp64 is enough: its errors are far below any
+ * In the first lane of the program is the reference (fp64 is enough: its errors are far below any
  * border of a format); each other lane is an arithmetic to forecast. */
 #ifndef ULPSCOPE_OVERFLOW_H
 #define ULPSCOPE_OVERFLOW_H
@@ -89,11 +89,11 @@ struct ulp_overflow_output {
     double *sample_largest; /* `largest` of each [count sample_count] [apart] */
     struct ulp_extreme unseen; /* where the headroom is less than 4 bits */
     size_t capacity;           /* private: of sample_largest */
-    bool masked;    /* values beyond the format that the arithmetic made finite are left out */
-    bool vanishes;  /* private: an element is zero in the arithmetic and not in the reference */
-    bool finite;    /* private: an element is finite */
-    /* private: integers, which come out otherwise because an input or a constant that the node reads
-     * is too large; `largest` is of that one, `overflowed` how many do */
+    bool masked;   /* values beyond the format that the arithmetic made finite are left out */
+    bool vanishes; /* private: an element is zero in the arithmetic and not in the reference */
+    bool finite;   /* private: an element is finite */
+    /* private: integers, which come out otherwise because an input or a constant that the node
+     * reads is too large; `largest` is of that one, `overflowed` how many do */
     bool decides;
     double scanned; /* private: the largest of ulp_overflow_meter_scan */
 };
@@ -122,7 +122,7 @@ struct ulp_overflow_hidden {
 };
 
 struct ulp_overflow_node {
-    size_t index; /* in the plan */
+    size_t index; /* in the program */
     char *name, *op;
     bool moves;          /* only moves elements, so it overflows by what it is given */
     bool born;           /* overflows in some sample in which what it reads fits the format */
@@ -182,7 +182,7 @@ struct ulp_overflow_forecast {
     size_t lane_count;
     struct ulp_overflow_lane *lanes;
     size_t place_count;
-    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
+    struct ulp_place *places; /* of each node of the program, by index; without histograms */
     /* inputs that are not finite, and outputs of the model that say nothing in the reference: where
      * nothing overflows, these were not shown not to */
     struct ulp_unjudged_list unjudged;
@@ -194,21 +194,21 @@ struct ulp_overflow_forecast {
     struct ulp_arena *memory; /* private: holds the rest */
 };
 
-/* Create a meter for the plan, which must outlive it and have a reference and one arithmetic
+/* Create a meter for the program, which must outlive it and have a reference and one arithmetic
  * or more; add samples; finish. Charged to the model's budget; thread_count 0: all processors. One
  * thread at a time may use it. Nodes inside If, Loop and Scan have verdicts, too, from values that
  * are exact from what the node that owns them reads; where an overflow in them begins and what
  * becomes of it is said of that node. */
 struct ulp_overflow_meter;
-ULP_API enum ulp_status ulp_overflow_meter_create(const struct ulp_plan *plan, int thread_count,
-                                                  struct ulp_overflow_meter **out,
+ULP_API enum ulp_status ulp_overflow_meter_create(const struct ulp_program *program,
+                                                  int thread_count, struct ulp_overflow_meter **out,
                                                   struct ulp_error *error);
 ULP_API void ulp_overflow_meter_free(struct ulp_overflow_meter *meter);
-/* Samples from now on have the shapes of that plan, of the same model and lanes; it must outlive
+/* Samples from now on have the shapes of that program, of the same model and lanes; it must outlive
  * the meter, too, or be followed by another. ULP_ERROR_INPUT: it has other nodes
- * (ulp_plan_same_nodes). After a failure it is only freed. */
+ * (ulp_program_same_nodes). After a failure it is only freed. */
 ULP_API enum ulp_status ulp_overflow_meter_reshape(struct ulp_overflow_meter *meter,
-                                                   const struct ulp_plan *plan,
+                                                   const struct ulp_program *program,
                                                    struct ulp_error *error);
 /* Run one sample; name is copied. Of the observer's functions only cancelled is called, and
  * node_done with an event that has no values (progress, and what the node took: in lane 0 the
@@ -236,10 +236,10 @@ ULP_API enum ulp_status ulp_overflow_meter_finish(struct ulp_overflow_meter *met
 ULP_API size_t ulp_overflow_sample(const struct ulp_overflow_lane *lane);
 /* Try remedies for lane `lane` (of the forecast) on one sample: FP32 or BF16 for the nodes to keep;
  * real normalisations instead of decomposed ones; an exact power of two where operators hand a
- * scale on; finite masks. The plan is the meter's. A run with a lane for each; options and
- * observer (may be NULL) as of ulp_plan_run. */
+ * scale on; finite masks. The program is the meter's. A run with a lane for each; options and
+ * observer (may be NULL) as of ulp_program_run. */
 ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *forecast,
-                                              const struct ulp_plan *plan, size_t lane,
+                                              const struct ulp_program *program, size_t lane,
                                               const struct ulp_tensor_set *inputs,
                                               const struct ulp_run_options *run,
                                               const struct ulp_observer *observer,

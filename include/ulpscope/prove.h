@@ -6,8 +6,8 @@
  * number, no input of the box makes that value overflow, or NaN. Where it is not, nothing is said
  * about whether it does: `ulpscope overflow` and the audit look at samples.
  *
- * Shapes are those of the plan. A node in the body of an If, Loop or Scan is one entry, for all its
- * executions. */
+ * Shapes are those of the program. A node in the body of an If, Loop or Scan is one entry, for all
+ * its executions. */
 #ifndef ULPSCOPE_PROVE_H
 #define ULPSCOPE_PROVE_H
 
@@ -44,7 +44,7 @@ struct ulp_proof_hidden {
     bool proven;
 };
 struct ulp_proof_node {
-    size_t index; /* as in ulp_plan_node_name */
+    size_t index; /* as in ulp_program_node_name */
     char *name, *op;
     size_t output_count, hidden_count;
     struct ulp_proof_output *outputs;
@@ -81,7 +81,7 @@ struct ulp_proof {
     char *empty; /* the first output of the model without an element: nothing is proven of it; NULL:
                     none */
     size_t place_count;
-    struct ulp_place *places; /* of each node of the plan, by index; without histograms */
+    struct ulp_place *places; /* of each node of the program, by index; without histograms */
     bool short_of_memory;     /* for affine forms: the bounds are wider than with more of it */
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */
@@ -100,11 +100,12 @@ struct ulp_prove_box {
 };
 #define ULP_PROVE_WIDEN 2.0
 
-/* Prove, in the arithmetic of the plan's only lane. box NULL: without ranges and samples.
+/* Prove, in the arithmetic of the program's only lane. box NULL: without ranges and samples.
  * thread_count 0: all processors. Free *out with ulp_proof_free. ULP_ERROR_USAGE: a range is empty,
  * or of no input, or widen is below 1. ULP_ERROR_INPUT: no range is given for an input of which the
  * samples hold NaN, an infinity, or no element. */
-ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model, const struct ulp_plan *plan,
+ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model,
+                                      const struct ulp_program *program,
                                       const struct ulp_prove_box *box, int thread_count,
                                       struct ulp_proof *out, struct ulp_error *error);
 ULP_API void ulp_proof_free(struct ulp_proof *proof);

@@ -1,6 +1,6 @@
 /* Planning a model, and running it in several arithmetics side by side.
  *
- * A *plan* is made first: it expands functions, finds each node's operator, checks attributes,
+ * A *program* is made first: it expands functions, finds each node's operator, checks attributes,
  * infers shapes, and computes last uses and the memory needed. Everything that can be refused is
  * refused here, before anything is computed. A *lane* is one arithmetic and the values that the
  * model's nodes have in it. A *run* visits the nodes once, in order: every lane computes the node,
@@ -19,17 +19,17 @@
  *
  *     P(p) - R(r) = [P(p) - R(p)] introduced + [R(p) - R(r)] carried
  *
- * A plan is const and may be shared between threads. A run is one call on one thread, which takes
- * the pool of threads that an earlier run has left or starts its own. The last pool left stays with
- * the plan, asleep and with signals blocked, until that is freed, while no more than 256 threads of
- * the process rest so, or one pool's; else it ends with the run. A process that has forked has none
- * of them, and its runs start their own: fork while no run is under way. */
+ * A program is const and may be shared between threads. A run is one call on one thread, which
+ * takes the pool of threads that an earlier run has left or starts its own. The last pool left
+ * stays with the program, asleep and with signals blocked, until that is freed, while no more than
+ * 256 threads of the process rest so, or one pool's; else it ends with the run. A process that has
+ * forked has none of them, and its runs start their own: fork while no run is under way. */
 #ifndef ULPSCOPE_RUN_H
 #define ULPSCOPE_RUN_H
 
 #include <ulpscope/model.h>
 
-struct ulp_plan;
+struct ulp_program;
 
 /* Nodes that a lane computes in another arithmetic than its own. They read inputs and constants in
  * that arithmetic's storage, and their results are stored in it. A value whose reader has another
@@ -41,7 +41,7 @@ struct ulp_keep {
      *   a name           '*' is any text, '?' any character; "..." at the front is any text too, so
      *                    that a name can be pasted as a terminal cut it
      *   op:TYPE          of this operator, as "op:Softmax"
-     *   #12, #12-40      by index, as in ulp_plan_node_name
+     *   #12, #12-40      by index, as in ulp_program_node_name
      *   before:NAME      the nodes that NAME depends on, without NAME
      *   after:NAME       the nodes that depend on NAME, without NAME
      *   between:A,B      the nodes on paths from A to B, with A and B
@@ -64,8 +64,8 @@ struct ulp_keeps {
  * listed. */
 struct ulp_group {
     const char *name; /* in messages; NULL: its number */
-    /* names as in ulp_plan_node_name, exactly (of several nodes of that name all), or "#12" for the
-     * node with that index where none is called so */
+    /* names as in ulp_program_node_name, exactly (of several nodes of that name all), or "#12" for
+     * the node with that index where none is called so */
     const char *const *nodes;
     size_t node_count;
     /* of these nodes, those whose results are rounded to storage inside the kernel, too, as by a
@@ -80,8 +80,8 @@ struct ulp_groups {
     const char *name; /* NAME in the lane's name "fp16,fuse=NAME"; NULL: "groups" */
 };
 
-/* Options of a plan. Initialise with zeros and set the wanted ones. */
-struct ulp_plan_options {
+/* Options of a program. Initialise with zeros and set the wanted ones. */
+struct ulp_program_options {
     size_t size;                      /* ULP_OPTIONS */
     const struct ulp_dim_value *dims; /* symbolic dimensions of inputs; those not listed are 1 */
     size_t dim_count;
@@ -103,27 +103,29 @@ struct ulp_plan_options {
     } perturbation;
 };
 
-/* Plan the model for the lanes; of several, lane 0 is the reference. Fails with
+/* Program the model for the lanes; of several, lane 0 is the reference. Fails with
  * ULP_ERROR_UNSUPPORTED, naming every unsupported operator, type and attribute at once, and with
  * ULP_ERROR_MEMORY when the run would need more memory than the model's budget has left. The model
- * must outlive the plan. Free with ulp_plan_free. */
-ULP_API enum ulp_status ulp_plan_create(const struct ulp_model *model,
-                                        const struct ulp_arithmetic *lanes, size_t lane_count,
-                                        const struct ulp_plan_options *options,
-                                        struct ulp_plan **out, struct ulp_error *error);
-ULP_API void ulp_plan_free(struct ulp_plan *plan);
+ * must outlive the program. Free with ulp_program_free. */
+ULP_API enum ulp_status ulp_program_create(const struct ulp_model *model,
+                                           const struct ulp_arithmetic *lanes, size_t lane_count,
+                                           const struct ulp_program_options *options,
+                                           struct ulp_program **out, struct ulp_error *error);
+ULP_API void ulp_program_free(struct ulp_program *program);
 
-/* The nodes of the plan, in execution order. Functions are expanded; an If whose condition is known
- * while planning is replaced by its branch; the nodes in the bodies of other Ifs, Loops and Scans
- * come before the node that owns the bodies. */
-ULP_API size_t ulp_plan_node_count(const struct ulp_plan *plan);
-ULP_API const char *ulp_plan_node_name(const struct ulp_plan *plan, size_t index);
-ULP_API const char *ulp_plan_node_op(const struct ulp_plan *plan, size_t index);
-/* Was the plan made for inputs of these shapes? Those that only one of both has do not matter. */
-ULP_API bool ulp_plan_takes(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs);
+/* The nodes of the program, in execution order. Functions are expanded; an If whose condition is
+ * known while compiling is replaced by its branch; the nodes in the bodies of other Ifs, Loops and
+ * Scans come before the node that owns the bodies. */
+ULP_API size_t ulp_program_node_count(const struct ulp_program *program);
+ULP_API const char *ulp_program_node_name(const struct ulp_program *program, size_t index);
+ULP_API const char *ulp_program_node_op(const struct ulp_program *program, size_t index);
+/* Was the program made for inputs of these shapes? Those that only one of both has do not matter.
+ */
+ULP_API bool ulp_program_takes(const struct ulp_program *program,
+                               const struct ulp_tensor_set *inputs);
 /* Have both, of one model and its inputs' shapes apart alike, the same nodes and values under the
  * same indexes? Then what runs of one give can be put together with what those of the other do. */
-ULP_API bool ulp_plan_same_nodes(const struct ulp_plan *a, const struct ulp_plan *b);
+ULP_API bool ulp_program_same_nodes(const struct ulp_program *a, const struct ulp_program *b);
 
 /* A sample of a model's inputs. Names and inputs stay the caller's. */
 struct ulp_sample {
@@ -133,26 +135,26 @@ struct ulp_sample {
         fingerprint; /* ulp_tensor_set_fingerprint of the inputs, for a checkpoint; 0: unknown */
 };
 
-/* Plans of a model and its lanes for samples of any shapes, one thread at a time: set the first
- * four, zero the rest, and free it with ulp_plans_free. */
-struct ulp_plans {
+/* Programs of a model and its lanes for samples of any shapes, one thread at a time: set the first
+ * four, zero the rest, and free it with ulp_programs_free. */
+struct ulp_programs {
     const struct ulp_model *model;
     const struct ulp_arithmetic *lanes; /* the caller's, as all that options name */
     size_t lane_count;
-    struct ulp_plan_options options; /* `inputs` are those of the sample asked for */
-    struct ulp_plan *first;          /* of the first sample's shapes; stays */
-    struct ulp_plan *others[2];      /* private, as the next */
-    int last;                        /* of the others, the one chosen last */
+    struct ulp_program_options options; /* `inputs` are those of the sample asked for */
+    struct ulp_program *first;          /* of the first sample's shapes; stays */
+    struct ulp_program *others[2];      /* private, as the next */
+    int last;                           /* of the others, the one chosen last */
 };
-/* The plan for these inputs, the first's or one that has its nodes: valid until two of other shapes
- * have been made, or those dropped. Shapes that leave other nodes to compute than the first
- * sample's: ULP_ERROR_INPUT; else as ulp_plan_create. */
-ULP_API enum ulp_status ulp_plans_choose(struct ulp_plans *plans,
-                                         const struct ulp_tensor_set *inputs, struct ulp_plan **out,
-                                         struct ulp_error *error);
+/* The program for these inputs, the first's or one that has its nodes: valid until two of other
+ * shapes have been made, or those dropped. Shapes that leave other nodes to compute than the first
+ * sample's: ULP_ERROR_INPUT; else as ulp_program_create. */
+ULP_API enum ulp_status ulp_programs_choose(struct ulp_programs *programs,
+                                            const struct ulp_tensor_set *inputs,
+                                            struct ulp_program **out, struct ulp_error *error);
 /* Free all but the first. */
-ULP_API void ulp_plans_drop(struct ulp_plans *plans);
-ULP_API void ulp_plans_free(struct ulp_plans *plans);
+ULP_API void ulp_programs_drop(struct ulp_programs *programs);
+ULP_API void ulp_programs_free(struct ulp_programs *programs);
 
 /* A precision plan: an arithmetic and its kept nodes, read from a JSON file (doc/plan.md). Charged
  * to budget (may be NULL). */
@@ -189,30 +191,30 @@ ULP_API enum ulp_status ulp_keep_parse(const char *text, struct ulp_keep *out,
                                        size_t *pattern_length, struct ulp_error *error);
 
 /* Replace the kept nodes of a lane (count 0: none), to try sets of nodes without planning again.
- * Not while a run uses the plan. A pattern that names no node: ULP_ERROR_USAGE, with similar names.
- * On failure the plan is unchanged. qdq=integer can be used only when a lane or its kept nodes had
- * it when the plan was created. */
-ULP_API enum ulp_status ulp_plan_keep(struct ulp_plan *plan, size_t lane,
-                                      const struct ulp_keeps *keeps, struct ulp_error *error);
+ * Not while a run uses the program. A pattern that names no node: ULP_ERROR_USAGE, with similar
+ * names. On failure the program is unchanged. qdq=integer can be used only when a lane or its kept
+ * nodes had it when the program was created. */
+ULP_API enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
+                                         const struct ulp_keeps *keeps, struct ulp_error *error);
 /* The name of the lane: its arithmetic and its kept nodes, as "fp16,keep=plan.json". */
-ULP_API const char *ulp_plan_lane_name(const struct ulp_plan *plan, size_t lane);
+ULP_API const char *ulp_program_lane_name(const struct ulp_program *program, size_t lane);
 /* The arithmetic in which the lane computes the node. */
-ULP_API const struct ulp_arithmetic *ulp_plan_node_arithmetic(const struct ulp_plan *plan,
-                                                              size_t lane, size_t index);
+ULP_API const struct ulp_arithmetic *ulp_program_node_arithmetic(const struct ulp_program *program,
+                                                                 size_t lane, size_t index);
 
 /* A border: a computed value that is stored in one format and that some nodes of the lane read in
  * another. A deployed graph has a Cast there. */
 struct ulp_border {
-    const char *value;                      /* owned by the plan, like the arithmetics */
+    const char *value;                      /* owned by the program, like the arithmetics */
     const struct ulp_arithmetic *from, *to; /* of the producer, of these readers */
     size_t producer;                        /* index of the node in whose storage it is held */
     size_t reader_count, first_reader;
     size_t elements; /* 0: unknown before the run */
 };
 /* The borders of a lane, ordered by producer. Free *out with ulp_borders_free. */
-ULP_API enum ulp_status ulp_plan_borders(const struct ulp_plan *plan, size_t lane,
-                                         struct ulp_border **out, size_t *count,
-                                         struct ulp_error *error);
+ULP_API enum ulp_status ulp_program_borders(const struct ulp_program *program, size_t lane,
+                                            struct ulp_border **out, size_t *count,
+                                            struct ulp_error *error);
 ULP_API void ulp_borders_free(struct ulp_border *borders);
 
 /* A constant with elements that the storage of its readers cannot hold; the arithmetic's
@@ -228,15 +230,15 @@ struct ulp_changed_constant {
     size_t reader_count;
 };
 struct ulp_changed_constants {
-    struct ulp_changed_constant *items; /* ordered by first reader; names belong to the plan */
+    struct ulp_changed_constant *items; /* ordered by first reader; names belong to the program */
     size_t count;
     size_t *readers; /* private: holds those of the items */
 };
 /* The changed constants of a lane. Reads every constant of the model. Free *out with
  * ulp_changed_constants_free. */
-ULP_API enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
-                                           struct ulp_changed_constants *out,
-                                           struct ulp_error *error);
+ULP_API enum ulp_status ulp_program_constants(const struct ulp_program *program, size_t lane,
+                                              struct ulp_changed_constants *out,
+                                              struct ulp_error *error);
 ULP_API void ulp_changed_constants_free(struct ulp_changed_constants *constants);
 
 /* The types that a node works with in one lane. */
@@ -254,8 +256,8 @@ struct ulp_node_types {
      * rounding */
     bool moves;
 };
-ULP_API void ulp_plan_node_types(const struct ulp_plan *plan, size_t lane, size_t index,
-                                 struct ulp_node_types *out);
+ULP_API void ulp_program_node_types(const struct ulp_program *program, size_t lane, size_t index,
+                                    struct ulp_node_types *out);
 
 /* Where a node is computed in a lane whose arithmetic fuses nodes into kernels (enum ulp_fuse). */
 struct ulp_node_kernel {
@@ -264,8 +266,8 @@ struct ulp_node_kernel {
     size_t kernel;
     bool unstored; /* its results are never in memory: readers have them in the inner format */
 };
-ULP_API void ulp_plan_node_kernel(const struct ulp_plan *plan, size_t lane, size_t index,
-                                  struct ulp_node_kernel *out);
+ULP_API void ulp_program_node_kernel(const struct ulp_program *program, size_t lane, size_t index,
+                                     struct ulp_node_kernel *out);
 
 /* One output of a node in one lane. NULL: not computed. A lane that takes another branch or another
  * number of iterations than the reference computes the If, Loop or Scan as one node, and has no
@@ -318,14 +320,14 @@ struct ulp_event {
     const struct ulp_lane_seconds *lane_seconds; /* by lane; zeros where it was not computed */
     double progress; /* estimated share of the run's work done, 0 to 1 */
     /* The node's values follow from constants alone. Events with the same mark, of this run and of
-     * others of the plan in the same arithmetics, show the same values in every lane; NULL: they
+     * others of the program in the same arithmetics, show the same values in every lane; NULL: they
      * may differ. */
     const void *settled;
     /* private: by lane: `here` is R(p) - R(r), in doubles; NULL: of none, as options did not ask */
     const bool *moved;
 };
 
-/* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_plan_run.
+/* Callbacks of a run; each may be NULL. They are called on the thread that called ulp_program_run.
  * When node_done returns an error, the run ends with it; when cancelled returns true, the run ends
  * with ULP_ERROR_CANCELLED. */
 struct ulp_observer {
@@ -368,23 +370,23 @@ struct ulp_run_cost {
     size_t packed_count, packed_use_count;
 };
 
-/* Run the plan on the inputs (NULL for a model that has none). An input whose float type is not the
- * declared one is rounded to the declared type; then each lane rounds it to its storage. outputs:
- * an array of lane_count sets that get the graph's outputs, freed by the caller with
+/* Run the program on the inputs (NULL for a model that has none). An input whose float type is not
+ * the declared one is rounded to the declared type; then each lane rounds it to its storage.
+ * outputs: an array of lane_count sets that get the graph's outputs, freed by the caller with
  * ulp_tensor_set_free; or NULL. cost may be NULL.
  *
- * From its second run on a plan keeps weights as its lanes hold them (rounded to FP16, say) and
+ * From its second run on a program keeps weights as its lanes hold them (rounded to FP16, say) and
  * packed as their products read them: each at most a quarter of the limit of the model's budget, or
  * 1 GiB without one; and blocks that runs have freed, no more than the runs at one time had in use.
- * They are charged to that budget, given up before an allocation fails, and freed with the plan.
+ * They are charged to that budget, given up before an allocation fails, and freed with the program.
  * Results never depend on them. What MPFR keeps for a thread of the caller's is the caller's: one
  * that ends before the process calls mpfr_free_cache. */
-ULP_API enum ulp_status ulp_plan_run(const struct ulp_plan *plan,
-                                     const struct ulp_tensor_set *inputs,
-                                     const struct ulp_run_options *options,
-                                     const struct ulp_observer *observers, size_t observer_count,
-                                     struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
-                                     struct ulp_error *error);
+ULP_API enum ulp_status ulp_program_run(const struct ulp_program *program,
+                                        const struct ulp_tensor_set *inputs,
+                                        const struct ulp_run_options *options,
+                                        const struct ulp_observer *observers, size_t observer_count,
+                                        struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
+                                        struct ulp_error *error);
 
 /* One row of the operator table, one meaning of an operator: index 0, 1, ... until it returns
  * false. Static storage. */

@@ -12,9 +12,9 @@
 enum ulp_timed {
     ULP_TIMED_OTHER,
     ULP_TIMED_LOADING,  /* the model, the samples */
-    ULP_TIMED_PLANNING, /* ulp_plan_create */
-    /* ulp_plan_run. In struct ulp_timings without what the lanes and observers took of it: mostly
-     * handing on values, freeing them and telling observers */
+    ULP_TIMED_PLANNING, /* ulp_program_create */
+    /* ulp_program_run. In struct ulp_timings without what the lanes and observers took of it:
+     * mostly handing on values, freeing them and telling observers */
     ULP_TIMED_RUNNING,
     ULP_TIMED_MEASURING,   /* the figures of errors (ulp_auditor_observer, ulp_auditor_follower) */
     ULP_TIMED_ATTRIBUTING, /* shares: keeping the values, and going back along the derivatives */
@@ -36,9 +36,9 @@ ULP_API void ulp_timer_restart(struct ulp_timer *timer);
 /* The phase ends; what follows is of this one. */
 ULP_API void ulp_timer_phase(struct ulp_timer *timer, enum ulp_timed phase);
 /* An observer for runs of the plan: what the nodes take. A restart must come before another
- * plan's. */
+ * program's. */
 ULP_API struct ulp_observer ulp_timer_observer(struct ulp_timer *timer,
-                                               const struct ulp_plan *plan);
+                                               const struct ulp_program *program);
 /* The times of one node, or of all nodes of one kind of operator. */
 struct ulp_time {
     char *name; /* NULL: of all nodes of the kind */
@@ -76,7 +76,7 @@ ULP_API enum ulp_status ulp_timings_read(struct ulp_timer *timer, struct ulp_tim
 ULP_API void ulp_timings_free(struct ulp_timings *timings);
 /* Tables of phases and lanes, of kinds of operators and of the slowest nodes, and where most of the
  * time goes in a sentence. Figures of nodes and lanes are divided by runs (at least 1), the number
- * of runs of the plan when the mean is asked for; of several the fastest is shown, too. *out is
+ * of runs of the program when the mean is asked for; of several the fastest is shown, too. *out is
  * freed with free(). */
 ULP_API enum ulp_status ulp_timings_text(const struct ulp_timings *timings, size_t runs, char **out,
                                          struct ulp_error *error);

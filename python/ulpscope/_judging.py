@@ -56,7 +56,7 @@ class Judging(Loaded):
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = Keeps(keep), Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
-        planning = d.ulp_plan_options(keeps=keeps)
+        planning = d.ulp_program_options(keeps=keeps)
         shown, timer, times = make_progress(progress), None, None
         if timings:
             address = ctypes.c_void_p()

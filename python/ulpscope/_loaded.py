@@ -169,10 +169,10 @@ class Loaded:
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = Keeps(keep), Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(*[kept.value if i >= first_kept else none.value for i in range(len(lanes))])
-        options = d.ulp_plan_options(inputs=ctypes.pointer(sample.value), keeps=keeps)
+        options = d.ulp_program_options(inputs=ctypes.pointer(sample.value), keeps=keeps)
         plan = ctypes.c_void_p()
-        call("ulp_plan_create", self._model, structs, len(lanes), byref(options), byref(plan))
-        return Owner(plan, "ulp_plan_free")
+        call("ulp_program_create", self._model, structs, len(lanes), byref(options), byref(plan))
+        return Owner(plan, "ulp_program_free")
 
 
 def list_of(values: Any) -> list[Any]:

@@ -50,7 +50,7 @@ class Model(Judging, Mending):
 
         options, out = d.ulp_run_options(thread_count=threads), d.ulp_tensor_set()
         with Watch(make_progress(progress), see if values else None) as watch:
-            call("ulp_plan_run", plan.value, byref(sample.value), byref(options), byref(watch.observer), 1, byref(out), None)
+            call("ulp_program_run", plan.value, byref(sample.value), byref(options), byref(watch.observer), 1, byref(out), None)
         outputs = take_set(out)
         missing = [name for name in values if name != "*" and name not in inner and name not in outputs]
         if missing:

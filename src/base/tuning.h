@@ -23,7 +23,7 @@
 #define ULP_TUNE_START_SECONDS 150e-6
 /* With fewer chunks, timing the first one would cost more than a call. */
 #define ULP_TUNE_WATCHED_CHUNKS_MIN 8
-/* Threads of several pools rest in a process up to this: what 16 plans of 16 threads leave. */
+/* Threads of several pools rest in a process up to this: what 16 programs of 16 threads leave. */
 #define ULP_TUNE_RESTING_THREADS 256
 
 /* ---- memory (base/memory, base/machine/file.c) ---- */
@@ -40,9 +40,9 @@
 #define ULP_TUNE_KEPT_BYTES_MIN ((size_t)64 << 10)
 /* ... and from here on they are pages of their own. */
 #define ULP_TUNE_MAPPED_BYTES_MIN ((size_t)32 << 20)
-/* Plans and texts of formulas that one node, or nodes with equal formulas, keeps; and of the memory
- * limit, or without one in bytes, what they take at most (instructions of repeated runs: gtcrn
- * needs 1/3 fewer). */
+/* Programs and texts of formulas that one node, or nodes with equal formulas, keeps; and of the
+ * memory limit, or without one in bytes, what they take at most (instructions of repeated runs:
+ * gtcrn needs 1/3 fewer). */
 #define ULP_TUNE_PLANS_MAX 256
 #define ULP_TUNE_TEXTS_MAX 64
 #define ULP_TUNE_PREPARED_SHARE 64
@@ -161,7 +161,7 @@
 /* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/kept.h)
  * ---- */
 
-/* Of the memory limit, or without one in bytes, what a plan's runs leave of either for the next
+/* Of the memory limit, or without one in bytes, what a program's runs leave of either for the next
  * ones at most; and what scalar chains and units leave within one run, for the steps of a recurrent
  * cell. */
 #define ULP_TUNE_KEPT_SHARE 4

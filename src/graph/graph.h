@@ -83,7 +83,8 @@ struct ulp_opset {
     const char *domain;
     int64_t version;
 };
-/* A function body as a template; expanded by the planner (run/) with the caller's attributes. */
+/* A function body as a template; expanded by the compiler of programs (run/) with the caller's
+ * attributes. */
 struct ulp_function {
     const char *name, *domain, *overload;
     size_t input_count, output_count, attribute_count, opset_count;

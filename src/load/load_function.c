@@ -1,5 +1,5 @@
-/* Functions of a model, templates that the planner expands, and the operator sets that models and
- * functions import. */
+/* Functions of a model, templates that the compiler of programs expands, and the operator sets that
+ * models and functions import. */
 #include <stdlib.h>
 
 #include "base/memory/alloc.h"

@@ -20,7 +20,7 @@ struct ulp_lane;
 struct ulp_trace;
 struct ulp_probe;
 
-/* Runs a planned body of If, Loop or Scan in the lane of the call (run/block.c). */
+/* Runs a compiled body of If, Loop or Scan in the lane of the call (run/block.c). */
 struct ulp_host {
     /* block: bound->blocks[attribute's index]. inputs: the body's inputs; captured outer values are
      * the call's inputs after the node's own. outputs[i] are described, allocated and filled; the
@@ -70,7 +70,7 @@ struct ulp_formula {
         __VA_ARGS__, NULL               \
     }
 
-/* A row bound to a node by the planner: immutable, shared by lanes and threads. */
+/* A row bound to a node by the compiler of programs: immutable, shared by lanes and threads. */
 struct ulp_bound {
     const struct ulp_operator *op;
     const struct ulp_node *node;
@@ -112,7 +112,7 @@ static inline bool ulp_is_weight(const struct ulp_bound *bound, size_t i)
 /* One evaluation: a node, one lane, actual inputs. */
 struct ulp_call {
     const struct ulp_bound *bound;
-    const char *name; /* of the node in the plan */
+    const char *name; /* of the node in the program */
     const struct ulp_arithmetic *arithmetic;
     size_t input_count, output_count;
     /* NULL: omitted. While planning, data may be NULL (only the shape is known) */
@@ -126,7 +126,7 @@ struct ulp_call {
     /* forms of factors that stay as they are (kernels/operand/packed.h); NULL: none */
     struct ulp_packed *packed;
     uint32_t constants;          /* bit i: in[i] is a constant of the model */
-    const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while planning */
+    const struct ulp_host *host; /* runs subgraphs for If, Loop, Scan; NULL while compiling */
     /* list of ulp_call_temporary, shared by copies of the call; set by ulp_call_run */
     struct ulp_temporary **temporaries;
     uint64_t draws; /* stochastic streams taken so far (call/formula.c) */
@@ -142,7 +142,7 @@ struct ulp_call {
 
 /* Describe out[0 .. output_count) with ulp_call_describe from inputs' types and shapes and from the
  * values of inputs whose data is not NULL. Returns ULP_OK with out[i].type UNDEFINED when a needed
- * value is not known yet (only while planning). */
+ * value is not known yet (only while compiling). */
 typedef enum ulp_status ulp_infer_fn(struct ulp_call *call, struct ulp_error *error);
 /* Compute out[]; not called when all of them are empty. */
 typedef enum ulp_status ulp_run_fn(struct ulp_call *call, struct ulp_error *error);
@@ -196,7 +196,7 @@ struct ulp_operator {
     const char *inputs;
     const char *outputs; /* "y mean? inv_std_dev?": run asks for the latter with ulp_call_wants */
     /* "name:kind[=default]; ..." kind: int float string ints floats strings tensor graph; a '!'
-     * before the kind: required. Attributes not listed are refused at planning. Floats take their
+     * before the kind: required. Attributes not listed are refused at compiling. Floats take their
      * exact FP32 value. Listed ones can be named in the formula. */
     const char *attributes;
     /* further operands of the formula, which `rows` computes: "taps position" */

@@ -60,7 +60,7 @@ static void close_lane(struct lane_body *body)
 /* Lanes that would go on otherwise than the reference are alone from here on. */
 static void part_lanes(struct bodies *b)
 {
-    for (size_t l = 1; l < b->walk->plan->lane_count; l++) {
+    for (size_t l = 1; l < b->walk->program->lane_count; l++) {
         if (!is_driven(b, l) || b->lanes[l].control.body == b->lanes[0].control.body)
             continue;
         close_lane(&b->lanes[l]);
@@ -91,15 +91,15 @@ static enum ulp_status open_body(struct bodies *b, struct ulp_error *error)
     enum ulp_status status = ULP_OK;
     if (b->inner.block != control->body) {
         status = ulp_frame_create(&b->inner, b->walk, control->body, b->frame, b->absent, error);
-        for (size_t l = 0;
-             l < b->walk->plan->lane_count && status == ULP_OK && control->kind != ULP_CONTROL_IF;
+        for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK &&
+                           control->kind != ULP_CONTROL_IF;
              l++)
             b->inner.lanes[l].keeps_constants = b->inner.lanes[l].repeats = true;
         b->names = ulp_arena_take(b->arena, control->input_count + 1, sizeof *b->names);
         if (status != ULP_OK || !b->names)
             return status != ULP_OK ? status : ulp_out_of_memory(error);
     }
-    for (size_t l = 0; l < b->walk->plan->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
         const struct ulp_control *own = &b->lanes[l].control;
         if (is_driven(b, l))
             status = ulp_body_enter(&b->inner.lanes[l], &b->lanes[l].call.call, own->input_count,
@@ -117,7 +117,7 @@ static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
     enum ulp_status status = open_body(b, error);
     if (status == ULP_OK)
         status = ulp_walk_block(b->walk, &b->inner, error);
-    for (size_t l = 0; l < b->walk->plan->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
         struct ulp_control *control = &b->lanes[l].control;
         if (b->absent[l])
             continue;
@@ -127,7 +127,7 @@ static enum ulp_status walk_iteration(struct bodies *b, struct ulp_error *error)
         ulp_lane_clear(&b->inner.lanes[l]);
         if (status == ULP_OK && is_driven(b, l))
             status = ulp_control_take(control, error);
-        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_program_lane_name(b->walk->program, l));
     }
     if (status == ULP_OK)
         part_lanes(b);
@@ -163,7 +163,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
                                  struct ulp_evaluation *evaluations, struct ulp_error *error)
 {
     enum ulp_status status = ULP_OK;
-    for (size_t l = 0; l < b->walk->plan->lane_count && status == ULP_OK; l++) {
+    for (size_t l = 0; l < b->walk->program->lane_count && status == ULP_OK; l++) {
         if (b->frame->absent[l])
             continue;
         if (is_driven(b, l)) {
@@ -174,7 +174,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
             status = ulp_evaluate(b->walk, b->frame, b->step, l, reference_inputs,
                                   evaluations[0].entire, &evaluations[l], b->arena, error);
         }
-        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(b->walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_program_lane_name(b->walk->program, l));
     }
     return status;
 }
@@ -184,7 +184,7 @@ static enum ulp_status end_lanes(struct bodies *b, const struct ulp_tensor *cons
 static enum ulp_status list_handed(const struct bodies *b, const struct ulp_evaluation *evaluations,
                                    struct ulp_event_inputs *out, struct ulp_error *error)
 {
-    size_t lanes = b->walk->plan->lane_count, count = 0;
+    size_t lanes = b->walk->program->lane_count, count = 0;
     struct ulp_event_inputs own = {0};
     bool apart = false;
     for (size_t l = 0; l < lanes; l++)
@@ -222,7 +222,7 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
                                 struct ulp_evaluation *evaluations, struct ulp_event_inputs *out,
                                 struct ulp_arena *arena, struct ulp_error *error)
 {
-    size_t lanes = walk->plan->lane_count;
+    size_t lanes = walk->program->lane_count;
     struct bodies b = {.walk = walk,
                        .frame = frame,
                        .step = step,
@@ -235,7 +235,7 @@ enum ulp_status ulp_walk_bodies(struct ulp_walk *walk, const struct ulp_frame *f
         b.absent[l] = frame->absent[l];
     for (size_t l = 0; l < lanes && status == ULP_OK; l++)
         if (is_driven(&b, l) && (status = begin_lane(&b, l, &evaluations[l], error)) != ULP_OK)
-            ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
+            ulp_fail_at(error, status, "in %s", ulp_program_lane_name(walk->program, l));
     if (status == ULP_OK)
         part_lanes(&b);
     while (status == ULP_OK && b.lanes[0].control.body)

@@ -34,11 +34,11 @@ static enum ulp_status add_reading(struct readings *readings, struct reading rea
 }
 
 /* What the node reads of initializers and the like, and what its attributes hold. */
-static enum ulp_status add_node(struct readings *readings, const struct ulp_plan *plan,
+static enum ulp_status add_node(struct readings *readings, const struct ulp_program *program,
                                 const struct ulp_mix *mix, size_t node, struct ulp_error *error)
 {
-    const struct ulp_block *block = plan->nodes[node].block;
-    const struct ulp_step *step = plan->nodes[node].step;
+    const struct ulp_block *block = program->nodes[node].block;
+    const struct ulp_step *step = program->nodes[node].step;
     const struct ulp_arithmetic *in = ulp_mix_arithmetic(mix, node);
     for (size_t i = 0; i < step->own_input_count && !step->folded; i++) {
         const int slot = ulp_step_slot(step, i, in);
@@ -75,29 +75,30 @@ static int by_reader(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-/* A mapped constant is read once for it, however many audits of the plan ask. */
-static struct ulp_lowered count_lowered(const struct ulp_plan *plan, const struct reading *reading)
+/* A mapped constant is read once for it, however many audits of the program ask. */
+static struct ulp_lowered count_lowered(const struct ulp_program *program,
+                                        const struct reading *reading)
 {
     const struct ulp_arithmetic *in = reading->in;
-    const bool mapped = ulp_model_fetch(plan->model, reading->constant, 0) > 0;
+    const bool mapped = ulp_model_fetch(program->model, reading->constant, 0) > 0;
     struct ulp_lowered lowered;
-    if (mapped && ulp_kept_find_lowered(plan->kept, reading->constant, in, &lowered))
+    if (mapped && ulp_kept_find_lowered(program->kept, reading->constant, in, &lowered))
         return lowered;
     lowered =
         ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
-    ulp_model_give_back(plan->model, reading->constant);
+    ulp_model_give_back(program->model, reading->constant);
     if (mapped)
-        ulp_kept_leave_lowered(plan->kept, reading->constant, in, &lowered);
+        ulp_kept_leave_lowered(program->kept, reading->constant, in, &lowered);
     return lowered;
 }
 
 /* The readings [first, end) are of one constant in one arithmetic. */
-static void add_constant(struct ulp_changed_constants *out, const struct ulp_plan *plan,
+static void add_constant(struct ulp_changed_constants *out, const struct ulp_program *program,
                          const struct reading *readings, size_t first, size_t end, size_t *readers)
 {
     const struct reading *reading = &readings[first];
     const struct ulp_arithmetic *in = reading->in;
-    const struct ulp_lowered lowered = count_lowered(plan, reading);
+    const struct ulp_lowered lowered = count_lowered(program, reading);
     if (!lowered.overflowed && !lowered.underflowed)
         return;
     struct ulp_changed_constant *constant = &out->items[out->count++];
@@ -113,17 +114,17 @@ static void add_constant(struct ulp_changed_constants *out, const struct ulp_pla
             readers[first + constant->reader_count++] = readings[r].node;
 }
 
-enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
-                                   struct ulp_changed_constants *out, struct ulp_error *error)
+enum ulp_status ulp_program_constants(const struct ulp_program *program, size_t lane,
+                                      struct ulp_changed_constants *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     struct readings readings = {.budget = budget};
     void *items = NULL, *readers = NULL;
     enum ulp_status status = ULP_OK;
     *out = (struct ulp_changed_constants){0};
-    for (size_t n = 0; n < plan->node_count && status == ULP_OK; n++)
-        status = add_node(&readings, plan, &plan->mixes[lane], n, error);
+    for (size_t n = 0; n < program->node_count && status == ULP_OK; n++)
+        status = add_node(&readings, program, &program->mixes[lane], n, error);
     if (status == ULP_OK)
         status = ulp_allocate(&items, readings.count + 1, sizeof *out->items, budget,
                               "constants of a lane", error);
@@ -140,7 +141,7 @@ enum ulp_status ulp_plan_constants(const struct ulp_plan *plan, size_t lane,
             if (readings.items[end].constant != reading->constant ||
                 readings.items[end].in != reading->in)
                 break;
-        add_constant(out, plan, readings.items, first, end, out->readers);
+        add_constant(out, program, readings.items, first, end, out->readers);
     }
     if (out->count)
         qsort(out->items, out->count, sizeof *out->items, by_reader);

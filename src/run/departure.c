@@ -14,7 +14,7 @@
 enum state { EMPTY, BUSY, GIVEN, LOST };
 
 struct ulp_departure {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_budget budget;
     /* guards the state; not held by who asks for memory, which may call reclaim */
     pthread_mutex_t mutex;
@@ -25,7 +25,8 @@ struct ulp_departure {
 
 static size_t count_values(const struct ulp_departure *departure)
 {
-    return departure->values ? departure->plan->lane_count * departure->plan->main->slot_count : 0;
+    return departure->values ? departure->program->lane_count * departure->program->main->slot_count
+                             : 0;
 }
 
 static void free_values(struct ulp_departure *departure)
@@ -50,15 +51,15 @@ static bool reclaim(void *owner)
     return given;
 }
 
-enum ulp_status ulp_departure_create(const struct ulp_plan *plan, struct ulp_departure **out,
+enum ulp_status ulp_departure_create(const struct ulp_program *program, struct ulp_departure **out,
                                      struct ulp_error *error)
 {
     struct ulp_departure *departure = calloc(1, sizeof *departure);
     *out = departure;
     ULP_TRY(ulp_taken(departure, error));
-    departure->plan = plan;
+    departure->program = program;
     pthread_mutex_init(&departure->mutex, NULL);
-    ulp_budget_open(&departure->budget, ulp_model_budget(plan->model));
+    ulp_budget_open(&departure->budget, ulp_model_budget(program->model));
     ulp_budget_set_reclaim(&departure->budget, reclaim, departure);
     return ULP_OK;
 }
@@ -75,12 +76,12 @@ void ulp_departure_free(struct ulp_departure *departure)
 }
 
 enum ulp_status ulp_departure_check(const struct ulp_departure *departure,
-                                    const struct ulp_plan *plan, struct ulp_error *error)
+                                    const struct ulp_program *program, struct ulp_error *error)
 {
-    return !departure || departure->plan == plan
+    return !departure || departure->program == program
                ? ULP_OK
                : ulp_fail(error, ULP_ERROR_USAGE,
-                          "the departure was created for another plan: a run takes one of its own");
+                          "the departure was created for another program: a run takes one of its own");
 }
 
 size_t ulp_departure_bytes(const struct ulp_departure *departure)
@@ -122,7 +123,7 @@ static enum ulp_status copy_values(struct ulp_departure *departure, const struct
                                    struct ulp_error *error)
 {
     const struct ulp_block *block = frame->block;
-    const size_t lanes = departure->plan->lane_count, slots = block->slot_count;
+    const size_t lanes = departure->program->lane_count, slots = block->slot_count;
     void *values;
     enum ulp_status status =
         ulp_allocate_zero(&values, lanes * slots + 1, sizeof(struct ulp_tensor), &departure->budget,
@@ -163,7 +164,7 @@ size_t ulp_departure_enter(struct ulp_departure *departure, const struct ulp_fra
     const size_t slots = frame->block->slot_count;
     if (!change(departure, GIVEN, BUSY))
         return 0;
-    for (size_t l = 0; l < departure->plan->lane_count; l++) {
+    for (size_t l = 0; l < departure->program->lane_count; l++) {
         struct ulp_tensor *values = frame->lanes[l].values;
         for (size_t s = 0; s < departure->step; s++)
             drop_inputs(values, frame->block, &frame->block->steps[s]);

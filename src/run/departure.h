@@ -6,16 +6,17 @@
 /* Where lanes of a run left the reference's decisions (integers that nodes compute from floats,
  * branches, iterations, shapes; whole numbers of Round, Floor and Ceil): a copy of all lanes'
  * values before that node. Charged to the model's budget and given up before an allocation fails.
- * For one run at a time; the plan must outlive it. A run without `follow` leaves there where a lane
- * first left the decisions; one with `follow`, on the same inputs and with the same arithmetics,
- * begins at that node, if that is still known: it shows no node of the main graph before. */
-enum ulp_status ulp_departure_create(const struct ulp_plan *plan, struct ulp_departure **out,
+ * For one run at a time; the program must outlive it. A run without `follow` leaves there where a
+ * lane first left the decisions; one with `follow`, on the same inputs and with the same
+ * arithmetics, begins at that node, if that is still known: it shows no node of the main graph
+ * before. */
+enum ulp_status ulp_departure_create(const struct ulp_program *program, struct ulp_departure **out,
                                      struct ulp_error *error);
 void ulp_departure_free(struct ulp_departure *departure);
 
 /* Of another plan: a usage error. NULL: nothing. */
 enum ulp_status ulp_departure_check(const struct ulp_departure *departure,
-                                    const struct ulp_plan *plan, struct ulp_error *error);
+                                    const struct ulp_program *program, struct ulp_error *error);
 
 /* A run that may leave a departure begins, on whatever inputs: it is empty. NULL: nothing. */
 void ulp_departure_clear(struct ulp_departure *departure);

@@ -32,21 +32,21 @@ static enum ulp_status set_inputs(struct ulp_walk *walk, struct ulp_frame *frame
                                   const struct ulp_tensor_set *inputs, struct ulp_tensor *fitted,
                                   struct ulp_error *error)
 {
-    const struct ulp_block *block = walk->plan->main;
+    const struct ulp_block *block = walk->program->main;
     for (size_t i = 0; i < block->input_count; i++) {
-        const struct ulp_plan_slot *slot = &block->slots[block->inputs[i]];
+        const struct ulp_program_slot *slot = &block->slots[block->inputs[i]];
         const struct ulp_tensor *given = ulp_tensor_set_find(inputs, slot->name);
         if (!ulp_tensor_same_shape(given, &slot->shape)) {
             char found[200], planned[200];
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "input '%s' is %s, but the plan was made for %s; inputs of other "
-                            "shapes need a plan (a command) of their own",
+                            "input '%s' is %s, but the program was made for %s; inputs of other "
+                            "shapes need a program (a command) of their own",
                             slot->name, ulp_tensor_describe_text(given, found, sizeof found),
                             ulp_tensor_describe_text(&slot->shape, planned, sizeof planned));
         }
         enum ulp_status status =
             ulp_fit_input(&fitted[i], given, slot->shape.type, &walk->budget, walk->pool, error);
-        for (size_t l = 0; l < walk->plan->lane_count && status == ULP_OK; l++)
+        for (size_t l = 0; l < walk->program->lane_count && status == ULP_OK; l++)
             status = set_input(&frame->lanes[l], block->inputs[i], &fitted[i], error);
         ULP_TRY(ulp_fail_at(error, status, "input '%s'", slot->name));
     }
@@ -81,33 +81,35 @@ static void ask_observers(struct ulp_walk *walk)
 static bool may_leave(const struct ulp_walk *walk)
 {
     const struct ulp_run_options *options = walk->options;
-    const struct ulp_plan *plan = walk->plan;
+    const struct ulp_program *program = walk->program;
     const size_t limit = ulp_budget_limit(&walk->budget);
     return walk->left && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
-           !options->departure && plan->left_bytes > 0 &&
-           plan->left_bytes <= (double)ulp_kept_limit(&walk->budget) &&
-           (!limit || ulp_plan_peak(plan, false, NULL) + plan->left_bytes <= (double)limit);
+           !options->departure && program->left_bytes > 0 &&
+           program->left_bytes <= (double)ulp_kept_limit(&walk->budget) &&
+           (!limit ||
+            ulp_program_peak(program, false, NULL) + program->left_bytes <= (double)limit);
 }
 
 /* May steps be run as one: does nobody look at values, and do all have their bits so? */
 static bool may_join(const struct ulp_walk *walk)
 {
     const struct ulp_run_options *options = walk->options;
-    const struct ulp_mix *mix = &walk->plan->mixes[0];
-    return walk->unseen && walk->plan->lane_count == 1 && !options->given && !options->departure &&
-           mix->count == 1 && !mix->fusion && ulp_join_serves(mix->items);
+    const struct ulp_mix *mix = &walk->program->mixes[0];
+    return walk->unseen && walk->program->lane_count == 1 && !options->given &&
+           !options->departure && mix->count == 1 && !mix->fusion && ulp_join_serves(mix->items);
 }
 
 static enum ulp_status take_memory(struct ulp_walk *walk, struct ulp_tensor **fitted,
                                    struct ulp_error *error)
 {
     struct ulp_arena *memory = walk->memory;
-    const size_t lanes = walk->plan->lane_count;
-    walk->executions = ulp_arena_take(memory, walk->plan->node_count + 1, sizeof *walk->executions);
+    const size_t lanes = walk->program->lane_count;
+    walk->executions =
+        ulp_arena_take(memory, walk->program->node_count + 1, sizeof *walk->executions);
     walk->arithmetics = ulp_arena_take(memory, lanes, sizeof *walk->arithmetics);
     walk->shown = ulp_arena_take(memory, lanes, sizeof *walk->shown);
     walk->seconds = ulp_arena_take(memory, lanes, sizeof *walk->seconds);
-    *fitted = ulp_arena_take(memory, walk->plan->main->input_count + 1, sizeof **fitted);
+    *fitted = ulp_arena_take(memory, walk->program->main->input_count + 1, sizeof **fitted);
     return walk->executions && walk->arithmetics && walk->shown && walk->seconds && *fitted
                ? ULP_OK
                : ulp_out_of_memory(error);
@@ -116,14 +118,14 @@ static enum ulp_status take_memory(struct ulp_walk *walk, struct ulp_tensor **fi
 static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_set *inputs,
                                 struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = walk->plan;
+    const struct ulp_program *program = walk->program;
     struct ulp_frame frame = {0};
-    const size_t input_count = plan->main->input_count;
+    const size_t input_count = program->main->input_count;
     ask_observers(walk);
     walk->joins = may_join(walk);
     struct ulp_tensor *fitted = NULL;
     enum ulp_status status =
-        ulp_kept_take_pool(plan->kept, walk->options->thread_count, &walk->pool, error);
+        ulp_kept_take_pool(program->kept, walk->options->thread_count, &walk->pool, error);
     if (status == ULP_OK) {
         ulp_pool_scratch(walk->pool)->keeps_blocks = walk->budget.keeps_blocks;
         ulp_pool_set_root(walk->pool, walk->budget.root);
@@ -138,7 +140,7 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     if (status == ULP_OK && !walk->left)
         status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
-        status = ulp_frame_create(&frame, walk, plan->main, NULL, NULL, error);
+        status = ulp_frame_create(&frame, walk, program->main, NULL, NULL, error);
     walk->leaves = status == ULP_OK && may_leave(walk);
     walk->clock = ulp_seconds_now();
     if (status == ULP_OK)
@@ -148,11 +150,11 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
         go_to_departure(walk, &frame);
     if (status == ULP_OK)
         status = ulp_walk_block(walk, &frame, error);
-    for (size_t l = 0; l < plan->lane_count && outputs && status == ULP_OK; l++)
-        for (size_t i = 0; i < plan->main->output_count && status == ULP_OK; i++)
-            status = ulp_lane_output(&frame.lanes[l], plan->main->outputs[i],
-                                     ulp_model_output(plan->model, i).name,
-                                     ulp_model_budget(plan->model), &outputs[l], error);
+    for (size_t l = 0; l < program->lane_count && outputs && status == ULP_OK; l++)
+        for (size_t i = 0; i < program->main->output_count && status == ULP_OK; i++)
+            status = ulp_lane_output(&frame.lanes[l], program->main->outputs[i],
+                                     ulp_model_output(program->model, i).name,
+                                     ulp_model_budget(program->model), &outputs[l], error);
     ulp_frame_free(&frame, walk);
     if (walk->options->departure && walk->options->follow)
         ulp_departure_release(walk->options->departure);
@@ -161,39 +163,40 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     return status;
 }
 
-enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                             const struct ulp_run_options *options,
-                             const struct ulp_observer *observers, size_t observer_count,
-                             struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
-                             struct ulp_error *error)
+enum ulp_status ulp_program_run(const struct ulp_program *program,
+                                const struct ulp_tensor_set *inputs,
+                                const struct ulp_run_options *options,
+                                const struct ulp_observer *observers, size_t observer_count,
+                                struct ulp_tensor_set *outputs, struct ulp_run_cost *cost,
+                                struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     ULP_OPTIONS_TAKE(ulp_run_options, options, error);
     static const struct ulp_tensor_set no_inputs;
     if (!inputs)
         inputs = &no_inputs;
-    struct ulp_walk walk = {.plan = plan,
+    struct ulp_walk walk = {.program = program,
                             .options = options,
                             .observers = observers,
                             .observer_count = observer_count,
                             .reserve_draws = ulp_reserve_draws(),
-                            .cost_limit = plan->main->cost};
+                            .cost_limit = program->main->cost};
     double started = ulp_seconds_now();
-    struct ulp_budget *root = ulp_model_budget(plan->model);
-    if (ulp_kept_begin(plan->kept, plan)) {
-        walk.left = plan->kept;
-        walk.packed = ulp_kept_packed(plan->kept);
+    struct ulp_budget *root = ulp_model_budget(program->model);
+    if (ulp_kept_begin(program->kept, program)) {
+        walk.left = program->kept;
+        walk.packed = ulp_kept_packed(program->kept);
     }
     const struct ulp_packed_counts before = ulp_packed_count(walk.packed);
-    walk.budget.keeps_blocks = !ulp_kept_lends(plan->kept);
+    walk.budget.keeps_blocks = !ulp_kept_lends(program->kept);
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
-    for (size_t l = 0; outputs && l < plan->lane_count; l++)
+    for (size_t l = 0; outputs && l < program->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
-    enum ulp_status status = ulp_model_check_inputs(plan->model, inputs, error);
+    enum ulp_status status = ulp_model_check_inputs(program->model, inputs, error);
     if (status == ULP_OK)
-        status = ulp_departure_check(walk.options->departure, plan, error);
+        status = ulp_departure_check(walk.options->departure, program, error);
     if (status == ULP_OK)
-        status = ulp_plan_check_memory(plan, walk.options->audit, error);
+        status = ulp_program_check_memory(program, walk.options->audit, error);
     if (status == ULP_OK)
         status = run_walk(&walk, inputs, outputs, error);
     ulp_arena_free(walk.memory);
@@ -204,15 +207,15 @@ enum ulp_status ulp_plan_run(const struct ulp_plan *plan, const struct ulp_tenso
         ulp_budget_hand_over(&walk.budget, ulp_kept_memory(walk.left, false));
         ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_kept_memory(walk.left, true));
     }
-    ulp_kept_leave_pool(plan->kept, walk.pool);
+    ulp_kept_leave_pool(program->kept, walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
-                                      plan->constants.used_bytes + walk.budget.peak_bytes +
+                                      program->constants.used_bytes + walk.budget.peak_bytes +
                                           (walk.left ? ulp_kept_bytes(walk.left) : 0) +
                                           ulp_departure_bytes(walk.options->departure),
                                       packed.made - before.made, packed.used - before.used};
-    for (size_t l = 0; outputs && status != ULP_OK && l < plan->lane_count; l++)
+    for (size_t l = 0; outputs && status != ULP_OK && l < program->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
     return status;
 }

@@ -50,12 +50,12 @@ struct ulp_kept {
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
-size_t ulp_kept_place(const struct ulp_plan *plan, const struct ulp_block *block)
+size_t ulp_kept_place(const struct ulp_program *program, const struct ulp_block *block)
 {
     size_t place = 0;
-    for (size_t b = 0; b < plan->block_count && plan->blocks[b] != block; b++)
-        for (size_t l = 0; l < plan->lane_count; l++)
-            place += ulp_lane_value_count(&plan->mixes[l], plan->blocks[b]);
+    for (size_t b = 0; b < program->block_count && program->blocks[b] != block; b++)
+        for (size_t l = 0; l < program->lane_count; l++)
+            place += ulp_lane_value_count(&program->mixes[l], program->blocks[b]);
     return place;
 }
 
@@ -177,31 +177,32 @@ void ulp_kept_free(struct ulp_kept *kept)
     free(kept);
 }
 
-/* All of the plan's constants that may be factors, which stay as they are as long as the plan. */
-static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ulp_plan *plan,
+/* All of the program's constants that may be factors, which stay as they are as long as the
+ * program. */
+static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ulp_program *program,
                                       struct ulp_error *error)
 {
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t v = 0; v < plan->blocks[b]->slot_count; v++)
-            if (ulp_is_factor(&plan->blocks[b]->slots[v]))
-                ULP_TRY(ulp_packed_keep(packed, plan->blocks[b]->slots[v].constant, error));
+    for (size_t b = 0; b < program->block_count; b++)
+        for (size_t v = 0; v < program->blocks[b]->slot_count; v++)
+            if (ulp_is_factor(&program->blocks[b]->slots[v]))
+                ULP_TRY(ulp_packed_keep(packed, program->blocks[b]->slots[v].constant, error));
     return ULP_OK;
 }
 
 /* For the second run. */
-static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
+static bool prepare(struct ulp_kept *kept, const struct ulp_program *program)
 {
     struct ulp_error error;
     struct ulp_packed *packed = NULL;
-    const size_t count = ulp_kept_place(plan, NULL);
+    const size_t count = ulp_kept_place(program, NULL);
     /* in no budget: it would stay there when the rest is given up */
     void *entries =
-        calloc(1, (count + 1) * sizeof *kept->entries + plan->node_count * sizeof *kept->reruns);
+        calloc(1, (count + 1) * sizeof *kept->entries + program->node_count * sizeof *kept->reruns);
     enum ulp_status status =
         entries ? ulp_packed_create(&packed, &kept->factors, kept->bytes_max, &error)
                 : ULP_ERROR_MEMORY;
     if (status == ULP_OK)
-        status = keep_constants(packed, plan, &error);
+        status = keep_constants(packed, program, &error);
     if (status != ULP_OK) {
         ulp_packed_free(packed);
         free(entries);
@@ -211,19 +212,19 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_plan *plan)
     kept->entries = entries;
     kept->count = count;
     kept->reruns = (void *)(kept->entries + count + 1);
-    kept->rerun_count = plan->node_count;
+    kept->rerun_count = program->node_count;
     kept->packed = packed;
     pthread_mutex_unlock(&kept->mutex);
     return true;
 }
 
-bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan)
+bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_program *program)
 {
     if (atomic_fetch_add(&kept->runs, 1) == 0)
         return false;
     /* not the mutex: allocating may call reclaim */
     pthread_mutex_lock(&kept->preparing);
-    const bool is = kept->packed || prepare(kept, plan);
+    const bool is = kept->packed || prepare(kept, program);
     pthread_mutex_unlock(&kept->preparing);
     return is;
 }

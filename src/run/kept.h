@@ -1,12 +1,12 @@
-/* What runs of a plan leave for the next ones: constants as the lanes hold them (FP32 weights
+/* What runs of a program leave for the next ones: constants as the lanes hold them (FP32 weights
  * rounded to FP16, say), packed factors, freed memory and threads. The first run leaves its threads
  * alone, so that one run pays neither time nor memory for the rest; from the second on there is an
  * upper limit (ULP_TUNE_KEPT_SHARE), and everything that no run uses just now is given up before an
- * allocation fails. Results never depend on it. Several threads may run a plan at once. */
+ * allocation fails. Results never depend on it. Several threads may run a program at once. */
 #pragma once
 
 #include "kernels/operand/packed.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/lower.h"
 
 /* The most that constants, and packed factors, may take each. */
@@ -30,10 +30,10 @@ void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool);
 /* The lanes' arithmetics change: nothing is left, and the next run is the first again. */
 void ulp_kept_forget(struct ulp_kept *kept);
 
-/* A run of the plan begins; false: it is the first, or there is no memory, and the rest must not be
- * called. */
-bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_plan *plan);
-/* The cache of packed factors, in which every constant of the plan is kept. */
+/* A run of the program begins; false: it is the first, or there is no memory, and the rest must not
+ * be called. */
+bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_program *program);
+/* The cache of packed factors, in which every constant of the program is kept. */
 struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept);
 size_t ulp_kept_bytes(const struct ulp_kept *kept);
 /* What keeps the blocks of memory that a run has freed, its values' or its scratch's, until the
@@ -44,7 +44,7 @@ size_t ulp_kept_spare(struct ulp_kept *kept);
 
 /* Where the values of the block's lanes, one lane's behind the other's, begin among those of all
  * blocks; NULL: their end. */
-size_t ulp_kept_place(const struct ulp_plan *plan, const struct ulp_block *block);
+size_t ulp_kept_place(const struct ulp_program *program, const struct ulp_block *block);
 /* What a constant of so many bytes that is to be left must be charged to; NULL: no room. */
 struct ulp_budget *ulp_kept_room(struct ulp_kept *kept, size_t bytes);
 /* A view of the constant at that place, used until it is released; false: none. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernels/operand/packed.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct ulp_kept;
 
@@ -32,7 +32,7 @@ struct ulp_lane {
     struct ulp_packed *packed;
     bool repeats;
     bool *kept; /* by slot: its constant is in that cache */
-    /* what the plan's runs leave for each other (kept.h), and where the lane's values are in it;
+    /* what the program's runs leave for each other (kept.h), and where the lane's values are in it;
      * NULL: nothing, as in bodies of a lane that is apart */
     struct ulp_kept *left;
     size_t left_place;

@@ -68,9 +68,9 @@ struct lowering {
     size_t bytes; /* of the result */
 };
 
-static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct ulp_plan_slot *slot,
-                                     struct ulp_reader reader, struct lowering *out,
-                                     struct ulp_error *error)
+static enum ulp_status find_lowering(const struct ulp_lane *lane,
+                                     const struct ulp_program_slot *slot, struct ulp_reader reader,
+                                     struct lowering *out, struct ulp_error *error)
 {
     const struct ulp_tensor *constant = slot->constant;
     out->arithmetic = reader.inside ? &lane->mix->fusion->items[reader.arithmetic].inner
@@ -89,7 +89,7 @@ static enum ulp_status find_lowering(const struct ulp_lane *lane, const struct u
 
 /* As a converter to the arithmetic does; a constant that needs no conversion stays the model's
  * where it is in memory. */
-static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_plan_slot *slot,
+static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program_slot *slot,
                                       struct ulp_reader reader, struct ulp_lane *lane,
                                       struct ulp_error *error)
 {
@@ -164,7 +164,7 @@ static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tenso
 enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                   const struct ulp_tensor **out, struct ulp_error *error)
 {
-    struct ulp_plan_slot *planned = &lane->block->slots[slot];
+    struct ulp_program_slot *planned = &lane->block->slots[slot];
     const size_t at = find_run(lane, reader) * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
     *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;

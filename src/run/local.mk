@@ -4,4 +4,4 @@ libulpscope_a_SOURCES += \
 include src/run/enclose/local.mk
 include src/run/idiom/local.mk
 include src/run/pass/local.mk
-include src/run/plan/local.mk
+include src/run/program/local.mk

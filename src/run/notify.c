@@ -20,7 +20,7 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
 {
     const struct ulp_block *block = frame->block;
     size_t all = step->bound.blocks ? step->input_count : step->own_input_count,
-           lanes = walk->plan->lane_count;
+           lanes = walk->program->lane_count;
     *out = (struct ulp_event_inputs){.names = ulp_arena_take(arena, all + 1, sizeof *out->names)};
     int *slots = ulp_arena_take(arena, all + 1, sizeof *slots);
     ULP_TRY(ulp_taken(out->names && slots, error));
@@ -97,7 +97,7 @@ static enum ulp_status round_leaving(const struct ulp_walk *walk, const struct u
                                      struct ulp_evaluation *evaluations, struct ulp_arena *arena,
                                      struct ulp_error *error)
 {
-    for (size_t l = 0; l < walk->plan->lane_count; l++) {
+    for (size_t l = 0; l < walk->program->lane_count; l++) {
         struct ulp_evaluation *evaluation = &evaluations[l];
         if (!evaluation->entire || evaluation->skipped || !leaves_rounded(frame, step, l))
             continue;
@@ -116,7 +116,7 @@ static const void *find_mark(const struct ulp_walk *walk, const struct ulp_frame
 {
     if (!step->settled || frame->outer || walk->options->given || walk->options->isolated)
         return NULL;
-    for (size_t l = 0; l < walk->plan->lane_count; l++)
+    for (size_t l = 0; l < walk->program->lane_count; l++)
         if (!ulp_views_constant(&frame->lanes[l], step))
             return step;
     return frame->block->slots[step->inputs[0]].constant;
@@ -141,7 +141,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_event_inputs *inputs, double seconds,
                            struct ulp_arena *arena, struct ulp_error *error)
 {
-    const size_t lanes = walk->plan->lane_count, shown = walk->unseen ? 0 : step->output_count;
+    const size_t lanes = walk->program->lane_count, shown = walk->unseen ? 0 : step->output_count;
     size_t outputs = 0;
     if (!walk->listened)
         return ULP_OK;
@@ -163,7 +163,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             positions[outputs++] = (int)o;
         }
     for (size_t l = 0; l < lanes; l++) {
-        const struct ulp_mix *mix = &walk->plan->mixes[l];
+        const struct ulp_mix *mix = &walk->program->mixes[l];
         const struct ulp_arithmetic *holds = leaves_rounded(frame, step, l)
                                                  ? ulp_mix_arithmetic(mix, step->number)
                                                  : ulp_mix_holds(mix, step->number);
@@ -180,7 +180,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
             values[l * outputs + o] = find_value(walk, frame, step, evaluations, l, positions[o]);
     struct ulp_event event = {
         .index = step->number,
-        .node_count = walk->plan->node_count,
+        .node_count = walk->program->node_count,
         .execution = walk->executions[step->number]++,
         .name = step->name,
         .op = step->bound.node->op_type,
@@ -197,7 +197,7 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .inputs = inputs->values,
         .seconds = seconds,
         .lane_seconds = walk->seconds,
-        .progress = walk->plan->main->cost > 0 ? walk->cost_done / walk->plan->main->cost : 1,
+        .progress = walk->program->main->cost > 0 ? walk->cost_done / walk->program->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),
         .moved = moved,
     };

@@ -31,7 +31,8 @@ static struct ulp_tensor shape_of(const struct ulp_tensor *tensor)
     return shape;
 }
 
-/* Is operand o of the step what its inputs and attributes say, which stay as long as the plan? */
+/* Is operand o of the step what its inputs and attributes say, which stay as long as the program?
+ */
 static bool is_own(const struct ulp_step *step, size_t o, const struct ulp_operand *laid)
 {
     const struct ulp_bound *bound = &step->bound;

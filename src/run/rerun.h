@@ -1,7 +1,7 @@
-/* Formulas that are run as one (plan_join.c), once more: all that their run follows from, but for
- * where values lie, is noted after one run of the plan, and further runs with operands of these
- * shapes go straight to the tape's plan. Only which plan that is changes in a note, in one step, so
- * several threads may go by it. */
+/* Formulas that are run as one (program_join.c), once more: all that their run follows from, but
+ * for where values lie, is noted after one run of the program, and further runs with operands of
+ * these shapes go straight to the tape's plan. Only which plan that is changes in a note, in one
+ * step, so several threads may go by it. */
 #pragma once
 
 #include "ops/join.h"

@@ -15,7 +15,7 @@ struct span {
     atomic_int least, most;
 };
 #define EXPONENT_END 255 /* of what is not finite */
-/* Fewer results take no time at 128 bits, and their node is planned once more. */
+/* Fewer results take no time at 128 bits, and their node is compiled once more. */
 #define RESULTS_MIN ((size_t)1 << 15)
 
 static ULP_VECTORISE void look(const float *x, size_t count, int *least_out, int *most_out)

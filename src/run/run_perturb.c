@@ -1,7 +1,7 @@
-/* Multiplying a plan's float constants by random factors near 1 (struct ulp_perturbation). */
+/* Multiplying a program's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
 #include "run/kept.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 /* Scalars and short lists are parts of formulas (an epsilon, an exponent, a factor), and a formula
@@ -9,42 +9,43 @@
 #define COUNT_MIN 16
 
 /* What stands for `from` in every slot that has it: one change for all its readers. */
-static enum ulp_status find_perturbed(struct ulp_plan *plan, const struct ulp_tensor *from,
+static enum ulp_status find_perturbed(struct ulp_program *program, const struct ulp_tensor *from,
                                       const char *name, const struct ulp_perturbation *perturbation,
                                       struct ulp_tensor **out, struct ulp_error *error)
 {
-    struct ulp_perturbed *perturbed = plan->perturbed;
+    struct ulp_perturbed *perturbed = program->perturbed;
     while (perturbed && perturbed->from != from)
         perturbed = perturbed->before;
     *out = perturbed ? &perturbed->tensor : NULL;
     if (perturbed)
         return ULP_OK;
-    ULP_TAKE(perturbed, plan->arena, 1, error);
-    *perturbed = (struct ulp_perturbed){.from = from, .before = plan->perturbed};
-    plan->perturbed = perturbed;
+    ULP_TAKE(perturbed, program->arena, 1, error);
+    *perturbed = (struct ulp_perturbed){.from = from, .before = program->perturbed};
+    program->perturbed = perturbed;
     *out = &perturbed->tensor;
     return ulp_tensor_perturb(&perturbed->tensor, from, perturbation->precision, perturbation->seed,
-                              name, &plan->constants, error);
+                              name, &program->constants, error);
 }
 
-enum ulp_status ulp_plan_perturb(struct ulp_plan *plan, const struct ulp_perturbation *perturbation,
-                                 struct ulp_error *error)
+enum ulp_status ulp_program_perturb(struct ulp_program *program,
+                                    const struct ulp_perturbation *perturbation,
+                                    struct ulp_error *error)
 {
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t v = 0; v < plan->blocks[b]->slot_count; v++) {
-            struct ulp_plan_slot *slot = &plan->blocks[b]->slots[v];
+    for (size_t b = 0; b < program->block_count; b++)
+        for (size_t v = 0; v < program->blocks[b]->slot_count; v++) {
+            struct ulp_program_slot *slot = &program->blocks[b]->slots[v];
             struct ulp_tensor *moved;
             if (!slot->constant || !ulp_type_is_float(slot->constant->type) ||
                 slot->constant->count < COUNT_MIN)
                 continue;
             enum ulp_status status =
-                find_perturbed(plan, slot->constant, slot->name, perturbation, &moved, error);
+                find_perturbed(program, slot->constant, slot->name, perturbation, &moved, error);
             ULP_TRY(ulp_fail_at(error, status, "constant '%s'", slot->name));
             slot->constant = moved;
         }
     enum ulp_status status = ULP_OK;
-    for (size_t b = 0; b < plan->block_count && status == ULP_OK; b++)
-        status = ulp_plan_fold_norms(plan, plan->blocks[b], error);
-    ulp_kept_forget(plan->kept);
+    for (size_t b = 0; b < program->block_count && status == ULP_OK; b++)
+        status = ulp_program_fold_norms(program, program->blocks[b], error);
+    ulp_kept_forget(program->kept);
     return status;
 }

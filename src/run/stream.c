@@ -8,7 +8,7 @@ void ulp_stream_begin(struct ulp_walk *walk)
 {
     const size_t limit = ulp_budget_limit(&walk->budget);
     walk->streams =
-        limit && ulp_model_mapped_bytes(walk->plan->model) > limit / ULP_TUNE_STREAMED_SHARE;
+        limit && ulp_model_mapped_bytes(walk->program->model) > limit / ULP_TUNE_STREAMED_SHARE;
 }
 
 static size_t fetch(const struct ulp_walk *walk, const struct ulp_frame *frame,
@@ -20,7 +20,7 @@ static size_t fetch(const struct ulp_walk *walk, const struct ulp_frame *frame,
         const int slot = table ? -1 : step->inputs[i];
         const struct ulp_tensor *constant = slot >= 0 ? frame->block->slots[slot].constant : NULL;
         if (constant && bytes < bytes_max)
-            bytes += ulp_model_fetch(walk->plan->model, constant, bytes_max - bytes);
+            bytes += ulp_model_fetch(walk->program->model, constant, bytes_max - bytes);
     }
     return bytes;
 }
@@ -46,6 +46,6 @@ void ulp_stream_behind(const struct ulp_walk *walk, const struct ulp_frame *fram
     for (size_t d = 0; d < step->dead_count && walk->streams && !frame->outer; d++) {
         const struct ulp_tensor *constant = frame->block->slots[step->dead[d]].constant;
         if (constant)
-            ulp_model_give_back(walk->plan->model, constant);
+            ulp_model_give_back(walk->program->model, constant);
     }
 }

@@ -18,7 +18,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                  const struct ulp_block *block, const struct ulp_frame *outer,
                                  const bool *absent, struct ulp_error *error)
 {
-    size_t lanes = walk->plan->lane_count;
+    size_t lanes = walk->program->lane_count;
     *out = (struct ulp_frame){.block = block, .outer = outer};
     ULP_TRY(ulp_arena_create(&out->arena, &walk->budget, error));
     out->lanes = ulp_arena_take(out->arena, lanes, sizeof *out->lanes);
@@ -32,12 +32,12 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                                             : block->slots[v].name;
     if (status == ULP_OK && absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
-    size_t place = walk->left ? ulp_kept_place(walk->plan, block) : 0;
+    size_t place = walk->left ? ulp_kept_place(walk->program, block) : 0;
     for (size_t l = 0; l < lanes && status == ULP_OK;
-         place += ulp_lane_value_count(&walk->plan->mixes[l], block), l++) {
+         place += ulp_lane_value_count(&walk->program->mixes[l], block), l++) {
         if (out->absent[l])
             continue;
-        status = ulp_lane_create(&out->lanes[l], &walk->plan->mixes[l], block, &walk->budget,
+        status = ulp_lane_create(&out->lanes[l], &walk->program->mixes[l], block, &walk->budget,
                                  walk->pool, error);
         if (status == ULP_OK)
             status = ulp_arena_create(&out->lanes[l].scratch, &walk->budget, error);
@@ -53,7 +53,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
 
 void ulp_frame_free(struct ulp_frame *frame, const struct ulp_walk *walk)
 {
-    for (size_t l = 0; frame->lanes && l < walk->plan->lane_count; l++)
+    for (size_t l = 0; frame->lanes && l < walk->program->lane_count; l++)
         ulp_lane_free(&frame->lanes[l]);
     ulp_arena_free(frame->arena);
     *frame = (struct ulp_frame){0};
@@ -85,7 +85,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status =
             ulp_walk_bodies(walk, frame, step, reference.at, evaluations, inputs, arena, error);
     for (size_t l = 0;
-         l < walk->plan->lane_count && !step->folded && !step->bound.blocks && status == ULP_OK;
+         l < walk->program->lane_count && !step->folded && !step->bound.blocks && status == ULP_OK;
          l++) {
         if (frame->absent[l])
             continue;
@@ -97,7 +97,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
         frame->lanes[l].budget = &walk->budget;
-        ulp_fail_at(error, status, "in %s", ulp_plan_lane_name(walk->plan, l));
+        ulp_fail_at(error, status, "in %s", ulp_program_lane_name(walk->program, l));
     }
     if (status == ULP_OK && !step->bound.blocks && !walk->unseen)
         status = ulp_list_inputs(walk, frame, step, inputs, arena, error);
@@ -110,13 +110,13 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
 static bool find_left(const struct ulp_walk *walk, const struct ulp_frame *frame)
 {
     size_t found = 0;
-    while (found < walk->plan->lane_count &&
+    while (found < walk->program->lane_count &&
            (frame->absent[found] || ulp_lane_find_left(&frame->lanes[found])))
         found++;
-    for (size_t l = 0; l < found && found < walk->plan->lane_count; l++)
+    for (size_t l = 0; l < found && found < walk->program->lane_count; l++)
         if (!frame->absent[l])
             ulp_lane_drop_left(&frame->lanes[l]);
-    return found == walk->plan->lane_count;
+    return found == walk->program->lane_count;
 }
 
 /* The lane's results become its values; what else was computed goes. */
@@ -239,7 +239,7 @@ static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_arena *arena,
                                  struct ulp_error *error)
 {
-    size_t lanes = walk->plan->lane_count;
+    size_t lanes = walk->program->lane_count;
     struct ulp_join *join = frame->lanes[0].join;
     struct ulp_evaluation *evaluations = ulp_arena_take(arena, lanes, sizeof *evaluations);
     ULP_TRY(ulp_taken(evaluations, error));
@@ -274,7 +274,7 @@ static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame
     struct ulp_tensor result;
     *ran = rerun != NULL;
     ULP_TRY(ulp_fail_at(error, *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK,
-                        "in %s", ulp_plan_lane_name(walk->plan, 0)));
+                        "in %s", ulp_program_lane_name(walk->program, 0)));
     if (!*ran)
         return ULP_OK;
     lane->values[steps[last].outputs[0]] = result;

@@ -5,7 +5,7 @@
 #include "run/lane.h"
 
 struct ulp_walk {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     const struct ulp_run_options *options;
     const struct ulp_observer *observers;
     size_t observer_count;
@@ -18,7 +18,7 @@ struct ulp_walk {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    struct ulp_kept *left; /* of the plan; NULL: its first run, and packed is the walk's own */
+    struct ulp_kept *left; /* of the program; NULL: its first run, and packed is the walk's own */
     size_t reserve_draws;  /* before the walk */
     size_t first_step;     /* of the main graph: those before it have been run */
     bool departed;         /* a lane has left the reference's decisions */

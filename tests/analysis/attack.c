@@ -15,21 +15,21 @@
 void subject_begin(struct subject *out, struct ulp_model *model, const char *format, double low,
                    double high, const struct ulp_tensor_set *inputs)
 {
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_input_range range = {NULL, low, high};
     struct ulp_arithmetic lane;
     struct ulp_error error;
     *out = (struct subject){.model = model};
     ck_ulp_ok(ulp_arithmetic_find(format, &lane, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &out->plan, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &out->program, &error), error);
     const struct ulp_prove_box box = {.ranges = &range, .range_count = low <= high};
-    ck_ulp_ok(ulp_proof_run(model, out->plan, &box, 1, &out->proof, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, out->program, &box, 1, &out->proof, &error), error);
 }
 
 void subject_end(struct subject *subject)
 {
     ulp_proof_free(&subject->proof);
-    ulp_plan_free(subject->plan);
+    ulp_program_free(subject->program);
     ulp_model_free(subject->model);
 }
 
@@ -92,12 +92,12 @@ static void check_unproven(struct subject *subject, const struct ulp_proof_outpu
     const double most = subject->proof.format.max_finite;
     struct ulp_node_kernel kernel;
     bool overflows = false, fits = true;
-    ulp_plan_node_kernel(subject->plan, 0, subject->node->index, &kernel);
+    ulp_program_node_kernel(subject->program, 0, subject->node->index, &kernel);
     for (size_t i = 0; i < values->count; i++) {
         const double x = fabs(ulp_tensor_get(values, i));
         fits = fits && x < most;
         overflows = overflows || !isfinite(x) ||
-                    (subject->plan->mixes[0].fusion && !kernel.unstored && x > most);
+                    (subject->program->mixes[0].fusion && !kernel.unstored && x > most);
     }
     for (size_t i = 0; i < values->count && fits && !subject->overflowed; i++)
         check_element(subject, output, ulp_tensor_get(values, i));
@@ -163,7 +163,7 @@ static void run_inputs(struct subject *subject, const struct ulp_tensor_set *inp
             subject->overflowed |= !(fabs(ulp_tensor_get(&inputs->items[i].tensor, e)) <=
                                      subject->proof.format.max_finite);
     is_done(subject,
-            ulp_plan_run(subject->plan, inputs, &options, &observer, 1, NULL, NULL, &error),
+            ulp_program_run(subject->program, inputs, &options, &observer, 1, NULL, NULL, &error),
             &error);
 }
 
@@ -209,8 +209,8 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
 
 struct climb {
     const struct subject *subject;
-    const struct ulp_plan *plan; /* fp64 */
-    struct ulp_tensor *values;   /* by slot */
+    const struct ulp_program *program; /* fp64 */
+    struct ulp_tensor *values;         /* by slot */
     struct ulp_tensor_set *inputs;
     uint64_t seed;
 };
@@ -228,7 +228,7 @@ static enum ulp_status collect(void *context, const struct ulp_event *event,
 {
     struct climb *climb = context;
     for (size_t o = 0; o < event->output_count; o++) {
-        const int slot = slot_named(climb->plan->main, event->output_names[o]);
+        const int slot = slot_named(climb->program->main, event->output_names[o]);
         if (slot >= 0 && !climb->values[slot].data)
             ck_ulp_ok(ulp_tensor_copy(&climb->values[slot], event->values[o].entire, NULL, error),
                       *error);
@@ -256,7 +256,7 @@ static int given_behind(const struct ulp_block *block, int slot)
 static void choose_rows(struct climb *climb, const struct ulp_step *step, const double *cotangents,
                         size_t count)
 {
-    const struct ulp_block *block = climb->plan->main;
+    const struct ulp_block *block = climb->program->main;
     const struct ulp_tensor *table = block->slots[step->inputs[0]].constant;
     const int slot = given_behind(block, step->inputs[1]);
     if (!table || table->rank != 2 || slot < 0)
@@ -296,8 +296,8 @@ static enum ulp_status see_cotangents(void *context, size_t node, size_t executi
                                       struct ulp_error *error)
 {
     struct climb *climb = context;
-    const struct ulp_step *step = climb->plan->nodes[node].step;
-    const struct ulp_block *main = climb->plan->main;
+    const struct ulp_step *step = climb->program->nodes[node].step;
+    const struct ulp_block *main = climb->program->main;
     (void)execution, (void)position, (void)introduced, (void)error;
     if (step && step >= main->steps && step < main->steps + main->step_count &&
         ulp_step_is(step, "Gather"))
@@ -320,11 +320,11 @@ static void close_step(void *context, const struct ulp_step *step)
 static void step_to_corner(struct subject *subject, struct climb *climb,
                            struct ulp_tensor_set *inputs, int target, uint64_t seed)
 {
-    const struct ulp_block *block = climb->plan->main;
+    const struct ulp_block *block = climb->program->main;
     struct ulp_error error;
     struct ulp_pool *pool = test_pool(1);
-    bool *stopped = calloc(climb->plan->node_count + 1, sizeof *stopped),
-         *passed = calloc(climb->plan->node_count + 1, sizeof *passed);
+    bool *stopped = calloc(climb->program->node_count + 1, sizeof *stopped),
+         *passed = calloc(climb->program->node_count + 1, sizeof *passed);
     double **cotangents = calloc(block->slot_count + 1, sizeof *cotangents), *seeded;
     ck_assert(stopped && passed && cotangents);
     for (size_t s = 0; s < block->slot_count; s++)
@@ -333,7 +333,7 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
                 if (strcmp(inputs->items[i].name, block->slots[s].name) == 0)
                     climb->values[s] = ulp_tensor_view(&inputs->items[i].tensor);
     const struct ulp_reverse sweep = {.plain = true,
-                                      .plan = climb->plan,
+                                      .program = climb->program,
                                       .values = climb->values,
                                       .cotangents = cotangents,
                                       .stopped = stopped,
@@ -368,12 +368,12 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
 }
 
 /* From random inputs towards the largest magnitude of an element of a node's output. */
-static void climb_to(struct subject *subject, const struct ulp_plan *exact, int target,
+static void climb_to(struct subject *subject, const struct ulp_program *exact, int target,
                      uint64_t seed, const struct ulp_tensor_set *shapes)
 {
     const size_t slots = exact->main->slot_count;
     struct climb climb = {.subject = subject,
-                          .plan = exact,
+                          .program = exact,
                           .values = calloc(slots + 1, sizeof *climb.values),
                           .seed = seed};
     const struct ulp_observer observer = {.context = &climb, .node_done = collect};
@@ -384,7 +384,7 @@ static void climb_to(struct subject *subject, const struct ulp_plan *exact, int 
     ck_assert_ptr_nonnull(climb.values);
     for (int step = 0; step < 3; step++) {
         if (is_done(subject,
-                    ulp_plan_run(exact, &inputs, &options, &observer, 1, NULL, NULL, &error),
+                    ulp_program_run(exact, &inputs, &options, &observer, 1, NULL, NULL, &error),
                     &error) &&
             climb.values[target].count)
             step_to_corner(subject, &climb, &inputs, target, seed);
@@ -414,12 +414,12 @@ void attack_randomly(struct subject *subject, size_t count, uint64_t seed,
 void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
                      const struct ulp_tensor_set *shapes)
 {
-    const struct ulp_plan_options options = {.inputs = shapes};
-    struct ulp_plan *exact;
+    const struct ulp_program_options options = {.inputs = shapes};
+    struct ulp_program *exact;
     struct ulp_arithmetic fp64;
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp64", &fp64, &error), error);
-    if (!is_done(subject, ulp_plan_create(subject->model, &fp64, 1, &options, &exact, &error),
+    if (!is_done(subject, ulp_program_create(subject->model, &fp64, 1, &options, &exact, &error),
                  &error))
         return;
     for (size_t s = 0; s < count; s++) {
@@ -431,5 +431,5 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
         if (target >= 0)
             climb_to(subject, exact, target, 31 * turn + 5, shapes);
     }
-    ulp_plan_free(exact);
+    ulp_program_free(exact);
 }

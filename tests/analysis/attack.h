@@ -6,7 +6,7 @@
 
 struct subject {
     struct ulp_model *model;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     size_t random, climbed;            /* inputs that were run */
     size_t tensors, values;            /* compared */
@@ -14,7 +14,7 @@ struct subject {
     size_t refused;                    /* runs */
     double attained;                   /* the largest share of a finite bound that was met */
     const struct ulp_proof_node *node; /* at hand */
-    bool overflowed; /* in this run: an output that is not proven, or an input */
+    bool overflowed;                   /* in this run: an output that is not proven, or an input */
     /* NULL, or told of what is wrong, which else fails the test; then runs may be refused */
     void (*wrong)(void *context, const char *what);
     /* NULL, or makes the inputs of a seed, in place of the box' own */

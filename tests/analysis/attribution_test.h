@@ -50,17 +50,18 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     struct ulp_model *model = text_load_within(text, charged);
     struct ulp_tensor_set inputs[2] = {text_inputs(model, 5, x0, true),
                                        text_inputs(model, 6, x0, true)};
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     struct ulp_arithmetic arithmetics[LANES];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_attributor *attributor;
     for (size_t l = 0; l < LANES; l++)
         arithmetics[l] = test_arithmetic(lanes[l]);
-    ck_ulp_ok(ulp_plan_create(model, arithmetics, LANES, &options, &plan, error), *error);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
-    enum ulp_status status = ulp_attributor_create(plan, output, thread_count, &attributor, error);
+    ck_ulp_ok(ulp_program_create(model, arithmetics, LANES, &options, &program, error), *error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, error), *error);
+    enum ulp_status status =
+        ulp_attributor_create(program, output, thread_count, &attributor, error);
     if (status == ULP_OK && spills)
         status = ulp_attributor_spill(attributor, ".", error);
     if (status == ULP_OK)
@@ -75,7 +76,8 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
         ck_ulp_ok(ulp_attributor_sample(attributor, &inputs[s], error), *error);
         ulp_attributor_verify(attributor, verify);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs[s], &run, observers, 2, NULL, NULL, error), *error);
+        ck_ulp_ok(ulp_program_run(program, &inputs[s], &run, observers, 2, NULL, NULL, error),
+                  *error);
         status = ulp_attributor_sweep(attributor, error);
     }
     if (status == ULP_OK) {
@@ -85,7 +87,7 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     if (status == ULP_OK && fixes) {
         const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
         const struct ulp_samples both = {.count = samples, .items = items};
-        const struct ulp_plan_options planning = {.keeps = keeps};
+        const struct ulp_program_options planning = {.keeps = keeps};
         const struct ulp_audit_options whole = {.plan = &planning,
                                                 .shares = true,
                                                 .output = output,
@@ -95,7 +97,7 @@ static inline enum ulp_status attribute(const struct text_graph *text, const cha
     }
     ulp_attributor_free(attributor);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs[0]);
     ulp_tensor_set_free(&inputs[1]);
     ulp_model_free(model);

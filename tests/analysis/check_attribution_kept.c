@@ -68,7 +68,7 @@ static enum ulp_status collect_and_look(void *context, const struct ulp_event *e
                                         struct ulp_error *error)
 {
     struct ulp_attributor *attributor = context;
-    const struct ulp_step *step = attributor->plan->nodes[event->index].step;
+    const struct ulp_step *step = attributor->program->nodes[event->index].step;
     ck_ulp_ok(ulp_attribution_collect(attributor, event, error), *error);
     const struct ulp_tensor *truth =
         attributor->beside ? ulp_tensor_set_find(attributor->beside, event->output_names[0]) : NULL;
@@ -85,10 +85,10 @@ START_TEST(values_and_errors_are_kept)
                                                  test_arithmetic(row->lane)};
     struct ulp_model *model = text_load(row->graph);
     struct ulp_tensor_set inputs = text_inputs(model, 5, row->x0, true), truth = {0};
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     struct ulp_attributor *attributor;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     struct ulp_tensor b;
     ck_ulp_ok(ulp_tensor_create(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){3, 8},
@@ -97,16 +97,16 @@ START_TEST(values_and_errors_are_kept)
     for (size_t i = 0; i < b.count; i++)
         ((float *)b.data)[i] = (float)i;
     ck_ulp_ok(ulp_tensor_set_add(&truth, "b", &b, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_attributor_create(plan, NULL, 1, &attributor, &error), error);
+    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_attributor_create(program, NULL, 1, &attributor, &error), error);
     ulp_attributor_beside(attributor, row->beside ? &truth : NULL);
     ck_ulp_ok(ulp_attributor_sample(attributor, &inputs, &error), error);
     const struct ulp_observer observer = {.context = attributor, .node_done = collect_and_look};
     made_again = 0;
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
     ck_assert_int_eq(made_again, row->made_again);
     ulp_attributor_free(attributor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&truth);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -132,16 +132,16 @@ START_TEST(records_are_asked_for_where_they_are_needed)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_keep keep = {.pattern = "second"};
     const struct ulp_keeps by_lane[] = {{0}, {.count = row->kept != NULL, .items = &keep}};
-    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = by_lane};
+    const struct ulp_program_options options = {.inputs = &inputs, .keeps = by_lane};
     struct ulp_attributor *attributor;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     keep.arithmetic = test_arithmetic(row->kept ? row->kept : "fp32");
-    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_attributor_create(plan, NULL, 1, &attributor, &error), error);
+    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_attributor_create(program, NULL, 1, &attributor, &error), error);
     ck_assert_int_eq(ulp_attributor_reads_moved(attributor), row->reads);
     ulp_attributor_free(attributor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

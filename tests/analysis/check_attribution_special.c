@@ -250,12 +250,12 @@ START_TEST(values_leave_as_a_run_hands_them_out)
         expect_whole(&audit);
     struct ulp_model *model = text_load(&drawn.graph);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), out[2];
-    const struct ulp_plan_options planning = {.inputs = &inputs, .keeps = by_lane};
+    const struct ulp_program_options planning = {.inputs = &inputs, .keeps = by_lane};
     const struct ulp_arithmetic arithmetics[] = {test_arithmetic(lanes[0]),
                                                  test_arithmetic(lanes[1])};
-    struct ulp_plan *plan;
-    ck_ulp_ok(ulp_plan_create(model, arithmetics, 2, &planning, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, out, NULL, &error), error);
+    struct ulp_program *program;
+    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &planning, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, out, NULL, &error), error);
     for (size_t o = 0; o < 3; o++) {
         const struct ulp_audit_node *node = audit_node(&audit, 0, out[1].items[o].name);
         const double wanted = find_error(&out[1].items[o].tensor, &out[0].items[o].tensor),
@@ -266,7 +266,7 @@ START_TEST(values_leave_as_a_run_hands_them_out)
     }
     lanes[1] = "fp16";
     keeps = NULL;
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&out[0]);
     ulp_tensor_set_free(&out[1]);

@@ -23,7 +23,7 @@ enum { LAYERS_MAX = 3 };
 /* ---- the oracle ---- */
 
 struct oracle {
-    struct ulp_plan *plan; /* lanes: the reference, another */
+    struct ulp_program *program; /* lanes: the reference, another */
     const struct ulp_tensor_set *samples;
     struct ulp_tensor_set truths[SAMPLES];
     size_t sample_count, layers, choices;
@@ -34,27 +34,27 @@ struct oracle {
 static void open_oracle(struct oracle *oracle, const struct ulp_model *model, const char *base)
 {
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(base)};
-    const struct ulp_plan_options options = {.inputs = oracle->samples};
+    const struct ulp_program_options options = {.inputs = oracle->samples};
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &oracle->plan, &error), error);
-    ck_assert_uint_eq(ulp_plan_node_count(oracle->plan), oracle->layers);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &oracle->program, &error), error);
+    ck_assert_uint_eq(ulp_program_node_count(oracle->program), oracle->layers);
     for (size_t s = 0; s < oracle->sample_count; s++) {
         struct ulp_tensor_set outputs[2];
-        ck_ulp_ok(ulp_plan_run(oracle->plan, &oracle->samples[s], NULL, NULL, 0, outputs, NULL,
-                               &error),
+        ck_ulp_ok(ulp_program_run(oracle->program, &oracle->samples[s], NULL, NULL, 0, outputs,
+                                  NULL, &error),
                   error);
         oracle->truths[s] = outputs[0];
         ulp_tensor_set_free(&outputs[1]);
     }
-    ulp_plan_free(oracle->plan);
-    ck_ulp_ok(ulp_plan_create(model, &lanes[1], 1, &options, &oracle->plan, &error), error);
+    ulp_program_free(oracle->program);
+    ck_ulp_ok(ulp_program_create(model, &lanes[1], 1, &options, &oracle->program, &error), error);
 }
 
 static void close_oracle(struct oracle *oracle)
 {
     for (size_t s = 0; s < oracle->sample_count; s++)
         ulp_tensor_set_free(&oracle->truths[s]);
-    ulp_plan_free(oracle->plan);
+    ulp_program_free(oracle->program);
 }
 
 /* The least sqnr_db of the samples with node n in the format of[n]. */
@@ -71,12 +71,12 @@ static double run_allocation(const struct oracle *oracle, const size_t *of)
                                      .arithmetic = oracle->formats[of[l]]};
     }
     const struct ulp_keeps keeps = {.count = oracle->layers, .items = items};
-    ck_ulp_ok(ulp_plan_keep(oracle->plan, 0, &keeps, &error), error);
+    ck_ulp_ok(ulp_program_keep(oracle->program, 0, &keeps, &error), error);
     const struct ulp_run_options run = {.thread_count = 1};
     for (size_t s = 0; s < oracle->sample_count; s++) {
         struct ulp_tensor_set outputs;
-        ck_ulp_ok(ulp_plan_run(oracle->plan, &oracle->samples[s], &run, NULL, 0, &outputs, NULL,
-                               &error),
+        ck_ulp_ok(ulp_program_run(oracle->program, &oracle->samples[s], &run, NULL, 0, &outputs,
+                                  NULL, &error),
                   error);
         for (size_t o = 0; o < outputs.count; o++)
             least = fmin(least, oracle_power_db(&outputs.items[o].tensor,

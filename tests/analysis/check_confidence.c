@@ -35,10 +35,10 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
     const struct ulp_arithmetic lanes[2] = {test_arithmetic("mpfr:128"),
                                             test_arithmetic(arithmetic)};
     struct ulp_tensor_set moved = {0}, outputs[2];
-    const struct ulp_plan_options options = {.inputs = inputs,
-                                             .keeps = keeps,
-                                             .perturbation = {11, seed}};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = inputs,
+                                                .keeps = keeps,
+                                                .perturbation = {11, seed}};
+    struct ulp_program *program;
     struct ulp_error error;
     ck_assert(!found || found->kept_count <= 16);
     for (size_t k = 0; found && k < found->kept_count; k++)
@@ -51,13 +51,13 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
         ck_ulp_ok(ulp_tensor_set_add(&moved, inputs->items[i].name, &one, &error), error);
         ulp_tensor_free(&one);
     }
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &moved, NULL, NULL, 0, outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &moved, NULL, NULL, 0, outputs, NULL, &error), error);
     const double db = oracle_power_db(&outputs[1].items[0].tensor, &outputs[0].items[0].tensor);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&outputs[l]);
     ulp_tensor_set_free(&moved);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return db;
 }
 

@@ -67,27 +67,27 @@ static struct ulp_audit audit_inputs(const struct ulp_model *model,
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  follow = {.thread_count = 1, .follow = true};
     struct ulp_arithmetic lanes[3];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_audit out;
     struct ulp_error error;
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     for (size_t l = 0; l < 3; l++)
         lanes[l] = test_arithmetic((const char *[]){"mpfr:128", "fp16", "fp32"}[l]);
-    ck_ulp_ok(ulp_plan_create(model, lanes, 3, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     const struct ulp_observer first = ulp_auditor_observer(auditor),
                               second = ulp_auditor_follower(auditor);
     for (int sample = 0; sample < 2; sample++) {
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
         ck_assert(!ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &first, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, inputs, &run, &first, 1, NULL, NULL, &error), error);
         ck_assert(ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_plan_run(plan, inputs, &follow, &second, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, inputs, &follow, &second, 1, NULL, NULL, &error), error);
     }
     ck_ulp_ok(ulp_auditor_finish(auditor, &out, &error), error);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return out;
 }
 

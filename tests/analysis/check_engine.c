@@ -126,7 +126,7 @@ START_TEST(onnxruntime)
     proto_write(&message, test_folder("optimised.onnx"));
     proto_free(&message);
     ck_ulp_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
     ck_assert_int_eq(subject.engine.form, ULP_ENGINE_ONNX);
     ck_assert_ptr_eq(layer_of(&subject, MATMUL), &subject.built.layers[0]);
     ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[0]);
@@ -166,7 +166,7 @@ START_TEST(refused)
         enum ulp_status status =
             ulp_engine_read(test_folder("bad.json"), NULL, &subject.engine, &error);
         if (status == ULP_OK)
-            status = ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error);
+            status = ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error);
         ck_assert_msg(status != ULP_OK && strstr(error.message, cases[c].message),
                       "case %zu: %d %s", c, (int)status, error.message);
         end(&subject);
@@ -181,7 +181,7 @@ START_TEST(odd_names)
     struct ulp_model *odd = onnx_text_load(
         17, "(float[2] x) => (float[2] z)\n<float[2] w = {1, 2}>\n{ [a.b] y = Mul(x, w)\n [c] z = "
             "Relu(y) }");
-    struct ulp_plan *odd_plan = make_plan(odd);
+    struct ulp_program *odd_program = make_plan(odd);
     write_file("odd.json",
                "{\"Layers\": [{\"Name\": \"PWN(PWN(w + a.b), c)\", \"LayerType\": \"PointWiseV2\", "
                "\"Inputs\": [{\"Name\": \"x\", \"Dimensions\": "
@@ -191,12 +191,13 @@ START_TEST(odd_names)
     ck_ulp_ok(ulp_engine_read(test_folder("odd.json"), NULL, &subject.engine, &error), error);
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].rank, -1);
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].type, ULP_TYPE_UNDEFINED);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, odd_plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, odd_program, NULL, &subject.built, &error),
+              error);
     ck_assert_uint_eq(subject.built.layers[0].node_count, 2);
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_MAPPED], 2);
     ck_assert_int_eq(subject.built.layers[0].output, ULP_TYPE_FLOAT16);
     end(&subject);
-    ulp_plan_free(odd_plan);
+    ulp_program_free(odd_program);
     ulp_model_free(odd);
 }
 END_TEST

@@ -77,11 +77,11 @@ START_TEST(integers)
         "{\"Type\": \"Int8\", \"Count\": 256}, \"TacticName\": "
         "\"sm80_xmma_gemm_i8f32_i8i32_f32_tn_n_tensor16x8x32\"}], \"Bindings\": [\"x\", \"y\"]}";
     struct ulp_model *whole = model, *other = onnx_text_load(17, quantised);
-    struct ulp_plan *other_plan = make_plan(other);
+    struct ulp_program *other_program = make_plan(other);
     struct subject subject;
     write_file("int8.json", layers);
     ck_ulp_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, other_plan, NULL, &subject.built, &error),
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, other_program, NULL, &subject.built, &error),
               error);
     ck_assert_uint_eq(subject.built.int8_products, 1);
     ck_assert_uint_eq(subject.built.int32_accumulators, 1);
@@ -95,7 +95,7 @@ START_TEST(integers)
     ulp_tensor_set_free(&expected);
     ulp_tensor_set_free(&floats);
     end(&subject);
-    ulp_plan_free(other_plan);
+    ulp_program_free(other_program);
     ulp_model_free(other);
     model = whole;
 }
@@ -113,17 +113,17 @@ START_TEST(unknown_accumulators)
                "[{\"Name\": \"h3\", \"Format/Datatype\": \"Half\"}], \"Outputs\": [{\"Name\": "
                "\"h4\", \"Format/Datatype\": \"Half\"}], \"TacticName\": \"__myl_FcAdd_0x1\"}]}");
     ck_ulp_ok(ulp_engine_read(test_folder("hidden.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
     ck_assert_uint_eq(subject.built.unknown_accumulators, 1);
     ck_assert_ptr_null(strstr(layer_of(&subject, SECOND)->arithmetic, "acc=fp16"));
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->assumed, "not told"));
     ulp_engine_map_free(&subject.built);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, &half, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, &half, &subject.built, &error), error);
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->arithmetic, "fp16@h200,acc=fp16"));
     ulp_engine_map_free(&subject.built);
-    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, plan, &wrong, &subject.built, &error),
+    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, program, &wrong, &subject.built, &error),
                      ULP_ERROR_USAGE);
-    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, plan, &no_gpu, &subject.built, &error),
+    ck_assert_int_eq(ulp_engine_map_make(&subject.engine, program, &no_gpu, &subject.built, &error),
                      ULP_ERROR_USAGE);
     end(&subject);
 }

@@ -145,7 +145,7 @@ START_TEST(settings_of_a_log)
     free(log);
     ulp_free(bytes);
     ck_ulp_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, plan, NULL, &subject.built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
     ck_assert_uint_eq(subject.engine.setting_count, 4);
     ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
     ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");

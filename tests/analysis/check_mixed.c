@@ -28,25 +28,25 @@ static struct ulp_tensor_set run_lane(const struct ulp_model *model, const char 
                                       const struct ulp_tensor_set *inputs)
 {
     const struct ulp_arithmetic lane = test_arithmetic(name);
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
-    ulp_plan_free(plan);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ulp_program_free(program);
     return outputs;
 }
 
 static size_t count_nodes(const struct ulp_model *model, const struct ulp_tensor_set *inputs)
 {
     const struct ulp_arithmetic lane = test_arithmetic("fp32");
-    const struct ulp_plan_options options = {.inputs = inputs};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = inputs};
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    const size_t count = ulp_plan_node_count(plan);
-    ulp_plan_free(plan);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    const size_t count = ulp_program_node_count(program);
+    ulp_program_free(program);
     return count;
 }
 

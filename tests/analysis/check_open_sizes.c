@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analysis/lint/proposal.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/stream.h"
 #include "tests/support/test.h"
@@ -72,27 +72,27 @@ static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
                 struct ulp_tensor_set *out, bool *plain)
 {
     struct ulp_arithmetic exact;
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     struct ulp_error error;
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options once = {.thread_count = 1};
     ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
-    bool ran = ulp_plan_create(model, &exact, 1, &options, &plan, &error) == ULP_OK;
-    for (size_t s = 0; ran && s < plan->main->step_count; s++) {
-        const struct ulp_step *step = &plan->main->steps[s];
+    bool ran = ulp_program_create(model, &exact, 1, &options, &program, &error) == ULP_OK;
+    for (size_t s = 0; ran && s < program->main->step_count; s++) {
+        const struct ulp_step *step = &program->main->steps[s];
         const struct ulp_tensor *of[4] = {NULL};
         if (strcmp(step->bound.op->name, "Attention") != 0)
             continue;
         for (size_t i = 0; i < step->own_input_count && i < 4; i++)
-            of[i] = &plan->main->slots[step->inputs[i]].shape;
+            of[i] = &program->main->slots[step->inputs[i]].shape;
         for (int d = 0; d < 2; d++)
             *plain &= of[0]->dims[d] == of[1]->dims[d] && of[0]->dims[d] == of[2]->dims[d];
         const int64_t scores[] = {of[0]->dims[2], of[1]->dims[2]};
         for (int d = 1; of[3] && d <= 2; d++)
             *plain &= of[3]->dims[of[3]->rank - d] == scores[2 - d];
     }
-    ran = ran && ulp_plan_run(plan, inputs, &once, NULL, 0, out, NULL, &error) == ULP_OK;
-    ulp_plan_free(plan);
+    ran = ran && ulp_program_run(program, inputs, &once, NULL, 0, out, NULL, &error) == ULP_OK;
+    ulp_program_free(program);
     return ran;
 }
 
@@ -209,7 +209,8 @@ static const struct size_case {
      NULL},
     /* the token that is put in front has a batch of 1, so that b can be nothing else */
     {"decomposed-layernorm", 17, NULL, "b1",
-     "(float[b,3,16] x) => (float y) <float[1,1,16] o = {1...}, float e = {1e-5}, float[16] g = {2, "
+     "(float[b,3,16] x) => (float y) <float[1,1,16] o = {1...}, float e = {1e-5}, float[16] g = "
+     "{2, "
      "3...}> { j = Concat <axis = 1> (o, x) r = ReduceMean <axes = [2]> (j) d = Sub(j, r) q = "
      "Mul(d, d) v = ReduceMean <axes = [2]> (q) w = Add(v, e) s = Sqrt(w) n = Div(d, s) y = Mul(n, "
      "g) }",

@@ -13,15 +13,15 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
 {
     struct ulp_arithmetic lanes[2];
     struct ulp_error error;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_model *model = text_load(graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, x0[0], true);
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic(lane);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    const struct ulp_program_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
     for (size_t s = 0; s < samples; s++) {
         struct ulp_tensor_set sample = text_inputs(model, 3, x0[s], true);
         ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &sample, NULL, &error), error);
@@ -29,7 +29,7 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
     }
     ck_ulp_ok(ulp_overflow_meter_finish(meter, out, &error), error);
     ulp_overflow_meter_free(meter);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -392,16 +392,16 @@ START_TEST(scanned_samples_count)
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
     struct ulp_arithmetic lanes[2];
     struct ulp_error error;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast got;
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, x[0], true);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic("e4m20");
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
     for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
         struct ulp_tensor_set sample = text_inputs(model, 3, x[s], true);
         ck_ulp_ok(ulp_overflow_meter_scan(meter, "sample", &sample, NULL, &error), error);
@@ -419,7 +419,7 @@ START_TEST(scanned_samples_count)
         ck_assert(output->sample_largest[s] == x[s] * x[s]);
     ulp_overflow_free(&got);
     ulp_overflow_meter_free(meter);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -443,20 +443,20 @@ START_TEST(remedies_are_tried)
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
     struct ulp_arithmetic lanes[2];
     struct ulp_error error;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast got;
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 20.3, true);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic("e4m20,result-only");
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(plan, 1, &meter, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
     ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &inputs, NULL, &error), error);
     ck_ulp_ok(ulp_overflow_meter_finish(meter, &got, &error), error);
-    ck_ulp_ok(ulp_overflow_remedies(&got, plan, 0, &inputs, &run, NULL, &error), error);
+    ck_ulp_ok(ulp_overflow_remedies(&got, program, 0, &inputs, &run, NULL, &error), error);
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
                                      *wide = find_remedy(lane, "keep 2 nodes in FP32"),
@@ -471,7 +471,7 @@ START_TEST(remedies_are_tried)
     ck_assert_str_eq(scaled->output, "y");
     ulp_overflow_free(&got);
     ulp_overflow_meter_free(meter);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

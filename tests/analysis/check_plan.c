@@ -30,23 +30,24 @@ enum { GRAPHS = 3, SAMPLES = 2, NODES_MAX = 8 };
 /* ---- the oracle ---- */
 
 /* The least sqnr_db of samples and outputs with the nodes of the bits kept. */
-static double run_subset(struct ulp_plan *plan, const struct ulp_tensor_set *samples,
+static double run_subset(struct ulp_program *program, const struct ulp_tensor_set *samples,
                          size_t sample_count, unsigned bits)
 {
     size_t nodes[NODES_MAX], count = 0;
     double least = INFINITY;
     struct ulp_error error;
-    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+    for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (bits >> n & 1)
             nodes[count++] = n;
     const struct ulp_keep keep = {.nodes = nodes,
                                   .node_count = count,
                                   .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {count > 0, &keep, NULL};
-    ck_ulp_ok(ulp_plan_keep(plan, 1, &keeps, &error), error);
+    ck_ulp_ok(ulp_program_keep(program, 1, &keeps, &error), error);
     for (size_t s = 0; s < sample_count; s++) {
         struct ulp_tensor_set outputs[2];
-        ck_ulp_ok(ulp_plan_run(plan, &samples[s], NULL, NULL, 0, outputs, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, &samples[s], NULL, NULL, 0, outputs, NULL, &error),
+                  error);
         for (size_t o = 0; o < outputs[0].count; o++)
             least = fmin(least,
                          oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
@@ -120,17 +121,17 @@ START_TEST(no_node_of_a_plan_can_be_released)
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
                                               text_inputs(model, 6, 0, true)};
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    const struct ulp_plan_options options = {.inputs = samples};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = samples};
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    const size_t nodes = ulp_plan_node_count(plan);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db);
     ck_assert_uint_le(nodes, NODES_MAX);
     size_t excess = 0, cases = 0;
     for (size_t count = 1; count <= SAMPLES; count++) {
         for (unsigned subset = 0; subset < 1u << nodes; subset++)
-            db[subset] = run_subset(plan, samples, count, subset);
+            db[subset] = run_subset(program, samples, count, subset);
         for (double limit = 51.25; limit < 180; limit += limit < 90 ? 2.5 : 20) {
             struct ulp_search found;
             char tolerance[64];
@@ -147,7 +148,7 @@ START_TEST(no_node_of_a_plan_can_be_released)
     /* No search of this kind finds the smallest in all cases. */
     ck_assert_msg(4 * excess <= cases, "%zu nodes more than the least in %zu cases", excess, cases);
     free(db);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     for (size_t s = 0; s < SAMPLES; s++)
         ulp_tensor_set_free(&samples[s]);
     ulp_model_free(model);
@@ -170,12 +171,13 @@ static double cost_of_set(unsigned bits, size_t nodes)
     return cost;
 }
 
-static void write_costs(const struct ulp_plan *plan, const char *path)
+static void write_costs(const struct ulp_program *program, const char *path)
 {
     FILE *file = fopen(path, "w");
     ck_assert_ptr_nonnull(file);
-    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
-        fprintf(file, "%s\"%s\": %g", n ? ", " : "{", ulp_plan_node_name(plan, n), cost_of(n));
+    for (size_t n = 0; n < ulp_program_node_count(program); n++)
+        fprintf(file, "%s\"%s\": %g", n ? ", " : "{", ulp_program_node_name(program, n),
+                cost_of(n));
     fputs("}\n", file);
     ck_assert_int_eq(fclose(file), 0);
 }
@@ -204,15 +206,15 @@ START_TEST(measured_costs_are_what_is_least)
     struct ulp_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set sample = text_inputs(model, 5, 0, true);
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    const struct ulp_plan_options options = {.inputs = &sample};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = &sample};
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    const size_t nodes = ulp_plan_node_count(plan);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db), excess = 0, cases = 0;
-    write_costs(plan, test_folder("costs.json"));
+    write_costs(program, test_folder("costs.json"));
     for (unsigned subset = 0; subset < 1u << nodes; subset++)
-        db[subset] = run_subset(plan, &sample, 1, subset);
+        db[subset] = run_subset(program, &sample, 1, subset);
     for (double limit = 51.25; limit < 180; limit += limit < 90 ? 2.5 : 20) {
         struct ulp_search found;
         char tolerance[64];
@@ -228,7 +230,7 @@ START_TEST(measured_costs_are_what_is_least)
     ck_assert_double_gt(cases, 5);
     ck_assert_msg(excess <= 0.02 * cases, "%g more than the least in %g cases", excess, cases);
     free(db);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }

@@ -270,7 +270,7 @@ START_TEST(false_proofs_stay_refuted)
     struct ulp_input_range ranges[2];
     struct ulp_prove_box box = {.ranges = ranges};
     struct ulp_arithmetic lane;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
     char found[40] = "";
@@ -278,15 +278,15 @@ START_TEST(false_proofs_stay_refuted)
         ranges[box.range_count++] =
             (struct ulp_input_range){c->ranges[r].name, c->ranges[r].low, c->ranges[r].high};
     ck_ulp_ok(ulp_arithmetic_find(c->format, &lane, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
-    ck_ulp_ok(ulp_proof_run(model, plan, &box, 1, &proof, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, program, &box, 1, &proof, &error), error);
     for (size_t n = 0; n < proof.node_count; n++) {
         found[n] = "pcn"[proof.nodes[n].outputs[0].verdict];
         found[n + 1] = 0;
     }
     ck_assert_msg(strcmp(found, c->verdicts) == 0, "%s in %s of\n%s", found, c->format, c->lines);
     ulp_proof_free(&proof);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 END_TEST
@@ -447,14 +447,14 @@ START_TEST(words_do_not_depend_on_memory)
     for (size_t limit = (size_t)64 << 20; limit >= (size_t)64 << 10; limit -= limit / 16) {
         struct ulp_budget budget = {.limit_bytes = limit};
         struct ulp_model *model;
-        struct ulp_plan *plan;
+        struct ulp_program *program;
         struct ulp_proof proof;
         struct ulp_error error;
         if (ulp_model_load_bytes("grid.onnx", bytes.data, bytes.count, &budget, &model, &error) !=
             ULP_OK)
             break;
-        if (ulp_plan_create(model, &lane, 1, NULL, &plan, &error) == ULP_OK) {
-            if (ulp_proof_run(model, plan, &box, 1, &proof, &error) == ULP_OK) {
+        if (ulp_program_create(model, &lane, 1, NULL, &program, &error) == ULP_OK) {
+            if (ulp_proof_run(model, program, &box, 1, &proof, &error) == ULP_OK) {
                 const size_t hidden = proof.nodes[0].hidden_count;
                 ck_assert_msg(hidden > 0 && hidden < 64, "%zu hidden within %zu bytes: %s", hidden,
                               limit, proof.nodes[0].reason);
@@ -469,7 +469,7 @@ START_TEST(words_do_not_depend_on_memory)
                 done++;
                 ulp_proof_free(&proof);
             }
-            ulp_plan_free(plan);
+            ulp_program_free(program);
         }
         ulp_model_free(model);
     }
@@ -483,11 +483,11 @@ START_TEST(samples_make_the_box)
     struct ulp_model *model = line_model("y = Add(x, z)\nw = Mul(y, v)", 13);
     struct ulp_tensor_set samples[2];
     struct ulp_arithmetic lane;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
     for (int s = 0; s < 2; s++) {
         ck_ulp_ok(ulp_model_random_inputs(model, NULL, &samples[s], &error), error);
         for (size_t t = 0; t < samples[s].count; t++) {
@@ -504,7 +504,7 @@ START_TEST(samples_make_the_box)
                                 .range_count = 1,
                                 .samples = samples,
                                 .sample_count = 2};
-    ck_ulp_ok(ulp_proof_run(model, plan, &box, 1, &proof, &error), error);
+    ck_ulp_ok(ulp_proof_run(model, program, &box, 1, &proof, &error), error);
     static const struct input_value wanted[] = {{"x", -6, 16}, {"z", 1, 10}, {"v", 1, 2}};
     ck_assert_uint_eq(proof.input_count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -522,17 +522,17 @@ START_TEST(samples_make_the_box)
     free(summary);
     ulp_proof_free(&proof);
     box.widen = 0.5;
-    ck_assert_int_eq(ulp_proof_run(model, plan, &box, 1, &proof, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_proof_run(model, program, &box, 1, &proof, &error), ULP_ERROR_USAGE);
     box.widen = 1;
     static const double bad[] = {NAN, INFINITY};
     for (int b = 0; b < 2; b++) {
         ((float *)samples[1].items[0].tensor.data)[3] = (float)bad[b];
-        ck_assert_int_eq(ulp_proof_run(model, plan, &box, 1, &proof, &error), ULP_ERROR_INPUT);
+        ck_assert_int_eq(ulp_proof_run(model, program, &box, 1, &proof, &error), ULP_ERROR_INPUT);
         ck_assert_ptr_nonnull(strstr(error.message, "input 'x' holds"));
     }
     for (int s = 0; s < 2; s++)
         ulp_tensor_set_free(&samples[s]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 END_TEST
@@ -542,16 +542,16 @@ START_TEST(ranges_are_checked)
     const struct ulp_input_range wrong[] = {{"nobody", 0, 1}, {"x", 1, 0}, {"x", 0, INFINITY}};
     struct ulp_model *model = line_model("y = Relu(x)", 13);
     struct ulp_arithmetic lane;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
     ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), error);
-    ck_assert_int_eq(ulp_proof_run(model, plan,
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
+    ck_assert_int_eq(ulp_proof_run(model, program,
                                    &(struct ulp_prove_box){.ranges = &wrong[_i], .range_count = 1},
                                    1, &proof, &error),
                      ULP_ERROR_USAGE);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 END_TEST

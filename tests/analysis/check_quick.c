@@ -32,31 +32,32 @@ static struct ulp_audit audit_with(const struct text_graph *graph, const char *r
     struct ulp_model *model = text_load(graph);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
     const struct ulp_arithmetic lanes[] = {test_arithmetic(reference), test_arithmetic(lane)};
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_quick *quick = NULL;
     struct ulp_audit audit = {0};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
     struct ulp_observer observers[2] = {ulp_auditor_observer(auditor)};
     if (doubtful) {
-        ck_ulp_ok(ulp_quick_create(plan, 1, &quick, &error), error);
+        ck_ulp_ok(ulp_quick_create(program, 1, &quick, &error), error);
         observers[1] = ulp_quick_observer(quick);
     }
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, observers, doubtful ? 2 : 1, NULL, NULL, &error),
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, observers, doubtful ? 2 : 1, NULL, NULL,
+                              &error),
               error);
     ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
     if (doubtful) {
         ck_ulp_ok(ulp_quick_judge(quick, &audit, &error), error);
-        for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+        for (size_t n = 0; n < ulp_program_node_count(program); n++)
             doubtful[n] = quick->nodes[n].doubtful;
     }
     ulp_quick_free(quick);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     return audit;

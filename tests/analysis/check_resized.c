@@ -23,7 +23,7 @@ static void hold(struct held *h, const char *text, const int64_t dims[2])
 {
     struct ulp_error error;
     struct ulp_tensor x;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     *h = (struct held){.model = onnx_text_load(18, text), .lane = test_arithmetic("mpfr:128")};
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
     for (size_t i = 0; i < x.count; i++)
@@ -35,10 +35,11 @@ static void hold(struct held *h, const char *text, const int64_t dims[2])
                                      .samples = &h->sample,
                                      .sample_count = 1,
                                      .thread_count = 1};
-    const struct ulp_plan_options options = {.inputs = &h->inputs};
-    ck_ulp_ok(ulp_plan_create(h->model, &h->lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &h->inputs, NULL, NULL, 0, &h->outputs, NULL, &error), error);
-    ulp_plan_free(plan);
+    const struct ulp_program_options options = {.inputs = &h->inputs};
+    ck_ulp_ok(ulp_program_create(h->model, &h->lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &h->inputs, NULL, NULL, 0, &h->outputs, NULL, &error),
+              error);
+    ulp_program_free(program);
     ck_ulp_ok(ulp_resized_find(&h->given, &h->resized, &error), error);
 }
 

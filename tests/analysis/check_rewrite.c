@@ -333,7 +333,7 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
 {
     struct ulp_tensor_set inputs = {0};
     struct ulp_arithmetic exact;
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     struct ulp_error error;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
@@ -352,10 +352,10 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
         ck_ulp_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &error), error);
     }
     ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &exact, 1, NULL, &plan, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &exact, 1, NULL, &program, &error), error);
     const struct ulp_run_options options = {.thread_count = 1};
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, out, NULL, &error), error);
-    ulp_plan_free(plan);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, out, NULL, &error), error);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
 }
 

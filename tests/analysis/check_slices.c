@@ -157,13 +157,13 @@ static struct ulp_recording record_sliced(const struct ulp_model *model,
                                       .arithmetic = test_arithmetic(classes)},
                                      {.pattern = "op:Gelu", .arithmetic = test_arithmetic("fp64")}};
     const struct ulp_keeps keeps = {3, items, NULL};
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = &keeps};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = &keeps};
     const struct ulp_observer observer = {.context = &recording.tensors, .node_done = copy_outputs};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, &observer, 1, NULL, NULL, &error), error);
+    ulp_program_free(program);
     return recording;
 }
 
@@ -263,14 +263,15 @@ START_TEST(refused_plans)
     const struct ulp_arithmetic lanes[] = {test_arithmetic("fp32"), test_arithmetic(ACC16)};
     const struct ulp_keep item = {.pattern = "op:Conv", .arithmetic = lanes[1]};
     const struct ulp_keeps keeps = {1, &item, NULL};
-    const struct ulp_plan_options options = {.inputs = &inputs, .keeps = &keeps};
+    const struct ulp_program_options options = {.inputs = &inputs, .keeps = &keeps};
     struct ulp_arithmetic none;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     ck_assert_str_eq(lanes[1].name, ACC16);
-    ck_assert_int_eq(ulp_plan_create(model, &lanes[1], 1, NULL, &plan, &error), ULP_ERROR_USAGE);
+    ck_assert_int_eq(ulp_program_create(model, &lanes[1], 1, NULL, &program, &error),
+                     ULP_ERROR_USAGE);
     ck_assert_ptr_nonnull(strstr(error.message, "ulpscope compare"));
-    ck_assert_int_eq(ulp_plan_create(model, &lanes[0], 1, &options, &plan, &error),
+    ck_assert_int_eq(ulp_program_create(model, &lanes[0], 1, &options, &program, &error),
                      ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_arithmetic_find("fp16,split-k=auto,fuse=reduce", &none, &error),
                      ULP_ERROR_USAGE);

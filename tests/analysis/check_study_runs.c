@@ -191,17 +191,18 @@ static void expect_audited(const struct ulp_model *model, const struct ulp_tenso
     for (size_t i = 0; i < study->setting_count; i++) {
         const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
                                                study->settings[i].arithmetic};
-        const struct ulp_plan_options options = {.inputs = inputs};
+        const struct ulp_program_options options = {.inputs = inputs};
         const struct ulp_run_options audited = {.thread_count = 2, .audit = true};
-        struct ulp_plan *plan;
+        struct ulp_program *program;
         struct ulp_auditor *auditor;
         struct ulp_audit audit;
         struct ulp_error error;
-        ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-        ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+        ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+        ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
         const struct ulp_observer observer = ulp_auditor_observer(auditor);
         ck_ulp_ok(ulp_auditor_sample(auditor, "s", &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, inputs, &audited, &observer, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, inputs, &audited, &observer, 1, NULL, NULL, &error),
+                  error);
         ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
         ck_assert_uint_gt(audit.lanes[0].outputs.output_count, 0);
         for (size_t o = 0; o < audit.lanes[0].outputs.output_count; o++) {
@@ -217,7 +218,7 @@ static void expect_audited(const struct ulp_model *model, const struct ulp_tenso
         }
         ulp_audit_free(&audit);
         ulp_auditor_free(auditor);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
 }
 
@@ -269,14 +270,14 @@ START_TEST(trials_by_hand)
                  (unsigned long long)ulp_random_bits(99, (uint64_t)t));
         const struct ulp_arithmetic lane = test_arithmetic(name);
         struct ulp_tensor_set outputs;
-        struct ulp_plan *plan;
-        const struct ulp_plan_options of = {.inputs = &inputs};
-        ck_ulp_ok(ulp_plan_create(model, &lane, 1, &of, &plan, &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+        struct ulp_program *program;
+        const struct ulp_program_options of = {.inputs = &inputs};
+        ck_ulp_ok(ulp_program_create(model, &lane, 1, &of, &program, &error), error);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
         for (size_t i = 0; i < ELEMENTS; i++)
             value[t][i] = (long double)ulp_tensor_get(&outputs.items[0].tensor, i);
         ulp_tensor_set_free(&outputs);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     double bits[ELEMENTS];
     long double errors[TRIALS] = {0}, bias = 0, spread = 0, biases = 0;

@@ -37,7 +37,7 @@ static enum ulp_status sleep_a_while(void *context, const struct ulp_event *even
 struct timed {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_timer *timer;
     struct ulp_timings timings;
     size_t calls;
@@ -52,18 +52,19 @@ static void run_timed(struct timed *timed)
     timed->inputs = text_inputs(timed->model, 1, NAN, true);
     ck_ulp_ok(ulp_timer_create(&timed->timer, &error), error);
     ulp_timer_phase(timed->timer, ULP_TIMED_PLANNING);
-    timed->plan = text_plan(timed->model, &timed->inputs, 0, 3);
+    timed->program = text_plan(timed->model, &timed->inputs, 0, 3);
     ulp_timer_phase(timed->timer, ULP_TIMED_RUNNING);
-    const struct ulp_observer observers[] = {ulp_timer_observer(timed->timer, timed->plan),
+    const struct ulp_observer observers[] = {ulp_timer_observer(timed->timer, timed->program),
                                              ulp_timer_watch(timed->timer, ULP_TIMED_MEASURING,
                                                              &sleeper)};
     for (int i = 0; i < 2; i++)
-        ck_ulp_ok(ulp_plan_run(timed->plan, &timed->inputs, &run, observers, 2, NULL, NULL, &error),
+        ck_ulp_ok(ulp_program_run(timed->program, &timed->inputs, &run, observers, 2, NULL, NULL,
+                                  &error),
                   error);
     ulp_timer_phase(timed->timer, ULP_TIMED_WRITING);
     sleep_a_while(&timed->calls, NULL, NULL);
     ulp_timer_phase(timed->timer, ULP_TIMED_OTHER);
-    ulp_plan_free(timed->plan); /* names outlive it */
+    ulp_program_free(timed->program); /* names outlive it */
     ck_ulp_ok(ulp_timings_read(timed->timer, &timed->timings, &error), error);
 }
 
@@ -185,18 +186,18 @@ START_TEST(another_plan_is_refused)
     run_timed(&timed);
     struct ulp_model *model = text_load(&other);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, 3);
-    const struct ulp_observer observer = ulp_timer_observer(timed.timer, plan);
-    ck_assert_int_eq(ulp_plan_run(plan, &inputs, NULL, &observer, 1, NULL, NULL, &error),
+    struct ulp_program *program = text_plan(model, &inputs, 0, 3);
+    const struct ulp_observer observer = ulp_timer_observer(timed.timer, program);
+    ck_assert_int_eq(ulp_program_run(program, &inputs, NULL, &observer, 1, NULL, NULL, &error),
                      ULP_ERROR_USAGE);
     ulp_timer_restart(timed.timer);
-    const struct ulp_observer anew = ulp_timer_observer(timed.timer, plan);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, &anew, 1, NULL, NULL, &error), error);
+    const struct ulp_observer anew = ulp_timer_observer(timed.timer, program);
+    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, &anew, 1, NULL, NULL, &error), error);
     ulp_timings_free(&timed.timings);
     ck_ulp_ok(ulp_timings_read(timed.timer, &timed.timings, &error), error);
     ck_assert_uint_eq(timed.timings.node_count, 1);
     ck_assert_str_eq(timed.timings.nodes[0].name, "minus");
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     free_timed(&timed);

@@ -29,34 +29,34 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
                                       const struct ulp_tensor_set *inputs, const char *const *pair,
                                       enum ulp_status expected, struct ulp_error *error)
 {
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true},
                                  alone = {.thread_count = 1};
     struct ulp_arithmetic reference;
-    struct ulp_plan *plan = text_plan(model, inputs, 0, TEXT_LANES), *other;
+    struct ulp_program *program = text_plan(model, inputs, 0, TEXT_LANES), *other;
     struct ulp_auditor *auditor;
     struct ulp_truth *values;
     struct ulp_audit audit = {0};
     reference = test_arithmetic(text_lanes[0]);
-    ck_ulp_ok(ulp_plan_create(truth, &reference, 1, &options, &other, error), *error);
+    ck_ulp_ok(ulp_program_create(truth, &reference, 1, &options, &other, error), *error);
     ck_ulp_ok(ulp_truth_create(NULL, &values, error), *error);
     if (pair)
         ck_ulp_ok(ulp_truth_pair(values, pair[0], pair[1], error), *error);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, error), *error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, error), *error);
     ck_ulp_ok(ulp_auditor_truth(auditor, values, "original.onnx", error), *error);
     const struct ulp_observer collect = ulp_truth_observer(values),
                               observe = ulp_auditor_observer(auditor);
     for (int sample = 0; sample < 2; sample++) { /* the same twice: the first must be forgotten */
         ulp_truth_clear(values);
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", error), *error);
-        ck_ulp_ok(ulp_plan_run(other, inputs, &alone, &collect, 1, NULL, NULL, error), *error);
-        ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observe, 1, NULL, NULL, error), *error);
+        ck_ulp_ok(ulp_program_run(other, inputs, &alone, &collect, 1, NULL, NULL, error), *error);
+        ck_ulp_ok(ulp_program_run(program, inputs, &run, &observe, 1, NULL, NULL, error), *error);
     }
     ck_assert_int_eq(ulp_auditor_finish(auditor, &audit, error), expected);
     ulp_auditor_free(auditor);
     ulp_truth_free(values);
-    ulp_plan_free(plan);
-    ulp_plan_free(other);
+    ulp_program_free(program);
+    ulp_program_free(other);
     return audit;
 }
 
@@ -90,10 +90,10 @@ START_TEST(partners)
     struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), outputs[TEXT_LANES], true_out;
     const struct ulp_run_options run = {.thread_count = 1};
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES),
-                    *other = text_plan(truth, &inputs, 0, 1);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, outputs, NULL, &error), error);
-    ck_ulp_ok(ulp_plan_run(other, &inputs, &run, NULL, 0, &true_out, NULL, &error), error);
+    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES),
+                       *other = text_plan(truth, &inputs, 0, 1);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(other, &inputs, &run, NULL, 0, &true_out, NULL, &error), error);
     struct ulp_audit audit =
         audit_against(model, truth, &inputs, (const char *const[]){"e2", "e"}, ULP_OK, &error);
     ck_assert_uint_eq(audit.paired_count, 3);
@@ -124,8 +124,8 @@ START_TEST(partners)
         ulp_tensor_set_free(&outputs[l]);
     ulp_tensor_set_free(&true_out);
     ulp_tensor_set_free(&inputs);
-    ulp_plan_free(plan);
-    ulp_plan_free(other);
+    ulp_program_free(program);
+    ulp_program_free(other);
     ulp_model_free(model);
     ulp_model_free(truth);
 }
@@ -156,7 +156,7 @@ START_TEST(other_float_types)
     struct ulp_error error;
     struct ulp_model *model = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), doubles = {0}, out[2];
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, 1);
+    struct ulp_program *program = text_plan(model, &inputs, 0, 1);
     for (size_t i = 0; i < inputs.count; i++) {
         struct ulp_tensor copy = inputs.items[i].tensor, wide;
         if (copy.type == ULP_TYPE_FLOAT) {
@@ -171,14 +171,14 @@ START_TEST(other_float_types)
             ck_ulp_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &copy, &error), error);
         }
     }
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &out[0], NULL, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &doubles, NULL, NULL, 0, &out[1], NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &out[0], NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &doubles, NULL, NULL, 0, &out[1], NULL, &error), error);
     ck_assert(test_same_bits(&out[0].items[0].tensor, &out[1].items[0].tensor));
     ulp_tensor_set_free(&out[0]);
     ulp_tensor_set_free(&out[1]);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&doubles);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 END_TEST

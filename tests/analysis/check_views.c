@@ -224,17 +224,17 @@ static void check_audit(double x0)
     struct ulp_error error;
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 1, x0, true);
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
+    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
     const struct ulp_run_options run = {.thread_count = 2, .audit = true};
     struct direct *direct = calloc(1, sizeof *direct);
     struct ulp_auditor *auditor;
     struct ulp_audit audit;
     ck_assert_ptr_nonnull(direct);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              {.context = direct, .node_done = measure_alone}};
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, observers, 2, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, observers, 2, NULL, NULL, &error), error);
     ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
     size_t handed_on = 0;
     for (size_t l = 0; l < audit.lane_count; l++)
@@ -254,7 +254,7 @@ static void check_audit(double x0)
     ulp_audit_free(&audit);
     ulp_auditor_free(auditor);
     ulp_tensor_set_free(&inputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
     free(direct);
 }

@@ -183,17 +183,17 @@ END_TEST
 START_TEST(a_proof)
 {
     struct given given = open_model();
-    const struct ulp_plan_options options = {.inputs = &given.inputs};
+    const struct ulp_program_options options = {.inputs = &given.inputs};
     const struct ulp_input_range range = {NULL, -1, 1};
     const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(given.model, &given.fp16, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_proof_run(given.model, plan, &box, 1, &proof, &error), error);
+    ck_ulp_ok(ulp_program_create(given.model, &given.fp16, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_proof_run(given.model, program, &box, 1, &proof, &error), error);
     expect_written(write_proof, &proof, "proof.json");
     ulp_proof_free(&proof);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     close_model(&given);
 }
 END_TEST

@@ -18,16 +18,17 @@ static const char text[] =
     "}\n";
 
 struct ulp_model *model;
-struct ulp_plan *plan;
+struct ulp_program *program;
 struct ulp_tensor_set inputs;
 struct ulp_error error;
 
-struct ulp_plan *make_plan(struct ulp_model *of)
+struct ulp_program *make_plan(struct ulp_model *of)
 {
     struct ulp_arithmetic plain;
-    struct ulp_plan *out;
+    struct ulp_program *out;
     ck_ulp_ok(ulp_arithmetic_find("fp32", &plain, &error), error);
-    ck_ulp_ok(ulp_plan_create(of, &plain, 1, &(struct ulp_plan_options){0}, &out, &error), error);
+    ck_ulp_ok(ulp_program_create(of, &plain, 1, &(struct ulp_program_options){0}, &out, &error),
+              error);
     return out;
 }
 
@@ -37,14 +38,14 @@ static void setup(void)
     const struct ulp_random_options options = {.ranges = &range, .range_count = 1, .seed = 5};
     test_folder_create();
     model = onnx_text_load(17, text);
-    plan = make_plan(model);
+    program = make_plan(model);
     ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
 }
 
 static void teardown(void)
 {
     ulp_tensor_set_free(&inputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
     test_folder_remove();
 }
@@ -54,7 +55,7 @@ void begin_with(struct subject *out, const char *file, const struct ulp_engine_m
     char path[256];
     snprintf(path, sizeof path, "engine/%s", file);
     ck_ulp_ok(ulp_engine_read(test_data(path), NULL, &out->engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&out->engine, plan, options, &out->built, &error), error);
+    ck_ulp_ok(ulp_engine_map_make(&out->engine, program, options, &out->built, &error), error);
 }
 
 void begin(struct subject *out, const char *file)
@@ -91,17 +92,17 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
                                const char *name)
 {
     struct ulp_tensor_set out = {0};
-    struct ulp_plan *of;
-    const struct ulp_plan_options options = {.inputs = &inputs,
-                                             .keeps = keeps,
-                                             .groups = groups,
-                                             .names = name ? &name : NULL};
+    struct ulp_program *of;
+    const struct ulp_program_options options = {.inputs = &inputs,
+                                                .keeps = keeps,
+                                                .groups = groups,
+                                                .names = name ? &name : NULL};
     const struct ulp_run_options run = {.thread_count = 1};
-    ck_ulp_ok(ulp_plan_create(model, arithmetic, 1, &options, &of, &error), error);
+    ck_ulp_ok(ulp_program_create(model, arithmetic, 1, &options, &of, &error), error);
     if (name)
-        ck_assert_str_eq(ulp_plan_lane_name(of, 0), name);
-    ck_ulp_ok(ulp_plan_run(of, &inputs, &run, NULL, 0, &out, NULL, &error), error);
-    ulp_plan_free(of);
+        ck_assert_str_eq(ulp_program_lane_name(of, 0), name);
+    ck_ulp_ok(ulp_program_run(of, &inputs, &run, NULL, 0, &out, NULL, &error), error);
+    ulp_program_free(of);
     return out;
 }
 

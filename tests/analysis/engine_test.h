@@ -10,7 +10,7 @@ enum { NODES = 5, MATMUL = 0, ADD, RELU, SECOND, SOFTMAX };
 
 /* Of the current test. */
 extern struct ulp_model *model;
-extern struct ulp_plan *plan;
+extern struct ulp_program *program;
 extern struct ulp_tensor_set inputs;
 extern struct ulp_error error;
 
@@ -26,7 +26,7 @@ void end(struct subject *subject);
 /* The layer that computes a node. */
 const struct ulp_engine_map_layer *layer_of(const struct subject *subject, size_t node);
 
-struct ulp_plan *make_plan(struct ulp_model *of);
+struct ulp_program *make_plan(struct ulp_model *of);
 void write_file(const char *name, const char *content);
 /* The outputs of one lane: of an arithmetic, of what was built, of one by its name. */
 struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,

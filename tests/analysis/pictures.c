@@ -148,20 +148,21 @@ struct ulp_recording picture_record(const struct ulp_model *model,
     static char name[] = "recorded";
     struct ulp_recording recording = {.name = name};
     struct ulp_arithmetic lane;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     struct ulp_tensor_set outputs;
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     const struct ulp_observer observer = {.context = &recording.tensors, .node_done = keep};
     lane = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, all, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, all, &outputs, NULL, &error),
+              error);
     if (all)
         ulp_tensor_set_free(&outputs);
     else
         recording.tensors = outputs;
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return recording;
 }
 

@@ -24,19 +24,19 @@ double oracle_outputs_db(const struct ulp_model *model, const struct ulp_tensor_
 {
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), read->arithmetic};
     const struct ulp_keeps keeps[] = {{0}, read->keeps};
-    const struct ulp_plan_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs[2];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     double least = INFINITY;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
     for (size_t o = 0; o < outputs[0].count; o++)
         least =
             fmin(least, oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
     ulp_tensor_set_free(&outputs[0]);
     ulp_tensor_set_free(&outputs[1]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return least;
 }
 

@@ -84,7 +84,7 @@ START_TEST(every_function)
         count++;                                                                            \
     }
     size_t count = 0;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_tensor_set set;
     struct ulp_audit audit;
     struct ulp_comparison comparison;
@@ -98,8 +98,8 @@ START_TEST(every_function)
     struct ulp_search search;
     struct ulp_study study;
     struct ulp_tolerance tolerance;
-    REFUSES(ulp_plan_options, ulp_plan_create(NULL, NULL, 1, options, &plan, &error))
-    REFUSES(ulp_run_options, ulp_plan_run(NULL, NULL, options, NULL, 0, NULL, NULL, &error))
+    REFUSES(ulp_program_options, ulp_program_create(NULL, NULL, 1, options, &program, &error))
+    REFUSES(ulp_run_options, ulp_program_run(NULL, NULL, options, NULL, 0, NULL, NULL, &error))
     REFUSES(ulp_random_options, ulp_model_random_inputs(NULL, options, &set, &error))
     REFUSES(ulp_audit_options, ulp_audit_run(NULL, NULL, 1, NULL, options, &audit, &error))
     REFUSES(ulp_compare_options,

@@ -153,17 +153,17 @@ static void write_product(void)
 static void write_recording(void)
 {
     struct ulp_model *model;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_arithmetic fp32;
     struct ulp_tensor_set inputs, outputs;
     struct ulp_error error;
     fp32 = test_arithmetic("fp32");
     ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
     ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, &fp32, 1, NULL, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &fp32, 1, NULL, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
     ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("recorded.npz"), &outputs, &error), error);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&outputs);
     ulp_model_free(model);

@@ -41,14 +41,14 @@ static struct ulp_model *make_model(void)
     return model;
 }
 
-static struct ulp_plan *make_plan(const struct ulp_model *model)
+static struct ulp_program *make_plan(const struct ulp_model *model)
 {
     struct ulp_arithmetic plain;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     if (ulp_arithmetic_find("fp32", &plain, NULL) != ULP_OK ||
-        ulp_plan_create(model, &plain, 1, NULL, &plan, NULL) != ULP_OK)
+        ulp_program_create(model, &plain, 1, NULL, &program, NULL) != ULP_OK)
         abort();
-    return plan;
+    return program;
 }
 
 /* ---- promises ---- */
@@ -108,12 +108,12 @@ static const char *check_lane(const struct ulp_engine_map *built)
 
 static const char *check_mapping(const struct ulp_engine *engine)
 {
-    static const struct ulp_plan *plan; /* made once */
+    static const struct ulp_program *program; /* made once */
     struct ulp_engine_map built;
     struct ulp_error error = {0};
-    if (!plan)
-        plan = make_plan(make_model());
-    const enum ulp_status status = ulp_engine_map_make(engine, plan, NULL, &built, &error);
+    if (!program)
+        program = make_plan(make_model());
+    const enum ulp_status status = ulp_engine_map_make(engine, program, NULL, &built, &error);
     const char *wrong =
         status == ULP_OK ? check_built(&built) : fuzz_failure(status, MAPPING, &error);
     if (status == ULP_OK && !wrong)

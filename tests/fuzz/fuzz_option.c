@@ -61,22 +61,22 @@ static struct ulp_model *make_model(void)
 }
 
 /* The model, planned in FP64 and FP16; made once. */
-static const struct ulp_plan *get_plan(struct ulp_model **model_out)
+static const struct ulp_program *get_plan(struct ulp_model **model_out)
 {
     static struct ulp_model *model;
-    static struct ulp_plan *plan;
+    static struct ulp_program *program;
     struct ulp_error error = {0};
-    if (!plan) {
+    if (!program) {
         struct ulp_arithmetic lanes[2];
         model = make_model();
         if (ulp_arithmetic_find("fp64", &lanes[0], &error) != ULP_OK ||
             ulp_arithmetic_find("fp16", &lanes[1], &error) != ULP_OK ||
-            ulp_plan_create(model, lanes, 2, &(struct ulp_plan_options){0}, &plan, &error) !=
-                ULP_OK)
+            ulp_program_create(model, lanes, 2, &(struct ulp_program_options){0}, &program,
+                               &error) != ULP_OK)
             abort();
     }
     *model_out = model;
-    return plan;
+    return program;
 }
 
 /* Two of these are added, so that figures meet figures. */
@@ -114,9 +114,9 @@ const char *fuzz_limit(const uint8_t *bytes, size_t count)
 {
     struct ulp_model *model;
     struct ulp_error error = {0};
-    const struct ulp_plan *plan = get_plan(&model);
+    const struct ulp_program *program = get_plan(&model);
     char *text = fuzz_text(bytes, count);
-    enum ulp_status status = ulp_limit_check(text, model, plan, &error);
+    enum ulp_status status = ulp_limit_check(text, model, program, &error);
     const char *wrong = status == ULP_OK ? NULL : fuzz_failure(status, USAGE, &error);
     if (status == ULP_OK && ulp_limit_check(text, model, NULL, &error) != ULP_OK)
         wrong = "a limit that is written correctly only with a plan";

@@ -327,16 +327,16 @@ START_TEST(bytes_are_integers_of_four_bits)
         onnx_text_load(21, "(int4[3] x) => (float[3] y) { y = Cast<to=1>(x) }");
     const struct ulp_arithmetic lane = test_arithmetic("fp32");
     struct ulp_tensor_set set, out;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     ck_ulp_ok(ulp_model_random_inputs(model, NULL, &set, &error), error);
     set.items[0].tensor.type = ULP_TYPE_INT8;
     for (size_t i = 0; i < 3; i++)
         ulp_tensor_set_int(&set.items[0].tensor, i, (int64_t)i * 7 - 8);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &(struct ulp_plan_options){.inputs = &set}, &plan,
-                              &error),
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &(struct ulp_program_options){.inputs = &set},
+                                 &program, &error),
               error);
-    ck_ulp_ok(ulp_plan_run(plan, &set, NULL, NULL, 0, &out, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &set, NULL, NULL, 0, &out, NULL, &error), error);
     for (size_t i = 0; i < 3; i++)
         ck_assert_double_eq(ulp_tensor_get(&out.items[0].tensor, i), (double)i * 7 - 8);
     ulp_tensor_set_int(&set.items[0].tensor, 1, 8);
@@ -349,7 +349,7 @@ START_TEST(bytes_are_integers_of_four_bits)
     ck_assert_ptr_nonnull(strstr(error.message, "convert it first"));
     ulp_tensor_set_free(&out);
     ulp_tensor_set_free(&set);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 END_TEST

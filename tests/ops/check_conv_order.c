@@ -53,13 +53,13 @@ static void expect_recorded(const char *shape, const char *result, const char *a
     struct ulp_model *model = make_model(x, w);
     const struct ulp_arithmetic lane = test_arithmetic(arithmetic);
     struct ulp_tensor_set inputs = {0}, outputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     add_copy(&inputs, "x", x);
     add_copy(&inputs, "w", w);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    const struct ulp_program_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
     const struct ulp_tensor *ours = &outputs.items[0].tensor;
     ck_assert_uint_eq(ours->count, y->count);
     for (size_t i = 0; i < y->count; i++)
@@ -68,7 +68,7 @@ static void expect_recorded(const char *shape, const char *result, const char *a
                       ulp_tensor_get(ours, i), arithmetic, ulp_tensor_get(y, i));
     ulp_tensor_set_free(&outputs);
     ulp_tensor_set_free(&inputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 

@@ -212,12 +212,12 @@ static void run_model(const struct ulp_arithmetic *arithmetic, struct ulp_tensor
 {
     struct ulp_model *model = onnx_text_load(13, "(float[2,5,70] a, float[70,9] b) => "
                                                  "(float[2,5,9] y) { [MatMul] y = MatMul(a, b) }");
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
-    const struct ulp_plan_options options = {.inputs = inputs};
-    ck_ulp_ok(ulp_plan_create(model, arithmetic, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
-    ulp_plan_free(plan);
+    const struct ulp_program_options options = {.inputs = inputs};
+    ck_ulp_ok(ulp_program_create(model, arithmetic, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
+    ulp_program_free(program);
     ulp_model_free(model);
 }
 

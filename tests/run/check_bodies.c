@@ -61,7 +61,7 @@ static const struct text_graph flat_else = {"x b_flag",
                                             {NODE("MatMul", "first", "x w", "h"),
                                              NODE("Exp", "power", "h", "z"),
                                              NODE("Mul", "last", "z x", "y")}};
-/* the same with a condition that planning knows */
+/* the same with a condition that compiling knows */
 static const struct text_graph known_then = {"",
                                              "t",
                                              {NODE("Sigmoid", "gate", "h", "a"),
@@ -140,12 +140,12 @@ START_TEST(a_branch_that_does_not_fit_is_an_error_where_it_is_entered)
 
     struct ulp_model *model = text_load(&misfit_if);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, false);
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
+    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
     struct ulp_error error;
-    ck_assert_int_eq(ulp_plan_run(plan, &inputs, NULL, NULL, 0, NULL, NULL, &error),
+    ck_assert_int_eq(ulp_program_run(program, &inputs, NULL, NULL, 0, NULL, NULL, &error),
                      ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "node misfit (MatMul)"), "%s", error.message);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -178,10 +178,11 @@ START_TEST(branches_may_give_what_is_not_theirs)
     for (int known = 0; known < 2; known++) {
         struct ulp_model *model = text_load(&aliases[known]);
         struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
-        struct ulp_plan *plan = text_plan(model, &inputs, 1, 1);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs[known], NULL, &error), error);
+        struct ulp_program *program = text_plan(model, &inputs, 1, 1);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[known], NULL, &error),
+                  error);
         ck_assert_uint_eq(outputs[known].count, 5);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
         struct ulp_audit result;
         text_audit_samples(model, &inputs, 1, 1, &result);
         ulp_audit_free(&result);

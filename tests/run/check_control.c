@@ -239,16 +239,16 @@ static struct ulp_tensor_set make_inputs(const struct edge *e)
 /* Of all models; lives as long as the process, since results are charged to it. */
 static struct ulp_budget *budget;
 
-/* Load, plan and audit. Outputs, of lane 0, are the caller's. */
+/* Load, compile and audit. Outputs, of lane 0, are the caller's. */
 static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
                              struct ulp_error *error)
 {
     struct ulp_arithmetic lanes[LANES];
     struct ulp_model *model = NULL;
-    struct ulp_plan *plan = NULL;
+    struct ulp_program *program = NULL;
     struct ulp_tensor_set results[LANES] = {{0}}, inputs = make_inputs(e);
     struct proto bytes = make_model(e);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     find_lanes(lanes, (const char *const[]){"mpfr:128", "fp16"}, LANES);
     if (!budget)
@@ -256,10 +256,10 @@ static enum ulp_status audit(const struct edge *e, struct ulp_tensor_set *out,
     enum ulp_status status =
         ulp_model_load_bytes("edge.onnx", bytes.data, bytes.count, budget, &model, error);
     if (status == ULP_OK)
-        status = ulp_plan_create(model, lanes, LANES, &options, &plan, error);
+        status = ulp_program_create(model, lanes, LANES, &options, &program, error);
     if (status == ULP_OK)
-        status = ulp_plan_run(plan, &inputs, &run, NULL, 0, results, NULL, error);
-    ulp_plan_free(plan);
+        status = ulp_program_run(program, &inputs, &run, NULL, 0, results, NULL, error);
+    ulp_program_free(program);
     ulp_model_free(model);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&results[1]);

@@ -81,7 +81,7 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
 }
 
 /* outputs: TEXT_LANES sets. */
-static struct shown walk(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+static struct shown walk(const struct ulp_program *program, const struct ulp_tensor_set *inputs,
                          bool follow, struct ulp_departure *departure,
                          struct ulp_tensor_set *outputs)
 {
@@ -92,7 +92,7 @@ static struct shown walk(const struct ulp_plan *plan, const struct ulp_tensor_se
     struct shown shown = {0};
     const struct ulp_observer observer = {.context = &shown, .node_done = look};
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, outputs, NULL, &error), error);
     return shown;
 }
 
@@ -105,12 +105,12 @@ static void expect_entry(const struct entry *a, const struct entry *b)
 
 /* A run that follows from the departure shows the end of what `whole` shows. Returns how many nodes
  * it left out. */
-static size_t expect_end(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+static size_t expect_end(const struct ulp_program *program, const struct ulp_tensor_set *inputs,
                          struct ulp_departure *departure, const struct shown *whole,
                          const struct ulp_tensor_set *wanted)
 {
     struct ulp_tensor_set outputs[TEXT_LANES];
-    const struct shown end = walk(plan, inputs, true, departure, outputs);
+    const struct shown end = walk(program, inputs, true, departure, outputs);
     ck_assert_uint_le(end.count, whole->count);
     const size_t left_out = whole->count - end.count;
     for (size_t i = 0; i < end.count; i++)
@@ -129,17 +129,17 @@ static size_t expect_end(const struct ulp_plan *plan, const struct ulp_tensor_se
 static void expect_same_end(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                             const char *first, struct ulp_budget *budget)
 {
-    struct ulp_plan *plan = text_plan(model, inputs, 0, TEXT_LANES);
+    struct ulp_program *program = text_plan(model, inputs, 0, TEXT_LANES);
     struct ulp_tensor_set wanted[TEXT_LANES];
     struct ulp_departure *departure;
     struct ulp_error error;
-    ck_ulp_ok(ulp_departure_create(plan, &departure, &error), error);
-    const struct shown whole = walk(plan, inputs, true, NULL, wanted);
-    ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), 0); /* it is empty */
+    ck_ulp_ok(ulp_departure_create(program, &departure, &error), error);
+    const struct shown whole = walk(program, inputs, true, NULL, wanted);
+    ck_assert_uint_eq(expect_end(program, inputs, departure, &whole, wanted), 0); /* it is empty */
     for (int time = 0; time < 2; time++) {
-        const struct shown audited = walk(plan, inputs, false, departure, NULL);
-        const size_t left_out = expect_end(plan, inputs, departure, &whole, wanted);
-        ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), left_out);
+        const struct shown audited = walk(program, inputs, false, departure, NULL);
+        const size_t left_out = expect_end(program, inputs, departure, &whole, wanted);
+        ck_assert_uint_eq(expect_end(program, inputs, departure, &whole, wanted), left_out);
         for (size_t i = 0; i < left_out; i++)
             expect_entry(&audited.items[i], &whole.items[i]);
         if (!first)
@@ -154,13 +154,13 @@ static void expect_same_end(const struct ulp_model *model, const struct ulp_tens
         ck_assert(ulp_allocate(&block, (size_t)1 << 30, 1, budget, "a test", &error) ==
                   ULP_ERROR_MEMORY);
         budget->limit_bytes = 0;
-        ck_assert_uint_eq(expect_end(plan, inputs, departure, &whole, wanted), 0);
+        ck_assert_uint_eq(expect_end(program, inputs, departure, &whole, wanted), 0);
     }
     for (size_t l = 0; l < TEXT_LANES; l++)
         ulp_tensor_set_free(&wanted[l]);
     free(whole.items);
     ulp_departure_free(departure);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 START_TEST(small_graphs_go_on_where_lanes_part)
@@ -179,19 +179,20 @@ START_TEST(another_plans_departure_is_refused)
 {
     struct ulp_model *model = text_load(&compares);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
-    struct ulp_plan *plans[] = {text_plan(model, &inputs, 0, 2), text_plan(model, &inputs, 0, 3)};
+    struct ulp_program *programs[] = {text_plan(model, &inputs, 0, 2),
+                                      text_plan(model, &inputs, 0, 3)};
     struct ulp_departure *departure;
     struct ulp_error error;
-    ck_ulp_ok(ulp_departure_create(plans[0], &departure, &error), error);
+    ck_ulp_ok(ulp_departure_create(programs[0], &departure, &error), error);
     for (int follow = 0; follow < 2; follow++) {
         const struct ulp_run_options run = {.follow = follow, .departure = departure};
-        ck_assert(ulp_plan_run(plans[1], &inputs, &run, NULL, 0, NULL, NULL, &error) ==
+        ck_assert(ulp_program_run(programs[1], &inputs, &run, NULL, 0, NULL, NULL, &error) ==
                   ULP_ERROR_USAGE);
         ck_assert_ptr_nonnull(strstr(error.message, "another plan"));
     }
     ulp_departure_free(departure);
     for (int i = 0; i < 2; i++)
-        ulp_plan_free(plans[i]);
+        ulp_program_free(programs[i]);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

@@ -57,19 +57,19 @@ static void walk(struct seen *seen, const char *arithmetic, const struct ulp_mod
 {
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
                                            test_arithmetic(arithmetic)};
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     const struct ulp_keep keep = {.pattern = "last", .arithmetic = test_arithmetic("fp64")};
     const struct ulp_keeps keeps = {.count = 1, .items = &keep};
     const struct ulp_observer observer = {.context = seen, .node_done = look};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     *seen = (struct seen){0};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
     if (mixed)
-        ck_ulp_ok(ulp_plan_keep(plan, 1, &keeps, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
+        ck_ulp_ok(ulp_program_keep(program, 1, &keeps, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_program_free(program);
 }
 
 static void forget(struct seen *seen)

@@ -24,16 +24,17 @@ static double processor_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void audit(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, bool reports)
+static void audit(const struct ulp_program *program, const struct ulp_tensor_set *inputs,
+                  bool reports)
 {
     struct ulp_auditor *auditor;
     struct ulp_audit found;
     struct ulp_error error;
     struct ulp_run_options options = {.thread_count = 1, .audit = true};
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
     struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &options, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &error), error);
     ck_ulp_ok(ulp_auditor_finish(auditor, &found, &error), error);
     if (reports)
         ck_ulp_ok(ulp_report_write(&found, test_folder("report"), &error), error);
@@ -44,25 +45,26 @@ static void audit(const struct ulp_plan *plan, const struct ulp_tensor_set *inpu
 static enum ulp_status plan_and_run(const struct growth_model *which, const struct ulp_model *model,
                                     const struct ulp_tensor_set *inputs, struct ulp_error *error)
 {
-    struct ulp_plan_options options = {.inputs = inputs};
+    struct ulp_program_options options = {.inputs = inputs};
     struct ulp_run_options run = {.thread_count = 1};
     const size_t lanes_count = which->work == GROWTH_RUN ? 1 : 2;
     struct ulp_arithmetic lanes[2];
     struct ulp_tensor_set outputs[2];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic("fp16");
-    enum ulp_status status = ulp_plan_create(model, lanes, lanes_count, &options, &plan, error);
+    enum ulp_status status =
+        ulp_program_create(model, lanes, lanes_count, &options, &program, error);
     if (status != ULP_OK)
         return status;
     if (lanes_count > 1)
-        audit(plan, inputs, which->work == GROWTH_REPORT);
-    status = ulp_plan_run(plan, inputs, &run, NULL, 0, outputs, NULL, error);
+        audit(program, inputs, which->work == GROWTH_REPORT);
+    status = ulp_program_run(program, inputs, &run, NULL, 0, outputs, NULL, error);
     if (status == ULP_OK)
         status = ulp_tensor_set_write_npz(test_folder("outputs.npz"), &outputs[0], error);
     for (size_t l = 0; status == ULP_OK && l < lanes_count; l++)
         ulp_tensor_set_free(&outputs[l]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return status;
 }
 
@@ -114,11 +116,12 @@ static void expect_unsupported(const char *name, size_t count, struct ulp_error 
     struct proto bytes = growth_models[i].make(count);
     struct ulp_arithmetic lane;
     struct ulp_model *model;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     lane = test_arithmetic("fp32");
     ck_ulp_ok(ulp_model_load_bytes("growth.onnx", bytes.data, bytes.count, NULL, &model, error),
               *error);
-    ck_assert_int_eq(ulp_plan_create(model, &lane, 1, NULL, &plan, error), ULP_ERROR_UNSUPPORTED);
+    ck_assert_int_eq(ulp_program_create(model, &lane, 1, NULL, &program, error),
+                     ULP_ERROR_UNSUPPORTED);
     ulp_model_free(model);
     proto_free(&bytes);
 }

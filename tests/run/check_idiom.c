@@ -8,7 +8,7 @@
 
 struct found {
     struct ulp_model *model;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_arena *arena;
     struct ulp_idiom *items;
     size_t count;
@@ -20,16 +20,16 @@ static void find(struct found *out, struct ulp_model *model)
     struct ulp_error error;
     *out = (struct found){.model = model};
     fp32 = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_plan_create(out->model, &fp32, 1, NULL, &out->plan, &error), error);
+    ck_ulp_ok(ulp_program_create(out->model, &fp32, 1, NULL, &out->program, &error), error);
     ck_ulp_ok(ulp_arena_create(&out->arena, NULL, &error), error);
-    ck_ulp_ok(ulp_idioms_find(out->plan->main, out->arena, &out->items, &out->count, &error),
+    ck_ulp_ok(ulp_idioms_find(out->program->main, out->arena, &out->items, &out->count, &error),
               error);
 }
 
 static void release(struct found *found)
 {
     ulp_arena_free(found->arena);
-    ulp_plan_free(found->plan);
+    ulp_program_free(found->program);
     ulp_model_free(found->model);
 }
 
@@ -129,7 +129,7 @@ static const struct idiom_case {
 
 static const char *slot_name(const struct found *found, int slot)
 {
-    return slot < 0 ? NULL : found->plan->main->slots[slot].name;
+    return slot < 0 ? NULL : found->program->main->slots[slot].name;
 }
 
 static const char *kind_name(enum ulp_idiom_kind kind)

@@ -256,10 +256,11 @@ START_TEST(what_iterations_compute_is_given_back)
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_error error;
     for (size_t lane = 0; lane < TEXT_LANES; lane++) {
-        struct ulp_plan *plan = text_plan(model, &inputs, lane, 1);
+        struct ulp_program *program = text_plan(model, &inputs, lane, 1);
         for (int run = 0; run < 2; run++)
-            ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, NULL, NULL, &error), error);
-        ulp_plan_free(plan);
+            ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &error),
+                      error);
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

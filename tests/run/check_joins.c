@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "load/load.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tests/support/text_model.h"
 
 /* A product that three nodes behind it read; and one whose first result is an output, too. */
@@ -51,17 +51,18 @@ static enum ulp_status count_hidden(void *context, const struct ulp_event *event
 }
 
 /* Results that are in no memory. */
-static size_t count_joined(const struct ulp_plan *plan)
+static size_t count_joined(const struct ulp_program *program)
 {
     size_t count = 0;
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t s = 0; s < plan->blocks[b]->step_count; s++)
-            count += plan->blocks[b]->steps[s].joined ? plan->blocks[b]->steps[s].joined - 1 : 0;
+    for (size_t b = 0; b < program->block_count; b++)
+        for (size_t s = 0; s < program->blocks[b]->step_count; s++)
+            count +=
+                program->blocks[b]->steps[s].joined ? program->blocks[b]->steps[s].joined - 1 : 0;
     return count;
 }
 
 /* In two numbers of threads, twice in the last, seen and unseen. */
-static void compare_runs(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs)
+static void compare_runs(const struct ulp_program *program, const struct ulp_tensor_set *inputs)
 {
     struct ulp_tensor_set outputs[2] = {{0}};
     struct ulp_error error;
@@ -73,8 +74,8 @@ static void compare_runs(const struct ulp_plan *plan, const struct ulp_tensor_se
                                                   .values_unused = unused};
             const struct ulp_run_options options = {.thread_count = r ? 2 : 1};
             ulp_tensor_set_free(&outputs[unused]);
-            ck_ulp_ok(ulp_plan_run(plan, inputs, &options, &observer, 1, &outputs[unused], NULL,
-                                   &error),
+            ck_ulp_ok(ulp_program_run(program, inputs, &options, &observer, 1, &outputs[unused],
+                                      NULL, &error),
                       error);
             ck_assert(!unused == !hidden);
         }
@@ -96,20 +97,20 @@ START_TEST(joined_nodes_have_equal_bits)
                                      text_inputs(model, 6, 0, true)};
     struct ulp_error error;
     for (size_t l = 0; l < TEXT_LANES; l++) {
-        struct ulp_plan *plan = text_plan(model, &given[0], l, 1);
-        ck_assert_uint_eq(count_joined(plan), cases[_i].hidden);
+        struct ulp_program *program = text_plan(model, &given[0], l, 1);
+        ck_assert_uint_eq(count_joined(program), cases[_i].hidden);
         /* the first sample's runs note how to run once more, the second's go by that */
         for (size_t sample = 0; sample < 2; sample++)
-            compare_runs(plan, &given[sample]);
+            compare_runs(program, &given[sample]);
         /* by every limit of memory, without a leak */
         for (size_t limit = 0; limit < 20000; limit += 400) {
             budget.limit_bytes = budget.used_bytes + limit;
             const enum ulp_status status =
-                ulp_plan_run(plan, &given[0], NULL, NULL, 0, NULL, NULL, &error);
+                ulp_program_run(program, &given[0], NULL, NULL, 0, NULL, NULL, &error);
             ck_assert(status == ULP_OK || status == ULP_ERROR_MEMORY);
         }
         budget.limit_bytes = 0;
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&given[0]);
     ulp_tensor_set_free(&given[1]);
@@ -131,15 +132,16 @@ START_TEST(joined_nodes_take_less_memory)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     size_t peak[2], shown = 0;
     for (int unused = 0; unused < 2; unused++) {
-        struct ulp_plan *plan = text_plan(model, &inputs, 2, 1);
+        struct ulp_program *program = text_plan(model, &inputs, 2, 1);
         const struct ulp_observer observer = {.context = &shown,
                                               .node_done = count_hidden,
                                               .values_unused = unused};
         const struct ulp_run_options options = {.thread_count = 1};
         budget.peak_bytes = budget.used_bytes;
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &error),
+                  error);
         peak[unused] = budget.peak_bytes;
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     ck_assert_msg(peak[1] + 4096 * 8 * sizeof(float) / 2 <= peak[0],
                   "%zu bytes one by one, %zu joined", peak[0], peak[1]);

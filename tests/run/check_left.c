@@ -1,4 +1,4 @@
-/* run: what follows from constants alone is computed by the second run of a plan and left to
+/* run: what follows from constants alone is computed by the second run of a program and left to
  * further ones, which have the bits of a first run and compute none of it. */
 #include <float.h>
 #include <math.h>
@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "run/kept.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tests/support/text_model.h"
 
 enum { LEFT = 7 };
@@ -42,21 +42,21 @@ static enum ulp_status look(void *context, const struct ulp_event *event, struct
     return ULP_OK;
 }
 
-static enum ulp_status try_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                               bool unused, bool audit, struct ulp_tensor_set *outputs,
-                               struct ulp_error *error)
+static enum ulp_status try_run(const struct ulp_program *program,
+                               const struct ulp_tensor_set *inputs, bool unused, bool audit,
+                               struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     const struct ulp_observer observer = {.node_done = look, .values_unused = unused};
     const struct ulp_run_options options = {.thread_count = 1, .audit = audit};
-    return ulp_plan_run(plan, inputs, &options, &observer, 1, outputs, NULL, error);
+    return ulp_program_run(program, inputs, &options, &observer, 1, outputs, NULL, error);
 }
 
-static struct ulp_tensor_set *run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                                  bool unused, bool audit)
+static struct ulp_tensor_set *run(const struct ulp_program *program,
+                                  const struct ulp_tensor_set *inputs, bool unused, bool audit)
 {
     static struct ulp_tensor_set outputs[2];
     struct ulp_error error;
-    ck_ulp_ok(try_run(plan, inputs, unused, audit, outputs, &error), error);
+    ck_ulp_ok(try_run(program, inputs, unused, audit, outputs, &error), error);
     return outputs;
 }
 
@@ -77,8 +77,8 @@ static enum ulp_status refuse(struct ulp_call *call, struct ulp_error *error)
 
 /* Does such a run compute what can be left? With operators there that only fail; where none does,
  * the outputs are those of the first run. */
-static bool computes(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs, bool unused,
-                     bool audit, const struct ulp_tensor_set *first)
+static bool computes(const struct ulp_program *program, const struct ulp_tensor_set *inputs,
+                     bool unused, bool audit, const struct ulp_tensor_set *first)
 {
     static struct ulp_operator failing[LEFT];
     const struct ulp_operator *own[LEFT];
@@ -86,9 +86,9 @@ static bool computes(const struct ulp_plan *plan, const struct ulp_tensor_set *i
     struct ulp_tensor_set outputs[2] = {{0}};
     struct ulp_error error;
     size_t count = 0;
-    for (size_t b = 0; b < plan->block_count; b++)
-        for (size_t i = 0; i < plan->blocks[b]->step_count; i++) {
-            struct ulp_step *step = &plan->blocks[b]->steps[i];
+    for (size_t b = 0; b < program->block_count; b++)
+        for (size_t i = 0; i < program->blocks[b]->step_count; i++) {
+            struct ulp_step *step = &program->blocks[b]->steps[i];
             if (strncmp(step->bound.node->name, "left_", 5) != 0)
                 continue;
             ck_assert_uint_lt(count, LEFT);
@@ -99,7 +99,7 @@ static bool computes(const struct ulp_plan *plan, const struct ulp_tensor_set *i
             steps[count++] = step;
         }
     ck_assert_uint_eq(count, LEFT);
-    const enum ulp_status status = try_run(plan, inputs, unused, audit, outputs, &error);
+    const enum ulp_status status = try_run(program, inputs, unused, audit, outputs, &error);
     for (size_t i = 0; i < LEFT; i++)
         steps[i]->bound.op = own[i];
     if (status == ULP_OK)
@@ -116,36 +116,36 @@ START_TEST(further_runs_compute_none_of_it)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), first[2];
     struct ulp_error error;
     for (size_t l = 0; l + 1 < TEXT_LANES; l++) {
-        struct ulp_plan *plan = text_plan(model, &inputs, l, 2);
-        memcpy(first, run(plan, &inputs, false, false), sizeof first);
+        struct ulp_program *program = text_plan(model, &inputs, l, 2);
+        memcpy(first, run(program, &inputs, false, false), sizeof first);
         /* the second run leaves it; who looks at values, or audits, has them computed */
         for (int r = 1; r < 8; r++) {
             const bool unused = r != 3, audit = r == 5;
-            ck_assert_msg(computes(plan, &inputs, unused, audit, first) ==
+            ck_assert_msg(computes(program, &inputs, unused, audit, first) ==
                               (r == 1 || !unused || audit),
                           "run %d", r);
-            expect_same(first, run(plan, &inputs, unused, audit));
+            expect_same(first, run(program, &inputs, unused, audit));
         }
         /* other constants */
         const struct ulp_perturbation moved = {.precision = 8, .seed = 1};
-        ck_ulp_ok(ulp_plan_perturb(plan, &moved, &error), error);
-        ck_assert(computes(plan, &inputs, true, false, first));
-        struct ulp_tensor_set *now = run(plan, &inputs, true, false);
+        ck_ulp_ok(ulp_program_perturb(program, &moved, &error), error);
+        ck_assert(computes(program, &inputs, true, false, first));
+        struct ulp_tensor_set *now = run(program, &inputs, true, false);
         ck_assert(!test_same_bits(&first[0].items[0].tensor, &now[0].items[0].tensor));
         for (size_t i = 0; i < 2; i++) {
             ulp_tensor_set_free(&first[i]);
             first[i] = now[i];
         }
         for (int r = 0; r < 3; r++)
-            expect_same(first, run(plan, &inputs, true, false));
-        ck_assert(!computes(plan, &inputs, true, false, first));
+            expect_same(first, run(program, &inputs, true, false));
+        ck_assert(!computes(program, &inputs, true, false, first));
         /* by every limit of memory, without a leak */
         size_t works = 0;
         for (size_t limit = 0; limit < 200000; limit += 3000) {
-            budget.limit_bytes = budget.used_bytes - ulp_kept_bytes(plan->kept) + limit;
+            budget.limit_bytes = budget.used_bytes - ulp_kept_bytes(program->kept) + limit;
             struct ulp_tensor_set *outputs = (struct ulp_tensor_set[2]){{0}};
             const enum ulp_status status =
-                ulp_plan_run(plan, &inputs, NULL, NULL, 0, outputs, NULL, &error);
+                ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &error);
             ck_assert(status == ULP_OK || (status == ULP_ERROR_MEMORY && !works));
             works += status == ULP_OK;
             if (status == ULP_OK)
@@ -155,7 +155,7 @@ START_TEST(further_runs_compute_none_of_it)
         budget.limit_bytes = 0;
         ulp_tensor_set_free(&first[0]);
         ulp_tensor_set_free(&first[1]);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -176,21 +176,21 @@ START_TEST(further_runs_lower_constants_alike)
     struct ulp_model *model = text_load(&scaled);
     struct ulp_tensor_set inputs = text_inputs(model, 0, cases[_i].x, true), outputs;
     const struct ulp_arithmetic arithmetic = test_arithmetic(cases[_i].arithmetic);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const float wanted = isinf(cases[_i].constant) ? FLT_MAX * (float)cases[_i].x : 0;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, &arithmetic, 1, &options, &plan, &error), error);
-    for (size_t v = 0; v < plan->main->slot_count; v++)
-        if (plan->main->slots[v].constant && strcmp(plan->main->slots[v].name, "two") == 0)
-            *(float *)plan->main->slots[v].constant->data = cases[_i].constant;
+    ck_ulp_ok(ulp_program_create(model, &arithmetic, 1, &options, &program, &error), error);
+    for (size_t v = 0; v < program->main->slot_count; v++)
+        if (program->main->slots[v].constant && strcmp(program->main->slots[v].name, "two") == 0)
+            *(float *)program->main->slots[v].constant->data = cases[_i].constant;
     for (int r = 0; r < 3; r++) {
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
         ck_expect(*(const float *)outputs.items[0].tensor.data == wanted, "run %d gives %a", r,
                   (double)*(const float *)outputs.items[0].tensor.data);
         ulp_tensor_set_free(&outputs);
     }
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

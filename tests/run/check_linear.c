@@ -255,16 +255,16 @@ static void run_beside_reference(
     enum ulp_status (*see)(void *context, const struct ulp_event *event, struct ulp_error *error),
     const void *context)
 {
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
                                            test_arithmetic(arithmetic)};
     const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = moved};
     const struct ulp_observer observer = {.context = (void *)(uintptr_t)context, .node_done = see};
-    const struct ulp_plan_options options = {.inputs = inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ulp_plan_free(plan);
+    const struct ulp_program_options options = {.inputs = inputs};
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ulp_program_free(program);
     ulp_tensor_set_free(inputs);
     ulp_model_free(model);
 }

@@ -8,7 +8,7 @@
 
 static const struct text_graph negated = {"", "e", {NODE("Neg", "minus", "x", "e")}};
 
-/* A Loop in a branch planning knows, an If in the Loop that is taken in iterations 0 and 2, a Scan
+/* A Loop in a branch compiling knows, an If in the Loop that is taken in iterations 0 and 2, a Scan
  * in that If; values are captured from every level. */
 static const struct text_graph deep_scan = {
     "c e", "d f", {NODE("Add", "sum", "c e", "d"), NODE("Mul", "weigh", "d k", "f")}};
@@ -78,15 +78,16 @@ START_TEST(control_flow_nests)
     struct ulp_budget budget = {0};
     struct ulp_model *model = text_load_within(&deep, &budget);
     struct ulp_tensor_set inputs = text_inputs(model, 9, 0, true);
-    struct ulp_plan *plan = text_plan(model, &inputs, 0, TEXT_LANES);
+    struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
-    struct watched watched = {.executions = calloc(ulp_plan_node_count(plan), sizeof(size_t))};
+    struct watched watched = {.executions =
+                                  calloc(ulp_program_node_count(program), sizeof(size_t))};
     const struct ulp_observer observer = {.context = &watched,
                                           .node_done = watch,
                                           .cancelled = is_late};
     struct ulp_audit nested, flat;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
     ck_assert(fabs(watched.progress - 1) < 1e-12);
     text_audit_samples(model, &inputs, 1, 1, &nested);
     text_audit(&deep_flat, 9, 0, true, 1, &flat);
@@ -119,15 +120,17 @@ START_TEST(control_flow_nests)
     audit_expect_same(audit_node(&nested, 2, "if/gate"), audit_node(&flat, 2, "if/gate"));
     /* ended at every step, and by every limit of memory */
     for (watched.cancel_at = watched.events; watched.cancel_at-- > 1;) {
-        memset(watched.executions, 0, ulp_plan_node_count(plan) * sizeof(size_t));
+        memset(watched.executions, 0, ulp_program_node_count(program) * sizeof(size_t));
         watched.events = 0, watched.progress = 0;
-        ck_assert_int_eq(ulp_plan_run(plan, &inputs, &options, &observer, 1, NULL, NULL, &error),
+        ck_assert_int_eq(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL,
+                                         &error),
                          ULP_ERROR_CANCELLED);
     }
     int failures = 0;
     for (size_t limit = 1000; limit < 100000; limit += 500) {
         budget.limit_bytes = budget.used_bytes + limit;
-        enum ulp_status status = ulp_plan_run(plan, &inputs, &options, NULL, 0, NULL, NULL, &error);
+        enum ulp_status status =
+            ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &error);
         ck_assert(status == ULP_OK || status == ULP_ERROR_MEMORY);
         failures += status != ULP_OK;
     }
@@ -136,7 +139,7 @@ START_TEST(control_flow_nests)
     free(watched.executions);
     ulp_audit_free(&nested);
     ulp_audit_free(&flat);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -182,18 +185,19 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
     if (_i) {
         struct ulp_arithmetic lane;
-        struct ulp_plan *plan;
+        struct ulp_program *program;
         lane = test_arithmetic("fp32");
-        ck_assert_int_eq(ulp_plan_create(model, &lane, 1, NULL, &plan, &error), ULP_ERROR_INPUT);
+        ck_assert_int_eq(ulp_program_create(model, &lane, 1, NULL, &program, &error),
+                         ULP_ERROR_INPUT);
         ck_assert_ptr_nonnull(strstr(error.message, "'limit' is an input that the call omits"));
     } else {
-        struct ulp_plan *plan = text_plan(model, &inputs, 2, 1);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+        struct ulp_program *program = text_plan(model, &inputs, 2, 1);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
         ck_assert_int_eq(memcmp(outputs.items[0].tensor.data, inputs.items[0].tensor.data,
                                 24 * sizeof(float)),
                          0);
         ulp_tensor_set_free(&outputs);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

@@ -111,18 +111,18 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
                   error);
 }
 
-static struct ulp_plan *make_plan(const struct ulp_model *model,
-                                  const struct ulp_tensor_set *inputs, const char *const *names,
-                                  size_t count)
+static struct ulp_program *make_plan(const struct ulp_model *model,
+                                     const struct ulp_tensor_set *inputs, const char *const *names,
+                                     size_t count)
 {
     struct ulp_arithmetic lanes[4];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
-    const struct ulp_plan_options options = {.inputs = inputs};
+    const struct ulp_program_options options = {.inputs = inputs};
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(names[l]);
-    ck_ulp_ok(ulp_plan_create(model, lanes, count, &options, &plan, &error), error);
-    return plan;
+    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    return program;
 }
 
 static void run_model(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -130,9 +130,9 @@ static void run_model(const struct ulp_model *model, const struct ulp_tensor_set
 {
     const struct ulp_run_options options = {.thread_count = 2};
     struct ulp_error error;
-    struct ulp_plan *plan = make_plan(model, inputs, names, count);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &options, NULL, 0, outputs, NULL, &error), error);
-    ulp_plan_free(plan);
+    struct ulp_program *program = make_plan(model, inputs, names, count);
+    ck_ulp_ok(ulp_program_run(program, inputs, &options, NULL, 0, outputs, NULL, &error), error);
+    ulp_program_free(program);
 }
 
 /* A Cast to a float type, as the types say: the format's own rounding of what came in (exhaustively
@@ -179,13 +179,13 @@ START_TEST(every_network_audits)
     if (!load_row(row, &model))
         return;
     read_inputs(row, model, &inputs);
-    struct ulp_plan *plan = make_plan(model, &inputs, names, lanes);
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    struct ulp_program *program = make_plan(model, &inputs, names, lanes);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              {.context = &casts, .node_done = check_cast}};
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL,
-                           &error),
+    ck_ulp_ok(ulp_program_run(program, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL,
+                              NULL, &error),
               error);
     ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
     ck_assert_uint_eq(audit.lane_count, lanes - 1);
@@ -196,7 +196,7 @@ START_TEST(every_network_audits)
     ck_assert(_i < MIXED || casts > 0);
     ulp_audit_free(&audit);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

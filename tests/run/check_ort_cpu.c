@@ -113,22 +113,22 @@ static double run_case(const struct ulp_model *model, const char *arithmetic)
     const int64_t dims[] = {1};
     struct ulp_arithmetic lane;
     struct ulp_error error;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0}, outputs;
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 1, dims, &error),
               error);
     *(float *)x.data = 1 + 0x1p-10f;
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lane = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
     const double y = ulp_tensor_get(&outputs.items[0].tensor, 0);
     ulp_tensor_set_free(&outputs);
     ulp_tensor_set_free(&inputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     return y;
 }
 

@@ -12,7 +12,7 @@
 #include "base/text/text.h"
 #include "load/load.h"
 #include "run/kept.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tests/support/networks.h"
 #include "tests/support/onnx_text.h"
 #include "tests/support/proto.h"
@@ -39,46 +39,48 @@ static enum ulp_status hash_event(void *context, const struct ulp_event *event,
 /* What models are charged to. */
 static struct ulp_budget budget;
 
-/* A hash of every evaluation of the plan in *hash; limit: of what the run takes, 0: none. */
-static enum ulp_status hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
-                                bool audit, size_t limit, unsigned long long *hash,
-                                struct ulp_run_cost *cost, struct ulp_error *error)
+/* A hash of every evaluation of the program in *hash; limit: of what the run takes, 0: none. */
+static enum ulp_status hash_run(const struct ulp_program *program,
+                                const struct ulp_tensor_set *inputs, bool audit, size_t limit,
+                                unsigned long long *hash, struct ulp_run_cost *cost,
+                                struct ulp_error *error)
 {
     /* what two threads take at once depends on how they meet */
     const struct ulp_run_options options = {.thread_count = limit ? 1 : 2, .audit = audit};
     budget.peak_bytes = budget.used_bytes;
     /* what earlier runs have left can be given up */
-    budget.limit_bytes = limit ? budget.used_bytes - ulp_kept_bytes(plan->kept) + limit : 0;
+    budget.limit_bytes = limit ? budget.used_bytes - ulp_kept_bytes(program->kept) + limit : 0;
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
     *hash = 0;
-    return ulp_plan_run(plan, inputs, &options, &observer, 1, NULL, cost, error);
+    return ulp_program_run(program, inputs, &options, &observer, 1, NULL, cost, error);
 }
 
 enum { LANES_MAX = 12 };
 
-static struct ulp_plan *plan_all(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                                 const char *const *names, size_t lane_count)
+static struct ulp_program *plan_all(const struct ulp_model *model,
+                                    const struct ulp_tensor_set *inputs, const char *const *names,
+                                    size_t lane_count)
 {
     struct ulp_arithmetic lanes[LANES_MAX];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     ck_assert_uint_le(lane_count, LANES_MAX);
     budget.limit_bytes = 0;
     for (size_t l = 0; l < lane_count; l++)
         lanes[l] = test_arithmetic(names[l]);
-    const struct ulp_plan_options options = {.inputs = inputs};
-    ck_ulp_ok(ulp_plan_create(model, lanes, lane_count, &options, &plan, &error), error);
-    return plan;
+    const struct ulp_program_options options = {.inputs = inputs};
+    ck_ulp_ok(ulp_program_create(model, lanes, lane_count, &options, &program, &error), error);
+    return program;
 }
 
-static struct ulp_plan *plan_lanes(const struct ulp_model *model,
-                                   const struct ulp_tensor_set *inputs, size_t lane_count)
+static struct ulp_program *plan_lanes(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs, size_t lane_count)
 {
     return plan_all(model, inputs, (const char *const[]){"mpfr:128", "fp16", "fp32"}, lane_count);
 }
 
-static struct ulp_plan *plan_named(const struct ulp_model *model,
-                                   const struct ulp_tensor_set *inputs, const char *name)
+static struct ulp_program *plan_named(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs, const char *name)
 {
     return plan_all(model, inputs, &name, 1);
 }
@@ -144,8 +146,8 @@ START_TEST(tensors_come_first)
     add_node(&graph, "MatMul", "last", "e w", "y");
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 48, 64});
     struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
-    struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(plan, &inputs, true, 0, &wanted, &cost, &error), error);
+    struct ulp_program *program = plan_lanes(model, &inputs, 3);
+    ck_ulp_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &error), error);
     /* the digits of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
      * last, whose inputs differ */
     ck_assert_uint_eq(cost.packed_count, 3);
@@ -154,10 +156,11 @@ START_TEST(tensors_come_first)
     size_t fails = 0, works = peak;
     for (int turn = 0; turn < 12; turn++) {
         const size_t limit = fails + (works - fails) / 2;
-        /* a plan's second run would find what the first has left */
-        ulp_plan_free(plan);
-        plan = plan_lanes(model, &inputs, 3);
-        const enum ulp_status status = hash_run(plan, &inputs, true, limit, &found, &cost, &error);
+        /* a program's second run would find what the first has left */
+        ulp_program_free(program);
+        program = plan_lanes(model, &inputs, 3);
+        const enum ulp_status status =
+            hash_run(program, &inputs, true, limit, &found, &cost, &error);
         if (status != ULP_OK) {
             ck_assert_int_eq(status, ULP_ERROR_MEMORY);
             fails = limit;
@@ -167,14 +170,14 @@ START_TEST(tensors_come_first)
         ck_assert_msg(found == wanted, "other bits below %zu bytes", limit);
         ck_assert_uint_le(budget.peak_bytes, budget.limit_bytes);
     }
-    ulp_plan_free(plan);
-    plan = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(plan, &inputs, true, works, &found, &cost, &error), error);
+    ulp_program_free(program);
+    program = plan_lanes(model, &inputs, 3);
+    ck_ulp_ok(hash_run(program, &inputs, true, works, &found, &cost, &error), error);
     /* at least one of the weight's three forms, of which the smallest has a float an element */
     ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(float));
     ck_assert_uint_eq(cost.packed_count, 6);
     ck_assert_uint_eq(cost.packed_use_count, 4 + 1 + 1);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -203,22 +206,22 @@ START_TEST(recurrent_cells_pack_once)
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4,
                 (const int64_t[]){STEPS, 1, 1, HIDDEN});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
-    struct ulp_plan *plan = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
-    ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, &cost, &error), error);
+    struct ulp_program *program = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
+    ck_ulp_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &error), error);
     ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : _i ? 1 : 2);
     ck_assert_uint_eq(cost.packed_use_count, in_registers ? 0 : STEPS - 1);
     /* With the least memory that it works in. */
     size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
     for (int turn = 0; turn < 12; turn++) {
         const size_t limit = fails + (works - fails) / 2;
-        if (hash_run(plan, &inputs, false, limit, &again, &cost, &error) == ULP_OK)
+        if (hash_run(program, &inputs, false, limit, &again, &cost, &error) == ULP_OK)
             works = limit;
         else
             fails = limit;
     }
-    ck_ulp_ok(hash_run(plan, &inputs, false, works, &again, &cost, &error), error);
+    ck_ulp_ok(hash_run(program, &inputs, false, works, &again, &cost, &error), error);
     ck_assert(hash == again);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -235,22 +238,22 @@ START_TEST(audits_pack_once)
     unsigned long long hash, again;
     if (!network_load(_i, &model, &inputs))
         return;
-    struct ulp_plan *plan = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(plan, &inputs, true, 0, &hash, &cost, &error), error);
+    struct ulp_program *program = plan_lanes(model, &inputs, 3);
+    ck_ulp_ok(hash_run(program, &inputs, true, 0, &hash, &cost, &error), error);
     ck_assert_uint_ge(cost.packed_count, 1);
     ck_assert_uint_ge(cost.packed_use_count, cost.packed_count);
-    ck_ulp_ok(hash_run(plan, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &error), error);
+    ck_ulp_ok(hash_run(program, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &error), error);
     ck_assert(hash == again);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
 END_TEST
 
-/* The first run of a plan leaves nothing, the second leaves packed and converted weights, which the
- * third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in slices),
- * on units and by digits, for matrices, batches of them, transposed ones, convolutions with
- * padding. With less memory than they take, too. */
+/* The first run of a program leaves nothing, the second leaves packed and converted weights, which
+ * the third only uses, with the first one's bits: in chains (several blocks of k, in pairs, in
+ * slices), on units and by digits, for matrices, batches of them, transposed ones, convolutions
+ * with padding. With less memory than they take, too. */
 START_TEST(runs_leave_weights)
 {
     static const char *const names[] = {
@@ -288,27 +291,27 @@ START_TEST(runs_leave_weights)
     proto_message(&graph, GRAPH_INITIALIZER, &axes);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, 5, 11, 19});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){3, 11, 300}, &inputs);
-    struct ulp_plan *plan = plan_all(model, &inputs, names, COUNT);
+    struct ulp_program *program = plan_all(model, &inputs, names, COUNT);
     for (int audit = 0; audit < 2; audit++) {
-        ck_ulp_ok(hash_run(plan, &inputs, audit, 0, &first, &cost, &error), error);
+        ck_ulp_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &error), error);
         ck_assert_msg(audit || cost.packed_count == 0, "the first run left %zu forms",
                       cost.packed_count);
         for (int run = 1; run < 4; run++) {
-            ck_ulp_ok(hash_run(plan, &inputs, audit, 0, &again, &cost, &error), error);
+            ck_ulp_ok(hash_run(program, &inputs, audit, 0, &again, &cost, &error), error);
             ck_assert_msg(first == again, "other bits in run %d", run);
             ck_assert_uint_ge(cost.packed_count + cost.packed_use_count, 4 * COUNT);
             ck_assert_msg(run == 1 || cost.packed_count == 0, "run %d made %zu forms", run,
                           cost.packed_count);
         }
-        ulp_plan_free(plan);
-        plan = plan_all(model, &inputs, names, COUNT);
+        ulp_program_free(program);
+        program = plan_all(model, &inputs, names, COUNT);
     }
     size_t fails = 0, works = budget.peak_bytes - budget.used_bytes;
     for (int turn = 0; turn < 10; turn++) {
         const size_t limit = fails + (works - fails) / 2;
         bool all = true;
         for (int run = 0; run < 3 && all; run++) {
-            all = hash_run(plan, &inputs, true, limit, &again, &cost, &error) == ULP_OK;
+            all = hash_run(program, &inputs, true, limit, &again, &cost, &error) == ULP_OK;
             ck_assert_msg(!all || again == first, "other bits below %zu bytes", limit);
             ck_assert_msg(all || run == 0, "below %zu bytes the first run works, run %d does not",
                           limit, run);
@@ -317,10 +320,10 @@ START_TEST(runs_leave_weights)
             works = limit;
         else
             fails = limit;
-        ulp_plan_free(plan);
-        plan = plan_all(model, &inputs, names, COUNT);
+        ulp_program_free(program);
+        program = plan_all(model, &inputs, names, COUNT);
     }
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -373,14 +376,14 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
     add_node(&graph, "ReduceMax", "small", "b", "y");
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 1, 1});
     struct ulp_model *model = load(&graph, 2, (const int64_t[]){64, 64}, &inputs);
-    struct ulp_plan *plan = plan_named(model, &inputs, "fp32");
-    const double needs = ulp_plan_peak(plan, false, NULL);
+    struct ulp_program *program = plan_named(model, &inputs, "fp32");
+    const double needs = ulp_program_peak(program, false, NULL);
     ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
     for (int run = 0; run < 3; run++)
-        ck_ulp_ok(hash_run(plan, &inputs, false, 0, &hash, NULL, &error), error);
-    ck_assert_uint_ge(ulp_kept_spare(plan->kept), 20 * 64 * 64 * sizeof(float));
-    ck_assert_double_eq(ulp_plan_peak(plan, false, NULL), needs);
-    ulp_plan_free(plan);
+        ck_ulp_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &error), error);
+    ck_assert_uint_ge(ulp_kept_spare(program->kept), 20 * 64 * 64 * sizeof(float));
+    ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -401,15 +404,16 @@ START_TEST(padding_meets_what_was_left)
     struct ulp_error error;
     ck_ulp_ok(ulp_model_random_inputs(model, NULL, &inputs, &error), error);
     for (size_t l = 0; l < sizeof lanes / sizeof *lanes; l++) {
-        struct ulp_plan *plan = plan_all(model, &inputs, &lanes[l], 1);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &first, NULL, &error), error);
+        struct ulp_program *program = plan_all(model, &inputs, &lanes[l], 1);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &first, NULL, &error), error);
         for (int r = 0; r < 3; r++) {
-            ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &again, NULL, &error), error);
+            ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &again, NULL, &error),
+                      error);
             ck_assert(test_same_bits(&first.items[0].tensor, &again.items[0].tensor));
             ulp_tensor_set_free(&again);
         }
         ulp_tensor_set_free(&first);
-        ulp_plan_free(plan);
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
@@ -430,14 +434,14 @@ START_TEST(convolutions_need_no_whole_weights)
     add_node(&graph, "Conv", "conv", "x w", "y");
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, TO, SIDE, SIDE});
     struct ulp_model *model = load(&graph, 4, (const int64_t[]){1, FROM, SIDE, SIDE}, &inputs);
-    struct ulp_plan *plan = plan_named(model, &inputs, "fp32");
-    ck_ulp_ok(hash_run(plan, &inputs, false, 0, &wanted, NULL, &error), error);
+    struct ulp_program *program = plan_named(model, &inputs, "fp32");
+    ck_ulp_ok(hash_run(program, &inputs, false, 0, &wanted, NULL, &error), error);
     for (int run = 0; run < 3; run++) {
         const size_t limit = (TO * SIDE * SIDE + FROM * TO / 2) * sizeof(float);
-        ck_ulp_ok(hash_run(plan, &inputs, false, limit, &found, NULL, &error), error);
+        ck_ulp_ok(hash_run(program, &inputs, false, limit, &found, NULL, &error), error);
         ck_assert(found == wanted);
     }
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

@@ -1,4 +1,4 @@
-/* run: threads that stay with plans: they serve the next run, are bounded over all plans of a
+/* run: threads that stay with programs: they serve the next run, are bounded over all programs of a
  * process, and a process that has forked has its own. */
 #include "tests/support/onnx_text.h"
 #include "tests/support/test.h"
@@ -120,19 +120,20 @@ START_TEST(resting_threads_have_a_bound)
 }
 END_TEST
 
-static unsigned long long hash_run(const struct ulp_plan *plan, const struct ulp_tensor_set *inputs)
+static unsigned long long hash_run(const struct ulp_program *program,
+                                   const struct ulp_tensor_set *inputs)
 {
     const struct ulp_run_options options = {.thread_count = 3};
     struct ulp_tensor_set outputs;
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_run(plan, inputs, &options, NULL, 0, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, &error), error);
     const struct ulp_tensor *y = &outputs.items[0].tensor;
     const unsigned long long hash = ulp_hash(y->data, y->count * y->element_bytes);
     ulp_tensor_set_free(&outputs);
     return hash;
 }
 
-/* As Python's multiprocessing does; the plan is freed there, too. */
+/* As Python's multiprocessing does; the program is freed there, too. */
 START_TEST(a_child_runs_what_its_parent_ran)
 {
     struct ulp_model *model = onnx_text_load(
@@ -141,31 +142,31 @@ START_TEST(a_child_runs_what_its_parent_ran)
     const int64_t dims[] = {300, 300};
     struct ulp_tensor_set inputs = {0};
     struct ulp_tensor x;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_error error;
     int status = -1;
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(i % 997) / 1000;
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
+    const struct ulp_program_options options = {.inputs = &inputs};
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
     const bool counts = access("/proc/self/task", R_OK) == 0;
     if (counts)
         find_others();
-    const unsigned long long hash = hash_run(plan, &inputs);
+    const unsigned long long hash = hash_run(program, &inputs);
     if (counts)
         ck_assert_uint_eq(count_threads(3), 3);
     const pid_t child = fork();
     if (child == 0) {
-        const bool same = hash_run(plan, &inputs) == hash && hash_run(plan, &inputs) == hash;
-        ulp_plan_free(plan);
+        const bool same = hash_run(program, &inputs) == hash && hash_run(program, &inputs) == hash;
+        ulp_program_free(program);
         _exit(same ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
-    ck_assert(hash_run(plan, &inputs) == hash);
-    ulp_plan_free(plan);
+    ck_assert(hash_run(program, &inputs) == hash);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

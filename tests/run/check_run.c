@@ -220,26 +220,26 @@ START_TEST(introduced_and_carried_make_entire)
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
     struct ulp_arithmetic lanes[AUDITED];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_audit audit;
     struct ulp_error error;
     struct identity identity = {0};
     if (!network_load(_i, &model, &inputs))
         return;
     find_lanes(lanes, audited, AUDITED);
-    struct ulp_plan_options plan_options = {.inputs = &inputs};
+    struct ulp_program_options plan_options = {.inputs = &inputs};
     struct ulp_run_options options = {.thread_count = 2, .audit = true};
     struct ulp_observer observer = {.context = &identity, .node_done = check_identity};
-    ck_ulp_ok(ulp_plan_create(model, lanes, AUDITED, &plan_options, &plan, &error), error);
-    ck_ulp_ok(ulp_auditor_create(plan, &identity.auditor, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, AUDITED, &plan_options, &program, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &identity.auditor, &error), error);
     ck_ulp_ok(ulp_auditor_sample(identity.auditor, "nominal", &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
     ck_ulp_ok(ulp_auditor_finish(identity.auditor, &audit, &error), error);
     ck_assert_uint_gt(identity.elements, 0);
     check_means(&audit);
     ulp_audit_free(&audit);
     ulp_auditor_free(identity.auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

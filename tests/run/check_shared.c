@@ -1,7 +1,7 @@
-/* One plan on several threads at once (ulpscope/run.h: "A plan is const and may be shared"): runs,
- * audits and proofs, each with a pool of its own, give the bits that they give alone. What a plan's
- * runs leave for the next ones is made, found and given up meanwhile: under ThreadSanitizer
- * (scripts/test --threads) no access to it may race. */
+/* One program on several threads at once (ulpscope/run.h: "A program is const and may be shared"):
+ * runs, audits and proofs, each with a pool of its own, give the bits that they give alone. What a
+ * program's runs leave for the next ones is made, found and given up meanwhile: under
+ * ThreadSanitizer (scripts/test --threads) no access to it may race. */
 #include <math.h>
 #include <mpfr.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ static const char *const lane_names[LANES] = {"mpfr:128", "fp16", "tf32@a100", "
 /* What every thread has of its own, and what all share. */
 struct worker {
     const struct ulp_model *model;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     size_t first, count; /* of its lanes */
     struct ulp_tensor_set inputs, wanted[LANES];
     struct ulp_audit audit; /* alone */
@@ -53,8 +53,8 @@ static void run_plan(struct worker *worker, int round)
     struct ulp_tensor_set outputs[LANES];
     struct ulp_error error;
     if (!is_done(worker,
-                 ulp_plan_run(worker->plan, &worker->inputs, &options, NULL, 0, outputs, NULL,
-                              &error),
+                 ulp_program_run(worker->program, &worker->inputs, &options, NULL, 0, outputs, NULL,
+                                 &error),
                  &error))
         return;
     for (size_t l = 0; l < worker->count; l++) {
@@ -70,15 +70,15 @@ static bool audit_plan(struct worker *worker, int thread_count, struct ulp_audit
     const struct ulp_run_options options = {.thread_count = thread_count, .audit = true};
     struct ulp_auditor *auditor;
     struct ulp_error error;
-    if (!is_done(worker, ulp_auditor_create(worker->plan, &auditor, &error), &error))
+    if (!is_done(worker, ulp_auditor_create(worker->program, &auditor, &error), &error))
         return false;
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
     enum ulp_status status = ulp_auditor_threads(auditor, thread_count, &error);
     if (status == ULP_OK)
         status = ulp_auditor_sample(auditor, "sample", &error);
     if (status == ULP_OK)
-        status =
-            ulp_plan_run(worker->plan, &worker->inputs, &options, &observer, 1, NULL, NULL, &error);
+        status = ulp_program_run(worker->program, &worker->inputs, &options, &observer, 1, NULL,
+                                 NULL, &error);
     if (status == ULP_OK)
         status = ulp_auditor_finish(auditor, out, &error);
     ulp_auditor_free(auditor);
@@ -106,7 +106,7 @@ static bool prove_plan(struct worker *worker, int thread_count, struct ulp_proof
 {
     struct ulp_error error;
     return is_done(worker,
-                   ulp_proof_run(worker->model, worker->plan, NULL, thread_count, out, &error),
+                   ulp_proof_run(worker->model, worker->program, NULL, thread_count, out, &error),
                    &error);
 }
 
@@ -156,19 +156,20 @@ static void work_at_once(struct worker workers[THREADS], work_fn *work, int roun
         ck_assert_msg(!*workers[t].problem, "%s", workers[t].problem);
 }
 
-/* ---- plans and what they give alone ---- */
+/* ---- programs and what they give alone ---- */
 
-static struct ulp_plan *plan_lanes(const struct ulp_model *model,
-                                   const struct ulp_tensor_set *inputs, size_t first, size_t count)
+static struct ulp_program *plan_lanes(const struct ulp_model *model,
+                                      const struct ulp_tensor_set *inputs, size_t first,
+                                      size_t count)
 {
     struct ulp_arithmetic lanes[LANES];
-    const struct ulp_plan_options options = {.inputs = inputs};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = inputs};
+    struct ulp_program *program;
     struct ulp_error error;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(lane_names[first + l]);
-    ck_ulp_ok(ulp_plan_create(model, lanes, count, &options, &plan, &error), error);
-    return plan;
+    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    return program;
 }
 
 /* The sample itself, or another near it. */
@@ -191,11 +192,12 @@ static struct ulp_tensor_set vary(const struct ulp_tensor_set *sample, int numbe
     return varied;
 }
 
-/* The plan of `what` for all workers, which must be new: what others leave in it is found there. */
-static struct ulp_plan *hand_out_lanes(struct worker workers[THREADS],
-                                       const struct ulp_model *model,
-                                       const struct ulp_tensor_set *sample, size_t first,
-                                       size_t count)
+/* The program of `what` for all workers, which must be new: what others leave in it is found there.
+ */
+static struct ulp_program *hand_out_lanes(struct worker workers[THREADS],
+                                          const struct ulp_model *model,
+                                          const struct ulp_tensor_set *sample, size_t first,
+                                          size_t count)
 {
     memset(workers, 0, THREADS * sizeof *workers);
     for (int t = 0; t < THREADS; t++)
@@ -204,8 +206,8 @@ static struct ulp_plan *hand_out_lanes(struct worker workers[THREADS],
     return plan_lanes(model, sample, first, count);
 }
 
-static struct ulp_plan *hand_out(struct worker workers[THREADS], const struct ulp_model *model,
-                                 const struct ulp_tensor_set *sample)
+static struct ulp_program *hand_out(struct worker workers[THREADS], const struct ulp_model *model,
+                                    const struct ulp_tensor_set *sample)
 {
     return hand_out_lanes(workers, model, sample, 0, LANES);
 }
@@ -219,34 +221,34 @@ static void take_back(struct worker workers[THREADS])
     }
 }
 
-static void run_alone(struct worker workers[THREADS], const struct ulp_plan *plan)
+static void run_alone(struct worker workers[THREADS], const struct ulp_program *program)
 {
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_error error;
     for (int t = 0; t < THREADS; t++)
-        ck_ulp_ok(ulp_plan_run(plan, &workers[t].inputs, &options, NULL, 0, workers[t].wanted, NULL,
-                               &error),
+        ck_ulp_ok(ulp_program_run(program, &workers[t].inputs, &options, NULL, 0, workers[t].wanted,
+                                  NULL, &error),
                   error);
 }
 
-static void share(struct worker workers[THREADS], const struct ulp_plan *plan)
+static void share(struct worker workers[THREADS], const struct ulp_program *program)
 {
     for (int t = 0; t < THREADS; t++)
-        workers[t].plan = plan;
+        workers[t].program = program;
 }
 
 static void check_lanes(const struct ulp_model *model, const struct ulp_tensor_set *sample,
                         size_t first, size_t count)
 {
     struct worker workers[THREADS];
-    struct ulp_plan *alone = hand_out_lanes(workers, model, sample, first, count),
-                    *plan = plan_lanes(model, sample, first, count);
+    struct ulp_program *alone = hand_out_lanes(workers, model, sample, first, count),
+                       *program = plan_lanes(model, sample, first, count);
     run_alone(workers, alone);
-    ulp_plan_free(alone);
-    share(workers, plan);
+    ulp_program_free(alone);
+    share(workers, program);
     work_at_once(workers, run_plan, ROUNDS);
     take_back(workers);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 static void check_runs(const struct ulp_model *model, const struct ulp_tensor_set *sample)
@@ -257,36 +259,36 @@ static void check_runs(const struct ulp_model *model, const struct ulp_tensor_se
 static void check_audits(const struct ulp_model *model, const struct ulp_tensor_set *sample)
 {
     struct worker workers[THREADS];
-    struct ulp_plan *alone = hand_out(workers, model, sample),
-                    *plan = plan_lanes(model, sample, 0, LANES);
+    struct ulp_program *alone = hand_out(workers, model, sample),
+                       *program = plan_lanes(model, sample, 0, LANES);
     share(workers, alone);
     for (int t = 0; t < THREADS; t++)
         ck_assert_msg(audit_plan(&workers[t], 1, &workers[t].audit), "%s", workers[t].problem);
-    share(workers, plan);
+    share(workers, program);
     work_at_once(workers, compare_audits, ROUNDS);
     for (int t = 0; t < THREADS; t++)
         ulp_audit_free(&workers[t].audit);
     take_back(workers);
-    ulp_plan_free(alone);
-    ulp_plan_free(plan);
+    ulp_program_free(alone);
+    ulp_program_free(program);
 }
 
 static void check_proofs(const struct ulp_model *model, const struct ulp_tensor_set *sample)
 {
     struct worker workers[THREADS];
-    struct ulp_plan *alone = plan_lanes(model, sample, 1, 1), *plan;
-    ulp_plan_free(hand_out(workers, model, sample));
+    struct ulp_program *alone = plan_lanes(model, sample, 1, 1), *program;
+    ulp_program_free(hand_out(workers, model, sample));
     share(workers, alone);
     for (int t = 0; t < THREADS; t++)
         ck_assert_msg(prove_plan(&workers[t], 1, &workers[t].proof), "%s", workers[t].problem);
-    ulp_plan_free(alone);
-    plan = plan_lanes(model, sample, 1, 1);
-    share(workers, plan);
+    ulp_program_free(alone);
+    program = plan_lanes(model, sample, 1, 1);
+    share(workers, program);
     work_at_once(workers, compare_proofs, 1);
     for (int t = 0; t < THREADS; t++)
         ulp_proof_free(&workers[t].proof);
     take_back(workers);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 typedef void check_fn(const struct ulp_model *model, const struct ulp_tensor_set *sample);
@@ -342,27 +344,27 @@ START_TEST(threads_give_up_what_others_left)
     struct ulp_model *model = text_load_within(&text_with_bodies, &budget);
     struct ulp_tensor_set sample = text_inputs(model, 3, 0, true);
     struct worker workers[THREADS];
-    struct ulp_plan *alone = hand_out(workers, model, &sample);
+    struct ulp_program *alone = hand_out(workers, model, &sample);
     const size_t before = budget.used_bytes;
     run_alone(workers, alone);
     const size_t one = budget.peak_bytes - before;
-    ulp_plan_free(alone);
-    struct ulp_plan *plan = plan_lanes(model, &sample, 0, LANES);
-    share(workers, plan);
+    ulp_program_free(alone);
+    struct ulp_program *program = plan_lanes(model, &sample, 0, LANES);
+    share(workers, program);
     for (int t = 0; t < THREADS; t++)
         workers[t].may_lack_memory = true;
     budget.limit_bytes = budget.used_bytes + (size_t)(_i + 1) * one;
     work_at_once(workers, run_plan, ROUNDS);
     budget.limit_bytes = 0;
     take_back(workers);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
 END_TEST
 
-/* Searches on one model, each with plans of its own. */
+/* Searches on one model, each with programs of its own. */
 static void find_plan(struct worker *worker, int round)
 {
     const struct ulp_sample sample = {"sample", &worker->inputs, 0};
@@ -392,7 +394,7 @@ START_TEST(searches_share_a_model)
     struct ulp_tensor_set sample;
     struct worker workers[THREADS];
     ck_assert(network_load(0, &model, &sample));
-    ulp_plan_free(hand_out(workers, model, &sample));
+    ulp_program_free(hand_out(workers, model, &sample));
     work_at_once(workers, find_plan, 1);
     take_back(workers);
     ulp_tensor_set_free(&sample);

@@ -330,13 +330,14 @@ START_TEST(perturbed_plans_are_close)
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &error), error);
     find_lanes(&lane, (const char *const[]){"fp64"}, 1);
     for (uint64_t seed = 0; seed < 4; seed++) { /* 0: the model itself; 3: as 2 */
-        const struct ulp_plan_options options = {.inputs = &inputs,
-                                                 .perturbation = {seed ? 11 : 0,
-                                                                  seed < 3 ? seed : 2}};
-        struct ulp_plan *plan;
-        ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &error), error);
-        ulp_plan_free(plan);
+        const struct ulp_program_options options = {.inputs = &inputs,
+                                                    .perturbation = {seed ? 11 : 0,
+                                                                     seed < 3 ? seed : 2}};
+        struct ulp_program *program;
+        ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &error),
+                  error);
+        ulp_program_free(program);
     }
     for (int i = 0; i < 4; i++) {
         double y[4], most = 0;

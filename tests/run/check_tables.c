@@ -76,17 +76,17 @@ START_TEST(a_table_is_not_copied)
         "(int64[2] i) => (float[2,10] y)\n<float[20000,10] w = {0.1...}>\n{ y = Gather(w, i) }");
     struct ulp_tensor_set inputs = {0};
     struct ulp_arithmetic lanes[2] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_run_cost cost;
     struct ulp_error error;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
     ck_ulp_ok(ulp_model_random_inputs(model, NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &(struct ulp_plan_options){.inputs = &inputs}, &plan,
-                              &error),
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &(struct ulp_program_options){.inputs = &inputs},
+                                 &program, &error),
               error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &options, NULL, 0, NULL, &cost, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, &cost, &error), error);
     ck_assert_uint_lt(cost.peak_bytes, 1 << 20);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

@@ -43,7 +43,7 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
 {
     struct ulp_model *loaded;
     struct ulp_arithmetic lane;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_tensor_set inputs = {0}, outputs;
     struct ulp_tensor x;
     struct ulp_error error;
@@ -53,18 +53,18 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
     ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, rank, dims, &error), error);
     memcpy(x.data, ramp, x.count * sizeof *ramp);
     ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lane = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_plan_create(loaded, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
+    ck_ulp_ok(ulp_program_create(loaded, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
     ck_assert_uint_eq(outputs.items[0].tensor.count, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_msg(ulp_tensor_get(&outputs.items[0].tensor, i) == wanted[i],
                       "y[%zu] = %.9g, expected %.9g", i,
                       ulp_tensor_get(&outputs.items[0].tensor, i), wanted[i]);
     ulp_tensor_set_free(&outputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_free(&x);
     ulp_model_free(loaded);

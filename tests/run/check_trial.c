@@ -10,16 +10,16 @@
 #include "run_test.h"
 #include "tests/support/text_model.h"
 
-/* The oracle: the plan itself, told to keep the nodes. */
-static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inputs,
+/* The oracle: the program itself, told to keep the nodes. */
+static void expect_plain(struct ulp_program *program, const struct ulp_tensor_set *inputs,
                          const uint16_t *kept, const struct ulp_arithmetic *keep_in,
                          const struct ulp_tensor_set *outputs)
 {
-    size_t *nodes = calloc(ulp_plan_node_count(plan) + 1, sizeof *nodes), count = 0;
-    struct ulp_keep *keep = calloc(ulp_plan_node_count(plan) + 1, sizeof *keep);
+    size_t *nodes = calloc(ulp_program_node_count(program) + 1, sizeof *nodes), count = 0;
+    struct ulp_keep *keep = calloc(ulp_program_node_count(program) + 1, sizeof *keep);
     struct ulp_tensor_set plain;
     struct ulp_error error;
-    for (size_t n = 0; n < ulp_plan_node_count(plan); n++)
+    for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (kept[n]) {
             nodes[count] = n;
             keep[count] = (struct ulp_keep){.nodes = &nodes[count],
@@ -28,8 +28,8 @@ static void expect_plain(struct ulp_plan *plan, const struct ulp_tensor_set *inp
             count++;
         }
     const struct ulp_keeps keeps = {count, keep, NULL};
-    ck_ulp_ok(ulp_plan_keep(plan, 0, &keeps, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
+    ck_ulp_ok(ulp_program_keep(program, 0, &keeps, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
     ck_assert_uint_eq(plain.count, outputs->count);
     for (size_t o = 0; o < plain.count; o++)
         ck_assert_msg(test_same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
@@ -49,17 +49,18 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
                                 keep_in[] = {test_arithmetic(kept_in),
                                              test_arithmetic(also_in ? also_in : kept_in)};
     const unsigned choices = also_in ? 3 : 2;
-    const struct ulp_plan_options options = {.inputs = &samples[0]};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = &samples[0]};
+    struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(2);
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, keep_in, choices - 1, sample_count, pool, &trial, &error),
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_trial_create(program, 0, keep_in, choices - 1, sample_count, pool, &trial,
+                               &error),
               error);
     for (size_t s = 0; s < sample_count; s++)
         ck_ulp_ok(ulp_trial_add(trial, &samples[s], &error), error);
-    const size_t nodes = ulp_plan_node_count(plan);
+    const size_t nodes = ulp_program_node_count(program);
     uint16_t *kept = calloc(nodes + 1, sizeof *kept);
     for (int round = 0; round < rounds; round++) {
         const uint64_t seed = (uint64_t)round + 7;
@@ -70,7 +71,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
         const size_t sample = (size_t)round % sample_count;
         struct ulp_tensor_set outputs;
         ck_ulp_ok(ulp_trial_run(trial, sample, kept, &outputs, &error), error);
-        expect_plain(plan, &samples[sample], kept, keep_in, &outputs);
+        expect_plain(program, &samples[sample], kept, keep_in, &outputs);
         ulp_tensor_set_free(&outputs);
         if (round % 3)
             ulp_trial_accept(trial);
@@ -78,7 +79,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
     free(kept);
     ulp_trial_free(trial);
     ulp_pool_free(pool);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 START_TEST(trials_are_plain_runs)
@@ -110,7 +111,7 @@ START_TEST(bodies_too)
 }
 END_TEST
 
-/* A node some of whose results planning has made constants of (integers), and some not. */
+/* A node some of whose results compiling has made constants of (integers), and some not. */
 static const struct text_graph half_constant = {
     "x",
     "y",
@@ -133,15 +134,15 @@ START_TEST(only_what_a_change_reaches_is_computed)
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
     const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = &inputs};
+    struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
     struct ulp_error error;
     uint16_t kept[6] = {false};
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_assert_uint_eq(ulp_plan_node_count(plan), 6);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1, pool, &trial, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_assert_uint_eq(ulp_program_node_count(program), 6);
+    ck_ulp_ok(ulp_trial_create(program, 0, &keep_in, 1, 1, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
     ulp_trial_accept(trial);
@@ -153,10 +154,10 @@ START_TEST(only_what_a_change_reaches_is_computed)
         ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
         ulp_tensor_set_free(&outputs);
         kept[n] = false;
-        const bool is_last = strcmp(ulp_plan_node_name(plan, n), "bend") == 0 ||
-                             strcmp(ulp_plan_node_name(plan, n), "square") == 0;
+        const bool is_last = strcmp(ulp_program_node_name(program, n), "bend") == 0 ||
+                             strcmp(ulp_program_node_name(program, n), "square") == 0;
         ck_assert_msg(!is_last || ulp_trial_work(trial) - before < 0.5, "%s: %.3f of a run",
-                      ulp_plan_node_name(plan, n), ulp_trial_work(trial) - before);
+                      ulp_program_node_name(program, n), ulp_trial_work(trial) - before);
         ck_assert_double_gt(ulp_trial_work(trial), before);
     }
     const double before = ulp_trial_work(trial);
@@ -165,7 +166,7 @@ START_TEST(only_what_a_change_reaches_is_computed)
     ck_assert_double_eq(ulp_trial_work(trial), before);
     ulp_trial_free(trial);
     ulp_pool_free(pool);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
@@ -195,22 +196,22 @@ START_TEST(decisions_can_be_the_reference_s)
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), plain[2], outputs;
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")},
                                 keep_in = test_arithmetic("fp32");
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options follow = {.follow = true};
     struct ulp_tensor compared = {0};
     const struct ulp_observer observer = {.context = &compared, .node_done = note_integers};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
     struct ulp_error error;
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_plan_run(plan, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 1, &keep_in, 1, 1, pool, &trial, &error), error);
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
+    ck_ulp_ok(ulp_trial_create(program, 1, &keep_in, 1, 1, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
-    struct ulp_tensor *integers = calloc(plan->main->slot_count, sizeof *integers);
-    for (size_t n = 0; n < plan->node_count; n++)
-        if (strcmp(ulp_plan_node_name(plan, n), "compare") == 0)
-            integers[plan->nodes[n].step->outputs[0]] = compared;
+    struct ulp_tensor *integers = calloc(program->main->slot_count, sizeof *integers);
+    for (size_t n = 0; n < program->node_count; n++)
+        if (strcmp(ulp_program_node_name(program, n), "compare") == 0)
+            integers[program->nodes[n].step->outputs[0]] = compared;
     const uint16_t none[8] = {0};
     for (int follows = 0; follows < 2; follows++) {
         if (follows)
@@ -223,7 +224,7 @@ START_TEST(decisions_can_be_the_reference_s)
     }
     ulp_trial_free(trial);
     ulp_pool_free(pool);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     free(integers);
     ulp_tensor_free(&compared);
     ulp_tensor_set_free(&plain[0]);
@@ -243,26 +244,26 @@ START_TEST(without_room_nothing_is_held)
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 8);
     const struct ulp_arithmetic lane = test_arithmetic("fp16"), keep_in = test_arithmetic("fp32");
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = &inputs};
+    struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
     uint16_t kept[6] = {1};
-    ck_ulp_ok(ulp_plan_create(model, &lane, 1, &options, &plan, &error), error);
-    ck_ulp_ok(ulp_trial_create(plan, 0, &keep_in, 1, 1000000, pool, &trial, &error), error);
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_trial_create(program, 0, &keep_in, 1, 1000000, pool, &trial, &error), error);
     ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
     for (int round = 0; round < 3; round++) {
         struct ulp_tensor_set outputs;
         kept[round] = !kept[round];
         ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
         ulp_trial_accept(trial);
-        expect_plain(plan, &inputs, kept, &keep_in, &outputs);
+        expect_plain(program, &inputs, kept, &keep_in, &outputs);
         ulp_tensor_set_free(&outputs);
     }
     ck_assert_double_eq_tol(ulp_trial_work(trial), 3, 1e-12);
     ulp_trial_free(trial);
     ulp_pool_free(pool);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     ulp_budget_free(budget);

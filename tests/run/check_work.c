@@ -1,5 +1,5 @@
 /* What an operator's row says of its work, and what follows from it: which nodes `audit
- * --schedules` runs, and the types of weights that a plan knows. One node a model. */
+ * --schedules` runs, and the types of weights that a program knows. One node a model. */
 #include "tests/support/test.h"
 
 #include <stdio.h>
@@ -160,19 +160,19 @@ START_TEST(weights_have_types)
     struct ulp_tensor_set values;
     struct ulp_model *model = make_model(node, &values);
     struct ulp_arithmetic lanes[2];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_node_types types;
     struct ulp_error error;
     lanes[0] = test_arithmetic("mpfr:128");
     lanes[1] = test_arithmetic("tf32");
-    const struct ulp_plan_options options = {.inputs = &values};
-    ck_ulp_ok(ulp_plan_create(model, lanes, 2, &options, &plan, &error), error);
-    ulp_plan_node_types(plan, 1, 0, &types);
+    const struct ulp_program_options options = {.inputs = &values};
+    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ulp_program_node_types(program, 1, 0, &types);
     ck_assert_msg(types.product == node->contraction, "%s: a product is %d", node->op,
                   types.product);
     ck_assert_msg(types.weight == node->weight, "%s: the weight's type is %d", node->op,
                   types.weight);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     ulp_tensor_set_free(&values);
     ulp_model_free(model);
 }

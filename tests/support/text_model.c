@@ -169,17 +169,17 @@ struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, 
 const char *const text_lanes[TEXT_LANES] = {"mpfr:128",    "fp16", "fp32",
                                             "bf16-strict", "tf32", "model"};
 
-struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                           size_t first, size_t count)
+struct ulp_program *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                              size_t first, size_t count)
 {
     struct ulp_arithmetic lanes[TEXT_LANES];
-    const struct ulp_plan_options options = {.inputs = inputs};
-    struct ulp_plan *plan;
+    const struct ulp_program_options options = {.inputs = inputs};
+    struct ulp_program *program;
     struct ulp_error error;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(text_lanes[first + l]);
-    ck_ulp_ok(ulp_plan_create(model, lanes, count, &options, &plan, &error), error);
-    return plan;
+    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    return program;
 }
 
 void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples,
@@ -187,20 +187,21 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
 {
     const struct ulp_run_options options = {.thread_count = threads, .audit = true},
                                  alone = {.thread_count = 1};
-    struct ulp_plan *plan = text_plan(model, &samples[0], 0, TEXT_LANES);
+    struct ulp_program *program = text_plan(model, &samples[0], 0, TEXT_LANES);
     struct ulp_auditor *auditor;
     struct ulp_tensor_set outputs[TEXT_LANES];
     struct ulp_error error;
-    ck_ulp_ok(ulp_auditor_create(plan, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
     for (size_t s = 0; s < sample_count; s++) {
         ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
-        ck_ulp_ok(ulp_plan_run(plan, &samples[s], &options, &observer, 1, outputs, NULL, &error),
+        ck_ulp_ok(ulp_program_run(program, &samples[s], &options, &observer, 1, outputs, NULL,
+                                  &error),
                   error);
         for (size_t l = 0; l < TEXT_LANES; l++) {
-            struct ulp_plan *single = text_plan(model, &samples[s], l, 1);
+            struct ulp_program *single = text_plan(model, &samples[s], l, 1);
             struct ulp_tensor_set wanted;
-            ck_ulp_ok(ulp_plan_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &error),
+            ck_ulp_ok(ulp_program_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &error),
                       error);
             for (size_t o = 0; o < wanted.count; o++) {
                 const struct ulp_tensor *a = &wanted.items[o].tensor,
@@ -210,12 +211,12 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
             }
             ulp_tensor_set_free(&wanted);
             ulp_tensor_set_free(&outputs[l]);
-            ulp_plan_free(single);
+            ulp_program_free(single);
         }
     }
     ck_ulp_ok(ulp_auditor_finish(auditor, out, &error), error);
     ulp_auditor_free(auditor);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 void text_audit(const struct text_graph *text, uint64_t seed, double x0, bool truth, int threads,

@@ -53,8 +53,8 @@ struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, 
 
 #define TEXT_LANES 6
 extern const char *const text_lanes[TEXT_LANES];
-struct ulp_plan *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
-                           size_t first, size_t count);
+struct ulp_program *text_plan(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                              size_t first, size_t count);
 /* Audit with the samples; the outputs that each lane gives must be those it gives alone. */
 void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_set *samples,
                         size_t sample_count, int threads, struct ulp_audit *out);

@@ -136,7 +136,7 @@ static void prove(struct trip *trip, struct subject *subject, const struct ulp_t
                                          graph->inputs[i].high};
     set_stage(walk, "prove", graph);
     if (!passes(trip,
-                ulp_proof_run(subject->model, subject->plan, &box, 1, &subject->proof, &error),
+                ulp_proof_run(subject->model, subject->program, &box, 1, &subject->proof, &error),
                 &error)) {
         walk->refused_proofs++;
         return;
@@ -166,11 +166,12 @@ static void walk_graph(struct proof_walk *walk, uint64_t seed, bool loud)
                                    &subject.model, &error),
               error);
     random_graph_sample(&graph, 0, &shapes);
-    const struct ulp_plan_options options = {.inputs = &shapes};
-    if (passes(&trip, ulp_plan_create(subject.model, &lane, 1, &options, &subject.plan, &error),
+    const struct ulp_program_options options = {.inputs = &shapes};
+    if (passes(&trip,
+               ulp_program_create(subject.model, &lane, 1, &options, &subject.program, &error),
                &error)) {
         prove(&trip, &subject, &shapes);
-        ulp_plan_free(subject.plan);
+        ulp_program_free(subject.program);
     } else {
         walk->refused_plans++;
     }

@@ -253,17 +253,17 @@ static bool runs(const struct random_graph *graph)
     const struct ulp_arithmetic lane = test_arithmetic("fp32");
     const struct ulp_run_options once = {.thread_count = 1};
     struct ulp_model *model;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_tensor_set inputs;
     if (ulp_model_load_bytes("random.onnx", graph->model.data, graph->model.count, &budget, &model,
                              NULL) != ULP_OK)
         return false;
     random_graph_sample(graph, 0, &inputs);
-    const struct ulp_plan_options options = {.inputs = &inputs};
-    bool good = ulp_plan_create(model, &lane, 1, &options, &plan, NULL) == ULP_OK;
+    const struct ulp_program_options options = {.inputs = &inputs};
+    bool good = ulp_program_create(model, &lane, 1, &options, &program, NULL) == ULP_OK;
     if (good) {
-        good = ulp_plan_run(plan, &inputs, &once, NULL, 0, NULL, NULL, NULL) == ULP_OK;
-        ulp_plan_free(plan);
+        good = ulp_program_run(program, &inputs, &once, NULL, 0, NULL, NULL, NULL) == ULP_OK;
+        ulp_program_free(program);
     }
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

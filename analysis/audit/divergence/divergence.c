@@ -10,7 +10,7 @@
 #include "analysis/audit/audit_pair.h"
 #include "analysis/measure/metrics.h"
 #include "ops/operator.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 #include "tensor/tensor.h"
 
 /* Distances between rows that matching may compute: some tenths of a second. */
@@ -40,14 +40,14 @@ static void set_gap(struct ulp_divergence *out, double winner, double other, dou
 }
 
 /* TopK, ArgMax and ArgMin: what the two picked, in the values they picked from. */
-static void measure_pick(struct ulp_divergence *out, const struct ulp_plan *plan,
+static void measure_pick(struct ulp_divergence *out, const struct ulp_program *program,
                          const struct ulp_event *event, size_t lane, const struct ulp_tensor *value,
                          const struct ulp_tensor *truth)
 {
     const bool is_list = strcmp(event->op, "TopK") == 0;
     const struct ulp_attribute *attribute =
-        ulp_node_attribute(plan->nodes[event->index].step->bound.node, "axis");
-    const struct ulp_pair in = ulp_pair_find(plan, event, lane, 0);
+        ulp_node_attribute(program->nodes[event->index].step->bound.node, "axis");
+    const struct ulp_pair in = ulp_pair_find(program, event, lane, 0);
     if (!in.reference || !in.lane || in.lane->count != in.reference->count || !in.lane->rank)
         return;
     const int rank = in.reference->rank;
@@ -73,11 +73,11 @@ static bool has_place(const struct ulp_pair *in, size_t count)
            (in->reference->count == count || in->reference->count == 1);
 }
 
-static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan *plan,
+static void measure_comparison(struct ulp_divergence *out, const struct ulp_program *program,
                                const struct ulp_event *event, size_t lane)
 {
-    const struct ulp_pair a = ulp_pair_find(plan, event, lane, 0),
-                          b = ulp_pair_find(plan, event, lane, 1);
+    const struct ulp_pair a = ulp_pair_find(program, event, lane, 0),
+                          b = ulp_pair_find(program, event, lane, 1);
     if (!has_place(&a, out->count) || !has_place(&b, out->count))
         return;
     const size_t i = a.reference->count == 1 ? 0 : out->first,
@@ -88,10 +88,10 @@ static void measure_comparison(struct ulp_divergence *out, const struct ulp_plan
 
 /* A Cast to integers, Floor and Ceil turn where their input is near a whole number, Round half way
  * between two. Of a Cast of whole numbers, what made them decided. */
-static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *plan,
+static void measure_whole(struct ulp_divergence *out, const struct ulp_program *program,
                           const struct ulp_event *event, size_t lane)
 {
-    const struct ulp_pair in = ulp_pair_find(plan, event, lane, 0);
+    const struct ulp_pair in = ulp_pair_find(program, event, lane, 0);
     if (!has_place(&in, out->count) || in.reference->count != out->count)
         return;
     const double r = ulp_tensor_read(in.reference, out->first), off = fabs(r - nearbyint(r));
@@ -101,20 +101,20 @@ static void measure_whole(struct ulp_divergence *out, const struct ulp_plan *pla
     out->margin_error = fabs(ulp_tensor_read(in.lane, out->first) - r);
 }
 
-static void measure_margin(struct ulp_divergence *out, const struct ulp_plan *plan,
+static void measure_margin(struct ulp_divergence *out, const struct ulp_program *program,
                            const struct ulp_event *event, size_t lane,
                            const struct ulp_tensor *value, const struct ulp_tensor *truth)
 {
     if (strcmp(event->op, "NonMaxSuppression") == 0)
-        ulp_divergence_suppression(out, plan, event, lane, value, truth);
+        ulp_divergence_suppression(out, program, event, lane, value, truth);
     if (out->reshaped)
         return;
     if (ulp_is_word(event->op, "TopK ArgMax ArgMin"))
-        measure_pick(out, plan, event, lane, value, truth);
+        measure_pick(out, program, event, lane, value, truth);
     if (ulp_is_word(event->op, "Greater Less GreaterOrEqual LessOrEqual Equal"))
-        measure_comparison(out, plan, event, lane);
+        measure_comparison(out, program, event, lane);
     if (strcmp(event->op, "Cast") == 0 || ulp_rounds_to_whole(event->op))
-        measure_whole(out, plan, event, lane);
+        measure_whole(out, program, event, lane);
 }
 
 /* ---- lists in another order ---- */
@@ -209,15 +209,16 @@ static enum ulp_status measure_list(struct ulp_matched *out, const struct ulp_te
     return ULP_OK;
 }
 
-static bool is_graph_output(const struct ulp_plan *plan, const char *name)
+static bool is_graph_output(const struct ulp_program *program, const char *name)
 {
-    for (size_t i = 0; i < plan->main->output_count; i++)
-        if (plan->main->slots[plan->main->outputs[i]].name == name)
+    for (size_t i = 0; i < program->main->output_count; i++)
+        if (program->main->slots[program->main->outputs[i]].name == name)
             return true;
     return false;
 }
 
-enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struct ulp_plan *plan,
+enum ulp_status ulp_divergence_look(struct ulp_audit_output *output,
+                                    const struct ulp_program *program,
                                     const struct ulp_event *event, size_t lane, size_t o,
                                     bool decides, struct ulp_arena *memory, struct ulp_error *error)
 {
@@ -233,8 +234,8 @@ enum ulp_status ulp_divergence_look(struct ulp_audit_output *output, const struc
     if (!out->reshaped && (!ulp_element_is_float(truth->element) || ulp_rounds_to_whole(event->op)))
         count_differing(out, value, truth);
     if (decides && (out->differing || out->reshaped))
-        measure_margin(out, plan, event, lane, value, truth);
-    return !out->reshaped && is_graph_output(plan, event->output_names[o])
+        measure_margin(out, program, event, lane, value, truth);
+    return !out->reshaped && is_graph_output(program, event->output_names[o])
                ? measure_list(&out->matched, value, truth, error)
                : ULP_OK;
 }

@@ -7,7 +7,7 @@
 #include "analysis/audit/divergence/divergence.h"
 #include "analysis/audit/audit_pair.h"
 #include "ops/image/detect.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct lists {
     struct ulp_pair boxes, scores, iou, score;
@@ -88,16 +88,16 @@ static bool has_boxes(const struct lists *lists)
            ulp_tensor_same_shape(lists->boxes.reference, lists->boxes.lane);
 }
 
-void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_plan *plan,
+void ulp_divergence_suppression(struct ulp_divergence *out, const struct ulp_program *program,
                                 const struct ulp_event *event, size_t lane,
                                 const struct ulp_tensor *value, const struct ulp_tensor *truth)
 {
     const struct ulp_attribute *centre =
-        ulp_node_attribute(plan->nodes[event->index].step->bound.node, "center_point_box");
-    struct lists lists = {.boxes = ulp_pair_find(plan, event, lane, 0),
-                          .scores = ulp_pair_find(plan, event, lane, 1),
-                          .iou = ulp_pair_find(plan, event, lane, 3),
-                          .score = ulp_pair_find(plan, event, lane, 4),
+        ulp_node_attribute(program->nodes[event->index].step->bound.node, "center_point_box");
+    struct lists lists = {.boxes = ulp_pair_find(program, event, lane, 0),
+                          .scores = ulp_pair_find(program, event, lane, 1),
+                          .iou = ulp_pair_find(program, event, lane, 3),
+                          .score = ulp_pair_find(program, event, lane, 4),
                           .truth = truth,
                           .centre = centre && centre->i};
     const size_t rows = (size_t)(truth->dims[0] < value->dims[0] ? truth->dims[0] : value->dims[0]);

@@ -31,7 +31,8 @@ static double *list_ratios(const struct ulp_comparing *comparing, size_t file, s
 static bool is_product(const struct ulp_comparing *comparing, size_t tensor)
 {
     struct ulp_node_types types;
-    ulp_plan_node_types(comparing->plan, 0, (size_t)comparing->out->tensors[tensor].index, &types);
+    ulp_program_node_types(comparing->program, 0, (size_t)comparing->out->tensors[tensor].index,
+                           &types);
     return types.product;
 }
 

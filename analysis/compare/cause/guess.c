@@ -189,7 +189,7 @@ struct guessing {
     size_t file;
     const char *input;
     struct ulp_picture picture;
-    struct ulp_plan *plan; /* of the first arithmetic alone */
+    struct ulp_program *program; /* of the first arithmetic alone */
     struct looking looking;
 };
 
@@ -208,7 +208,7 @@ static enum ulp_status try_change(struct guessing *guessing, const struct ulp_in
     guessing->looking.done = false;
     ulp_comparing_begins(comparing);
     enum ulp_status status =
-        ulp_plan_run(guessing->plan, &inputs, &run, &observer, 1, NULL, NULL, error);
+        ulp_program_run(guessing->program, &inputs, &run, &observer, 1, NULL, NULL, error);
     ulp_tensor_set_free(&inputs);
     *distance = guessing->looking.distance;
     return status == ULP_ERROR_CANCELLED && guessing->looking.done ? ULP_OK : status;
@@ -264,15 +264,15 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 .looking = {.name = target->name,
                                             .recorded =
                                                 ulp_recorded(&comparing->work[tensor], file)}};
-    const struct ulp_plan_options options = {.inputs = comparing->inputs};
+    const struct ulp_program_options options = {.inputs = comparing->inputs};
     double least = INFINITY;
     size_t best = 0;
     *sure = false;
     enum ulp_status status = ulp_taken(changes, error);
     if (status == ULP_OK && !is_constant(guessing.looking.recorded))
-        status = ulp_plan_create(comparing->model, comparing->options->arithmetics, 1, &options,
-                                 &guessing.plan, error);
-    if (status == ULP_OK && guessing.plan) {
+        status = ulp_program_create(comparing->model, comparing->options->arithmetics, 1, &options,
+                                    &guessing.program, error);
+    if (status == ULP_OK && guessing.program) {
         guessing.picture = ulp_picture_of(given);
         list_changes(given, &guessing.picture, changes);
         comparing->part_count += changes->count;
@@ -288,6 +288,6 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
     if (status == ULP_OK && isfinite(least))
         status = name_best(&guessing, &changes->items[best], least / target->values[file].truth.rms,
                            text, sure, error);
-    ulp_plan_free(guessing.plan);
+    ulp_program_free(guessing.program);
     return status;
 }

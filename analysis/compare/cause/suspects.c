@@ -2,7 +2,7 @@
 
 #include "analysis/compare/comparing.h"
 #include "base/error.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct searching {
     const struct ulp_comparing *comparing;
@@ -67,7 +67,7 @@ enum ulp_status ulp_suspects_find(const struct ulp_comparing *comparing, size_t 
                                   struct ulp_suspects *out, struct ulp_error *error)
 {
     const ptrdiff_t index = comparing->out->tensors[tensor].index;
-    const struct ulp_plan_node *node = &comparing->plan->nodes[index];
+    const struct ulp_program_node *node = &comparing->program->nodes[index];
     const struct ulp_block *block = node->block;
     struct searching searching = {.comparing = comparing, .file = file, .block = block, .out = out};
     struct ulp_arena *const arena = comparing->arena;

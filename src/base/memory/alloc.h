@@ -57,7 +57,7 @@ enum ulp_status ulp_grow(void *array, size_t count, size_t *capacity, size_t ele
                          struct ulp_budget *budget, const char *what, struct ulp_error *error);
 
 /* ULP_ERROR_MEMORY for a request of this thread that has just failed: the message ("out of memory
- * while planning") is completed by the limit when it was that. */
+ * while compiling") is completed by the limit when it was that. */
 enum ulp_status ulp_fail_memory(struct ulp_error *error, const char *format, ...) ULP_PRINTF(2, 3);
 static inline enum ulp_status ulp_out_of_memory(struct ulp_error *error)
 {

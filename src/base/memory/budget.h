@@ -1,5 +1,5 @@
 /* What a budget is made of (ulpscope/memory.h says what it is for). Budgets form two levels: a
- * root, which has the limit, and below it one for each owner (a model, a plan, a run, a pool's
+ * root, which has the limit, and below it one for each owner (a model, a program, a run, a pool's
  * scratch), so that each knows its own use and can keep freed blocks. Zero-initialised, a budget is
  * a root without a limit. */
 #pragma once

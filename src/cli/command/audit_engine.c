@@ -38,7 +38,7 @@ enum ulp_status open_engine(const char *path, const struct ulp_model *model,
                             struct ulp_error *error)
 {
     struct ulp_arithmetic plain;
-    const struct ulp_plan_options planning = {.inputs = &samples->items[0].inputs};
+    const struct ulp_program_options planning = {.inputs = &samples->items[0].inputs};
     *out = (struct engine_lane){0};
     ULP_TRY(ulp_engine_read(path, ulp_model_budget(model), &out->engine, error));
     if (out->engine.names_only)
@@ -47,8 +47,8 @@ enum ulp_status open_engine(const char *path, const struct ulp_model *model,
                         "--profilingVerbosity=detailed and export again",
                         path);
     ULP_TRY(ulp_arithmetic_find("fp32", &plain, error));
-    ULP_TRY(ulp_plan_create(model, &plain, 1, &planning, &out->plan, error));
-    ULP_TRY(ulp_engine_map_make(&out->engine, out->plan, options, &out->built, error));
+    ULP_TRY(ulp_program_create(model, &plain, 1, &planning, &out->program, error));
+    ULP_TRY(ulp_engine_map_make(&out->engine, out->program, options, &out->built, error));
     return ulp_engine_map_lane_make(&out->built, LANE_NAME, NULL, NULL, &out->lane, error);
 }
 
@@ -87,6 +87,6 @@ void close_engine_lane(struct engine_lane *lane)
     ulp_engine_map_lane_free(&lane->lane);
     ulp_engine_map_free(&lane->built);
     ulp_engine_free(&lane->engine);
-    ulp_plan_free(lane->plan);
+    ulp_program_free(lane->program);
     *lane = (struct engine_lane){0};
 }

@@ -34,13 +34,13 @@ static void close_one(void *context, size_t index)
         drop_sample(&running->samples->items[index]);
 }
 
-static enum ulp_status check_limits(void *context, const struct ulp_plan *plan,
+static enum ulp_status check_limits(void *context, const struct ulp_program *program,
                                     struct ulp_error *error)
 {
     const struct running *running = context;
     const struct audit_options *options = running->options;
     for (size_t i = 0; i < options->limit_count; i++)
-        ULP_TRY(ulp_limit_check(options->limits[i], running->model, plan, error));
+        ULP_TRY(ulp_limit_check(options->limits[i], running->model, program, error));
     return ULP_OK;
 }
 
@@ -180,7 +180,7 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
 {
     const struct audit_options *options = running->options;
     const struct ulp_observer progress = progress_observer(&running->progress);
-    const struct ulp_plan_options planning = lane_plans(lanes, running->model).options;
+    const struct ulp_program_options planning = lane_plans(lanes, running->model).options;
     const struct ulp_audit_options wanted = {
         .plan = &planning,
         .shares = options->attribute != ATTRIBUTE_NO,
@@ -203,7 +203,7 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .timer = options->timer,
         .progress = &progress,
         .context = running,
-        .planned = check_limits,
+        .compiled = check_limits,
         .begins = begin_run,
         .finished = tell_finished,
     };

@@ -73,7 +73,7 @@ enum ulp_status audit_samples(const struct audit_options *options, const struct 
 struct engine_lane {
     struct lane_list lanes; /* its own arrays; what they point to is others' */
     struct ulp_engine engine;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_engine_map built;
     struct ulp_engine_map_lane lane;
 };

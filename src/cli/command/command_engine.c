@@ -70,7 +70,7 @@ struct session {
     const struct engine_options *options;
     struct ulp_model *model;
     struct sample_list samples;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_engine engines[2];
     struct ulp_engine_map built[2];
     struct ulp_wishes wishes;
@@ -84,10 +84,10 @@ static enum ulp_status open_model(struct session *session, struct ulp_error *err
     ULP_TRY(ulp_arithmetic_find("fp32", &plain, error));
     ULP_TRY(load_with_shapes(common, session->options->out, &session->model, error));
     ULP_TRY(read_samples(session->model, common, false, &session->samples, error));
-    const struct ulp_plan_options options = {.dims = common->dims,
-                                             .dim_count = common->dim_count,
-                                             .inputs = &session->samples.items[0].inputs};
-    return ulp_plan_create(session->model, &plain, 1, &options, &session->plan, error);
+    const struct ulp_program_options options = {.dims = common->dims,
+                                                .dim_count = common->dim_count,
+                                                .inputs = &session->samples.items[0].inputs};
+    return ulp_program_create(session->model, &plain, 1, &options, &session->program, error);
 }
 
 static enum ulp_status judge_wishes(struct session *session, struct ulp_error *error)
@@ -136,7 +136,7 @@ static enum ulp_status run_engine(struct session *session, struct ulp_error *err
     for (size_t e = 0; e < options->path_count; e++) {
         ULP_TRY(ulp_engine_read(options->paths[e], options->common.budget, &session->engines[e],
                                 error));
-        ULP_TRY(ulp_engine_map_make(&session->engines[e], session->plan, &options->built,
+        ULP_TRY(ulp_engine_map_make(&session->engines[e], session->program, &options->built,
                                     &session->built[e], error));
     }
     if (options->path_count == 2)
@@ -173,7 +173,7 @@ static void close_session(struct session *session)
         ulp_engine_map_free(&session->built[e]);
         ulp_engine_free(&session->engines[e]);
     }
-    ulp_plan_free(session->plan);
+    ulp_program_free(session->program);
     free_samples(&session->samples);
     ulp_model_free(session->model);
 }

@@ -45,8 +45,8 @@ static const char documentation[] =
 /* One forecast while it is made. */
 struct making {
     const struct overflow_options *options;
-    struct ulp_plans plans;
-    struct ulp_plan *plan; /* of the current sample's shapes */
+    struct ulp_programs programs;
+    struct ulp_program *program; /* of the current sample's shapes */
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast *forecast;
     struct ulp_observer observers[2]; /* progress, timings */
@@ -70,15 +70,15 @@ static enum ulp_status tell_both(void *context, const struct ulp_event *event,
 static enum ulp_status prepare(struct making *making, const struct sample *sample,
                                struct ulp_error *error)
 {
-    const struct ulp_plan *before = making->plan;
+    const struct ulp_program *before = making->program;
     struct ulp_timer *timer = making->options->timer;
     ulp_timer_phase(timer, ULP_TIMED_PLANNING);
-    ULP_TRY(ulp_plans_choose(&making->plans, &sample->inputs, &making->plan, error));
-    if (making->plan != before) {
-        making->observers[1] = ulp_timer_observer(timer, making->plan);
+    ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &making->program, error));
+    if (making->program != before) {
+        making->observers[1] = ulp_timer_observer(timer, making->program);
         ULP_TRY(making->meter
-                    ? ulp_overflow_meter_reshape(making->meter, making->plan, error)
-                    : ulp_overflow_meter_create(making->plan, making->options->common.threads,
+                    ? ulp_overflow_meter_reshape(making->meter, making->program, error)
+                    : ulp_overflow_meter_create(making->program, making->options->common.threads,
                                                 &making->meter, error));
     }
     ulp_timer_phase(timer, ULP_TIMED_RUNNING);
@@ -104,12 +104,12 @@ static enum ulp_status try_sample(void *context, const struct sample *sample,
 {
     struct making *making = context;
     const struct ulp_run_options run = {.thread_count = making->options->common.threads};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     if (!is_wanted(making, sample))
         return ULP_OK;
-    ULP_TRY(ulp_plans_choose(&making->plans, &sample->inputs, &plan, error));
-    return ulp_overflow_remedies(making->forecast, plan, making->lane, &sample->inputs, &run, NULL,
-                                 error);
+    ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &program, error));
+    return ulp_overflow_remedies(making->forecast, program, making->lane, &sample->inputs, &run,
+                                 NULL, error);
 }
 
 /* Of arithmetics in which an overflow does harm, on the sample of the first that does. */
@@ -124,12 +124,12 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
             continue;
         for (size_t s = 0; s < samples->count; s++)
             if (is_wanted(making, &samples->items[s])) {
-                ULP_TRY(load_sample(making->plans.model, &samples->items[s], error));
+                ULP_TRY(load_sample(making->programs.model, &samples->items[s], error));
                 ULP_TRY(try_sample(making, &samples->items[s], error));
             }
         if (making->options->samples_from)
-            ULP_TRY(stream_samples(making->plans.model, making->options->samples_from, try_sample,
-                                   making, error));
+            ULP_TRY(stream_samples(making->programs.model, making->options->samples_from,
+                                   try_sample, making, error));
     }
     return ULP_OK;
 }
@@ -157,7 +157,7 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
         struct sample *sample = &samples->items[s];
         progress.sample = s + 1;
         ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
-        status = load_sample(making->plans.model, sample, error);
+        status = load_sample(making->programs.model, sample, error);
         if (status == ULP_OK)
             status = prepare(making, sample, error);
         if (status == ULP_OK)
@@ -168,14 +168,14 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     }
     progress.part = 0;
     if (status == ULP_OK && options->samples_from)
-        status = stream_samples(making->plans.model, options->samples_from, scan, making, error);
+        status = stream_samples(making->programs.model, options->samples_from, scan, making, error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
     if (status == ULP_OK && !options->no_remedies && !is_again(options, making->forecast))
         status = try_remedies(making, samples, error);
     ulp_overflow_meter_free(making->meter);
-    ulp_plans_free(&making->plans);
+    ulp_programs_free(&making->programs);
     return status;
 }
 
@@ -236,7 +236,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
     if (options->common.input_count || !options->samples_from)
         ULP_TRY(open_samples(model, &options->common, true, &samples, error));
     struct making making = {.options = options,
-                            .plans = lane_plans(&lanes, model),
+                            .programs = lane_plans(&lanes, model),
                             .forecast = forecast};
     if (!options->common.quiet && samples.count)
         note_choices(model, &samples);
@@ -245,7 +245,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
         ulp_overflow_free(forecast);
         ULP_TRY(ulp_arithmetic_find(SECOND_REFERENCE, &lanes.arithmetics[0], error));
         making = (struct making){.options = options,
-                                 .plans = lane_plans(&lanes, model),
+                                 .programs = lane_plans(&lanes, model),
                                  .forecast = forecast};
         ULP_TRY(run_samples(&making, &samples, error));
     }

@@ -37,7 +37,8 @@ static const char documentation[] =
     "      in CI";
 
 static enum ulp_status prove_samples(const struct prove_options *options,
-                                     const struct ulp_model *model, const struct ulp_plan *plan,
+                                     const struct ulp_model *model,
+                                     const struct ulp_program *program,
                                      const struct sample_list *samples, struct ulp_proof *proof,
                                      struct ulp_error *error)
 {
@@ -52,7 +53,7 @@ static enum ulp_status prove_samples(const struct prove_options *options,
                                       .samples = sets,
                                       .sample_count = count,
                                       .widen = options->widen};
-    return ulp_proof_run(model, plan, &box, common->threads, proof, error);
+    return ulp_proof_run(model, program, &box, common->threads, proof, error);
 }
 
 PRINTS(print_proof, ulp_proof_text)
@@ -64,21 +65,22 @@ static enum ulp_status run(const struct prove_options *options, struct ulp_error
     struct ulp_arithmetic arithmetic;
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(ulp_proof_free) struct ulp_proof proof = {0}; /* has names of the model */
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     const struct result result = {&proof,       print_proof,  write_proof,
                                   options->out, "proof.json", options->html};
     ULP_TRY(ulp_arithmetic_find(options->format, &arithmetic, error));
     ULP_TRY(load_with_shapes(common, options->out, &model, error));
     ULP_TRY(read_samples(model, common, false, &samples, error));
-    const struct ulp_plan_options plan_options = {.dims = common->dims,
-                                                  .dim_count = common->dim_count,
-                                                  .inputs = &samples.items[0].inputs};
-    ULP_TRY(ulp_plan_create(model, &arithmetic, 1, &plan_options, &plan, error));
-    ULP_TRY(prove_samples(options, model, plan, &samples, &proof, error));
+    const struct ulp_program_options plan_options = {.dims = common->dims,
+                                                     .dim_count = common->dim_count,
+                                                     .inputs = &samples.items[0].inputs};
+    ULP_TRY(ulp_program_create(model, &arithmetic, 1, &plan_options, &program, error));
+    ULP_TRY(prove_samples(options, model, program, &samples, &proof, error));
     free_samples(&samples); /* not held while it is written */
     ULP_TRY(say_result(&result, error));
-    const bool proven = proof.output_count && !proof.empty && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;
+    const bool proven =
+        proof.output_count && !proof.empty && proof.counts[ULP_PROOF_PROVEN] == proof.output_count;
     return judge(proven || !options->fail_on_unproven, error);
 }
 

@@ -79,7 +79,7 @@ static void print_outputs(const struct ulp_tensor_set *set)
 
 /* The run, as often as asked; what an earlier one gave is dropped. */
 static enum ulp_status run_repeatedly(const struct run_options *options,
-                                      const struct ulp_plan *plan,
+                                      const struct ulp_program *program,
                                       const struct ulp_tensor_set *inputs,
                                       struct ulp_tensor_set *outputs, struct ulp_tensor_set *values,
                                       struct ulp_timer *timer, struct ulp_run_cost *cost,
@@ -97,11 +97,12 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
             observers[observer_count++] =
                 (struct ulp_observer){.context = &kept, .node_done = keep_values};
         if (timer)
-            observers[observer_count++] = ulp_timer_observer(timer, plan);
+            observers[observer_count++] = ulp_timer_observer(timer, program);
         ulp_tensor_set_free(outputs);
         ulp_tensor_set_free(values);
         progress_init(&progress, options->common.quiet, 1);
-        status = ulp_plan_run(plan, inputs, &run, observers, observer_count, outputs, cost, error);
+        status =
+            ulp_program_run(program, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
         if (status == ULP_OK && timer)
             say(stderr, "run %.6f s\n", cost->seconds);
@@ -111,11 +112,11 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
 }
 
 /* Where a graph with these nodes kept would have its Casts. */
-static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_error *error)
+static enum ulp_status note_borders(const struct ulp_program *program, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_borders_free_of) struct ulp_border *borders = NULL;
     size_t count;
-    ULP_TRY(ulp_plan_borders(plan, 0, &borders, &count, error));
+    ULP_TRY(ulp_program_borders(program, 0, &borders, &count, error));
     for (size_t b = 0; b < count; b++)
         say(stderr, "ulpscope: border: %s, %s to %s\n", borders[b].value, borders[b].from->name,
             borders[b].to->name);
@@ -124,7 +125,7 @@ static enum ulp_status note_borders(const struct ulp_plan *plan, struct ulp_erro
 
 struct running {
     const struct run_options *options;
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_recording_writer *writer; /* of a .json; NULL: none */
     struct ulp_timer *timer;             /* NULL: no --timings */
     struct ulp_run_cost cost;            /* of all samples */
@@ -151,7 +152,7 @@ static enum ulp_status run_sample(struct running *running, const struct ulp_tens
     const struct run_options *options = running->options;
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
-    enum ulp_status status = run_repeatedly(options, running->plan, inputs, &outputs, &values,
+    enum ulp_status status = run_repeatedly(options, running->program, inputs, &outputs, &values,
                                             running->timer, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
@@ -175,7 +176,7 @@ static enum ulp_status run_samples(struct running *running, const struct sample_
     char runner[320];
     enum ulp_status status = ULP_OK;
     if (options->outputs && ulp_text_ends(options->outputs, ".json")) {
-        snprintf(runner, sizeof runner, "ulpscope-%s", ulp_plan_lane_name(running->plan, 0));
+        snprintf(runner, sizeof runner, "ulpscope-%s", ulp_program_lane_name(running->program, 0));
         status = ulp_recording_writer_open(options->outputs, runner, &running->writer, error);
     }
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++) {
@@ -192,7 +193,7 @@ static void note_run(const struct running *running)
 {
     const struct run_options *options = running->options;
     say(stderr, "ulpscope: %s in %s: %.3f s, peak %.1f MiB of tensors, %.1f in all%s%s\n",
-        options->common.model, ulp_plan_lane_name(running->plan, 0), running->cost.seconds,
+        options->common.model, ulp_program_lane_name(running->program, 0), running->cost.seconds,
         (double)running->cost.peak_bytes / 0x1p20,
         (double)ulp_budget_peak(options->common.budget) / 0x1p20,
         options->outputs ? ", written to " : "", options->outputs ? options->outputs : "");
@@ -214,7 +215,7 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     ULP_SCOPED(free_lanes) struct lane_list lanes = {0};
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_SCOPED(ulp_timer_free_of) struct ulp_timer *timer = NULL;
     ULP_TRY(make_lanes(options->arithmetic, "fp32", &options->keep, options->common.budget, &lanes,
                        error));
@@ -228,17 +229,17 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     ULP_TRY(read_samples(model, &options->common, false, &samples, error));
     ULP_TRY(check_samples(options, &samples, error));
     ulp_timer_phase(timer, ULP_TIMED_PLANNING);
-    const struct ulp_plan_options plan_options = {.inputs = &samples.items[0].inputs,
-                                                  .keeps = &lanes.keeps[1],
-                                                  .groups = &lanes.groups[1]};
-    ULP_TRY(ulp_plan_create(model, &lanes.arithmetics[1], 1, &plan_options, &plan, error));
-    struct running running = {.options = options, .plan = plan, .timer = timer};
+    const struct ulp_program_options plan_options = {.inputs = &samples.items[0].inputs,
+                                                     .keeps = &lanes.keeps[1],
+                                                     .groups = &lanes.groups[1]};
+    ULP_TRY(ulp_program_create(model, &lanes.arithmetics[1], 1, &plan_options, &program, error));
+    struct running running = {.options = options, .program = program, .timer = timer};
     ulp_timer_phase(timer, ULP_TIMED_OTHER);
     ULP_TRY(run_samples(&running, &samples, error));
     ULP_TRY(print_timings(timer, (size_t)options->repeat * samples.count, error));
     if (options->common.quiet)
         return ULP_OK;
-    ULP_TRY(note_borders(plan, error));
+    ULP_TRY(note_borders(program, error));
     note_run(&running);
     return ULP_OK;
 }

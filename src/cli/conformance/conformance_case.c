@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "cli/conformance/conformance.h"
 
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 
 #define SECONDS_PER_CASE 60
 
@@ -85,13 +85,13 @@ static enum ulp_status run_set(const struct ulp_model *model, const struct ulp_a
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set inputs = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set wanted = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set got = {0};
-    ULP_SCOPED(ulp_plan_free_of) struct ulp_plan *plan = NULL;
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
     ULP_TRY(read_set(folder, "input", model, &inputs, error));
     ULP_TRY(read_set(folder, "output", model, &wanted, error));
-    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_program_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options run_options = {.thread_count = 1};
-    ULP_TRY(ulp_plan_create(model, lane, 1, &plan_options, &plan, error));
-    ULP_TRY(ulp_plan_run(plan, &inputs, &run_options, NULL, 0, &got, NULL, error));
+    ULP_TRY(ulp_program_create(model, lane, 1, &plan_options, &program, error));
+    ULP_TRY(ulp_program_run(program, &inputs, &run_options, NULL, 0, &got, NULL, error));
     for (size_t i = 0; i < wanted.count; i++) {
         const struct ulp_tensor *tensor = ulp_tensor_set_find(&got, wanted.items[i].name);
         char message[sizeof result->message];

@@ -260,14 +260,14 @@ void free_lanes(struct lane_list *lanes)
     *lanes = (struct lane_list){0};
 }
 
-struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model)
+struct ulp_programs lane_plans(const struct lane_list *lanes, const struct ulp_model *model)
 {
-    return (struct ulp_plans){.model = model,
-                              .lanes = lanes->arithmetics,
-                              .lane_count = lanes->count,
-                              .options = {.keeps = lanes->keeps,
-                                          .groups = lanes->groups,
-                                          .names = lanes->names}};
+    return (struct ulp_programs){.model = model,
+                                 .lanes = lanes->arithmetics,
+                                 .lane_count = lanes->count,
+                                 .options = {.keeps = lanes->keeps,
+                                             .groups = lanes->groups,
+                                             .names = lanes->names}};
 }
 
 enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,

@@ -20,7 +20,7 @@ static inline enum ulp_status taken(bool there, struct ulp_error *error)
 }
 
 ULP_FREES(ulp_model_free, struct ulp_model)
-ULP_FREES(ulp_plan_free, struct ulp_plan)
+ULP_FREES(ulp_program_free, struct ulp_program)
 ULP_FREES(ulp_budget_free, struct ulp_budget)
 ULP_FREES(ulp_saved_free, struct ulp_saved)
 ULP_FREES(ulp_timer_free, struct ulp_timer)
@@ -257,7 +257,7 @@ enum ulp_status read_ranges(const char *arithmetic, struct ulp_budget *budget, c
                             struct ulp_range_list *out, struct ulp_error *error);
 void free_lanes(struct lane_list *lanes);
 /* To be freed before the lanes. */
-struct ulp_plans lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
+struct ulp_programs lane_plans(const struct lane_list *lanes, const struct ulp_model *model);
 /* Those of the indexes, in their order, in arrays with room for one more; what the lanes are made
  * of stays the other list's. Freed with free_picked_lanes, also after a failure. */
 enum ulp_status pick_lanes(const struct lane_list *lanes, const size_t *indexes, size_t count,

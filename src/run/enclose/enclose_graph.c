@@ -23,7 +23,7 @@ static void assume_finite(struct ulp_slot_bounds *value, double most)
 static double largest_read(const struct ulp_enclosing_walk *w, const struct ulp_step *step,
                            int slot)
 {
-    const struct ulp_fusion *fusion = w->from->plan->mixes[0].fusion;
+    const struct ulp_fusion *fusion = w->from->program->mixes[0].fusion;
     const struct ulp_fused_node *node = fusion ? &fusion->nodes[step->number] : NULL;
     const struct ulp_format *storage = &w->arithmetic->storage;
     const bool nearest = w->arithmetic->rounding == ULP_ROUND_NEAREST_EVEN ||
@@ -41,7 +41,7 @@ static double largest_read(const struct ulp_enclosing_walk *w, const struct ulp_
 }
 
 /* A value whose type is not known either is taken for a float: it must not be left out. */
-static bool may_be_float(const struct ulp_plan_slot *slot)
+static bool may_be_float(const struct ulp_program_slot *slot)
 {
     const enum ulp_type type = ulp_slot_type(slot);
     return type == ULP_TYPE_UNDEFINED || ulp_type_is_float(type);
@@ -273,7 +273,7 @@ enum ulp_status ulp_enclose_disown(struct ulp_enclosing_walk *w, const struct ul
             const int slot = step->outputs[o];
             if (slot < 0 || block->slots[slot].constant)
                 continue;
-            const struct ulp_plan_slot *of = &block->slots[slot];
+            const struct ulp_program_slot *of = &block->slots[slot];
             outputs[node.output_count++] = (struct ulp_enclosed){.name = of->name,
                                                                  .slot = slot,
                                                                  .is_float = may_be_float(of),
@@ -300,7 +300,7 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     *w = (struct ulp_enclosing_walk){.from = from,
                                      .block = block,
                                      .mix = mix,
-                                     .arithmetic = &from->plan->lanes[0],
+                                     .arithmetic = &from->program->lanes[0],
                                      .trace = trace};
     ULP_TRY(ulp_arena_create(&w->arena, from->budget, error));
     ULP_TRY(ulp_allocate_zero(&values, slots, sizeof *w->values, from->budget, "bounds of values",
@@ -309,8 +309,8 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
     ULP_TAKE(w->keep, w->arena, slots, error);
     ULP_TRY(ulp_enclose_find_normalised(w, error));
     ULP_TRY(ulp_enclose_find_shares(w, error));
-    ULP_TRY(
-        ulp_lane_create(&w->lane, &from->plan->mixes[0], block, from->budget, from->pool, error));
+    ULP_TRY(ulp_lane_create(&w->lane, &from->program->mixes[0], block, from->budget, from->pool,
+                            error));
     ULP_TRY(ulp_lane_create(&w->names, mix, block, from->budget, from->pool, error));
     w->names.trace = trace;
     /* a draw is another one where an element is rounded behind the table */
@@ -341,14 +341,14 @@ enum ulp_status ulp_enclose_steps(struct ulp_enclosing_walk *w, struct ulp_error
 
 enum ulp_status ulp_enclose_run(const struct ulp_enclose *enclose, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = enclose->plan;
-    struct ulp_arithmetic names = ulp_enclosing_names(&plan->lanes[0]);
+    const struct ulp_program *program = enclose->program;
+    struct ulp_arithmetic names = ulp_enclosing_names(&program->lanes[0]);
     const struct ulp_mix names_mix = {.count = 1, .items = &names};
     ULP_SCOPED(ulp_trace_free_of) struct ulp_trace *trace = NULL;
     ULP_SCOPED(ulp_enclose_close) struct ulp_enclosing_walk w = {0};
     ULP_TRY(ulp_trace_create(&trace, enclose->budget, enclose->pool, error));
-    ULP_TRY(ulp_trace_enclose(trace, &plan->lanes[0], enclose->symbols, error));
-    ULP_TRY(ulp_enclose_open(&w, enclose, plan->main, &names_mix, trace, error));
+    ULP_TRY(ulp_trace_enclose(trace, &program->lanes[0], enclose->symbols, error));
+    ULP_TRY(ulp_enclose_open(&w, enclose, program->main, &names_mix, trace, error));
     ULP_TRY(set_inputs(&w, error));
     return ulp_enclose_steps(&w, error);
 }

@@ -1,11 +1,11 @@
-/* Bounds of all values of the main graph: a walk over the plan in which every value is what it can
- * be for any input of a box (ops/trace/trace_enclose.h). One arithmetic, that of the plan's lane 0,
- * with every rounding. Bodies of If, Loop and Scan are walked through with them: nodes in there are
- * told of once for each iteration that is followed. */
+/* Bounds of all values of the main graph: a walk over the program in which every value is what it
+ * can be for any input of a box (ops/trace/trace_enclose.h). One arithmetic, that of the program's
+ * lane 0, with every rounding. Bodies of If, Loop and Scan are walked through with them: nodes in
+ * there are told of once for each iteration that is followed. */
 #pragma once
 
 #include "ops/trace/trace_enclose.h"
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* One output of a node, or an input of the model. */
 struct ulp_enclosed {
@@ -38,8 +38,8 @@ typedef enum ulp_status ulp_enclosed_fn(void *context, const struct ulp_enclosed
                                         struct ulp_error *error);
 
 struct ulp_enclose {
-    const struct ulp_plan *plan;
-    const struct ulp_input_range *ranges; /* by input of the main block (plan->main->inputs) */
+    const struct ulp_program *program;
+    const struct ulp_input_range *ranges; /* by input of the main block (program->main->inputs) */
     ulp_enclosed_fn *node;
     void *context;
     struct ulp_budget *budget;

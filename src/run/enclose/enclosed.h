@@ -46,14 +46,15 @@ struct ulp_enclosing_walk {
 static inline bool ulp_enclose_is_inside(const struct ulp_enclosing_walk *w,
                                          const struct ulp_step *step)
 {
-    const struct ulp_fusion *fusion = w->from->plan->mixes[0].fusion;
+    const struct ulp_fusion *fusion = w->from->program->mixes[0].fusion;
     return fusion && fusion->nodes[step->number].inner;
 }
 static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp_enclosing_walk *w,
                                                                 const struct ulp_step *step)
 {
-    return ulp_enclose_is_inside(w, step) ? ulp_mix_computes(&w->from->plan->mixes[0], step->number)
-                                          : w->arithmetic;
+    return ulp_enclose_is_inside(w, step)
+               ? ulp_mix_computes(&w->from->program->mixes[0], step->number)
+               : w->arithmetic;
 }
 
 /* enclose_graph.c: a walk over a block, with the trace of the caller. */

@@ -2,7 +2,7 @@
  * Gelu, SiLU, Softmax, attention. What they look like is data (idiom.def): formulas with holes,
  * matched against the steps of a block, from their last node backwards, with full backtracking.
  *
- * It works on a plan, not on the graph of the file: there functions are expanded, constants are
+ * It works on a program, not on the graph of the file: there functions are expanded, constants are
  * known whether they came as initializers, Constant nodes or through Identity, and ranks are
  * inferred. Nodes that are the operator itself (op_type LayerNormalization) are not idioms.
  *
@@ -18,7 +18,7 @@
 
 #include <math.h>
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 enum ulp_idiom_kind {
     ULP_IDIOM_LAYER_NORM,

@@ -32,8 +32,8 @@ struct search {
 
 static bool add_found(struct search *search, const struct ulp_idiom *idiom)
 {
-    if (!ulp_plan_grow(search->arena, &search->found, search->count, &search->capacity,
-                       sizeof *search->found))
+    if (!ulp_program_grow(search->arena, &search->found, search->count, &search->capacity,
+                          sizeof *search->found))
         return false;
     search->found[search->count++] = *idiom;
     for (size_t s = 0; s < idiom->step_count; s++)

@@ -12,7 +12,7 @@ int ulp_step_input(const struct ulp_step *step, size_t i)
 
 const struct ulp_tensor *ulp_slot_known(const struct ulp_block *block, int slot)
 {
-    const struct ulp_plan_slot *s = slot >= 0 ? &block->slots[slot] : NULL;
+    const struct ulp_program_slot *s = slot >= 0 ? &block->slots[slot] : NULL;
     return !s ? NULL : s->constant ? s->constant : s->known;
 }
 

@@ -1,13 +1,13 @@
 /* Reading steps and slots of a block: operators, constants, axes. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* Is it ai.onnx's operator of that name? */
 bool ulp_step_is(const struct ulp_step *step, const char *name);
 /* Input i of the node itself; -1: it has none. */
 int ulp_step_input(const struct ulp_step *step, size_t i);
-/* What planning knows of the slot's value; NULL: nothing. */
+/* What compiling knows of the slot's value; NULL: nothing. */
 const struct ulp_tensor *ulp_slot_known(const struct ulp_block *block, int slot);
 /* Is it a constant of one element? */
 bool ulp_slot_is_scalar(const struct ulp_block *block, int slot, double *out);

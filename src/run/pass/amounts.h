@@ -1,7 +1,7 @@
 /* Quantised values through which derivatives pass (backward.h). */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* amounts[slot] becomes true of the results of QuantizeLinear in the block, moved or not, that only
  * moves and DequantizeLinear read: those take floats in their place, so that a step of the scale is

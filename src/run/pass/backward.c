@@ -16,7 +16,7 @@
 
 /* The course of sweeps. */
 struct course {
-    const struct ulp_reverse *sweep; /* `count` of them, with the first one's plan and values */
+    const struct ulp_reverse *sweep; /* `count` of them, with the first one's program and values */
     size_t count;
     struct ulp_handed *handed;        /* room for one of each */
     struct ulp_arithmetic arithmetic; /* fp64 */
@@ -75,7 +75,7 @@ static enum ulp_status find_inputs(struct course *course, const struct ulp_step 
                                    struct ulp_tensor *named, const struct ulp_tensor **in,
                                    struct ulp_error *error)
 {
-    const struct ulp_block *block = course->sweep->plan->main;
+    const struct ulp_block *block = course->sweep->program->main;
     enum ulp_status status = ULP_OK;
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {
         const int slot = step->inputs[i];
@@ -125,7 +125,7 @@ static enum ulp_status notify_bodies(struct course *course, const struct ulp_rev
     if (!first)
         return ULP_OK;
     enum ulp_status status =
-        ulp_allocate_zero(&counts, sweep->plan->node_count * POSITIONS, sizeof(size_t),
+        ulp_allocate_zero(&counts, sweep->program->node_count * POSITIONS, sizeof(size_t),
                           sweep->budget, "executions of nodes", error);
     size_t *executions = counts;
     for (const struct ulp_trace_mark *mark = first; mark && status == ULP_OK; mark = mark->next) {
@@ -295,7 +295,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
                                     struct ulp_error *error)
 {
     const struct ulp_reverse *sweep = course->sweep;
-    const bool cast = ulp_casts_amounts(sweep->plan->main, step) &&
+    const bool cast = ulp_casts_amounts(sweep->program->main, step) &&
                       ulp_element_is_float(sweep->values[step->inputs[0]].element);
     struct ulp_arena *arena;
     ULP_TRY(ulp_arena_create(&arena, sweep->budget, error));
@@ -332,7 +332,7 @@ static enum ulp_status reverse_step(struct course *course, const struct ulp_step
 static bool has_variable(const struct ulp_reverse *sweep, const struct ulp_step *step)
 {
     for (size_t i = 0; i < step->input_count; i++)
-        if (step->inputs[i] >= 0 && !sweep->plan->main->slots[step->inputs[i]].constant)
+        if (step->inputs[i] >= 0 && !sweep->program->main->slots[step->inputs[i]].constant)
             return true;
     return false;
 }
@@ -376,7 +376,7 @@ static enum ulp_status visit_step(struct course *course, const struct ulp_step *
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                                 struct ulp_error *error)
 {
-    const struct ulp_block *block = sweeps->plan->main;
+    const struct ulp_block *block = sweeps->program->main;
     struct ulp_budget *budget = sweeps->budget;
     struct course course = {.sweep = sweeps,
                             .count = count,

@@ -3,7 +3,7 @@
  * inside If, Loop and Scan are gone through with the node whose bodies they are in. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* The cotangents of one output of a node, the execution-th time that it ran. *introduced: what they
  * make of the error that the node introduces there. */
@@ -12,7 +12,7 @@ typedef enum ulp_status ulp_reverse_fn(void *context, size_t node, size_t execut
                                        struct ulp_error *error);
 
 struct ulp_reverse {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     /* by slot of the main graph. Floats of any element, also in place of quantised amounts
      * (amounts.h); data NULL: constants, and what no node needs */
     const struct ulp_tensor *values;
@@ -48,7 +48,7 @@ struct ulp_reverse {
 /* The cotangents of a slot of `count` elements, zero when they are new. */
 enum ulp_status ulp_reverse_cotangents(const struct ulp_reverse *sweep, int slot, size_t count,
                                        double **out, struct ulp_error *error);
-/* Sweeps of one plan side by side, which differ in what they are seeded with: `values`, `errors`,
- * memory, `told`, `open` and `close` are the first one's. */
+/* Sweeps of one program side by side, which differ in what they are seeded with: `values`,
+ * `errors`, memory, `told`, `open` and `close` are the first one's. */
 enum ulp_status ulp_reverse_run(const struct ulp_reverse *sweeps, size_t count,
                                 struct ulp_error *error);

@@ -33,7 +33,7 @@ enum ulp_status ulp_cross_steps(const struct ulp_reverse *sweep, const struct ul
     if (!owed || !cotangents || !amounts || sweep->values[out].element != ULP_ELEMENT_F32)
         return ULP_OK;
     enum ulp_status status =
-        find_limits(sweep->plan->main->slots[out].shape.type, &low, &high, error);
+        find_limits(sweep->program->main->slots[out].shape.type, &low, &high, error);
     if (status == ULP_OK && way && crossed)
         status = sweep->introduced(sweep->context, step, &introduced, error);
     for (int pass = 0; pass < 2 && status == ULP_OK; pass++)

@@ -4,35 +4,35 @@
 #include "base/error.h"
 #include "base/tuning.h"
 
-enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan *plan,
+enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_program *program,
                                  int thread_count, struct ulp_error *error)
 {
-    struct ulp_budget *budget = ulp_model_budget(plan->model);
+    struct ulp_budget *budget = ulp_model_budget(program->model);
     void *lanes = NULL, *fitted = NULL;
-    *out = (struct ulp_forward){.plan = plan, .budget = budget, .mix = {.count = 1}};
+    *out = (struct ulp_forward){.program = program, .budget = budget, .mix = {.count = 1}};
     out->mix.items = &out->arithmetic;
     enum ulp_status status = ulp_pool_create(&out->pool, thread_count, error);
     if (status == ULP_OK) {
         ulp_pool_set_root(out->pool, budget);
-        status = ulp_allocate_zero(&lanes, plan->lane_count, sizeof *out->lanes, budget,
+        status = ulp_allocate_zero(&lanes, program->lane_count, sizeof *out->lanes, budget,
                                    "lanes of a run", error);
     }
     out->lanes = lanes;
     if (status == ULP_OK)
-        status = ulp_allocate_zero(&fitted, plan->main->input_count + 1, sizeof *out->fitted,
+        status = ulp_allocate_zero(&fitted, program->main->input_count + 1, sizeof *out->fitted,
                                    budget, "inputs of a run", error);
     out->fitted = fitted;
     if (status == ULP_OK)
         status = ulp_packed_create(&out->packed, budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_arithmetic_find("fp64", &out->arithmetic, error);
-    for (size_t l = 0; l < plan->lane_count && status == ULP_OK; l++) {
-        status =
-            ulp_lane_create(&out->lanes[l], &plan->mixes[l], plan->main, budget, out->pool, error);
+    for (size_t l = 0; l < program->lane_count && status == ULP_OK; l++) {
+        status = ulp_lane_create(&out->lanes[l], &program->mixes[l], program->main, budget,
+                                 out->pool, error);
         out->lanes[l].packed = out->packed;
     }
     if (status == ULP_OK)
-        status = ulp_lane_create(&out->wide, &out->mix, plan->main, budget, out->pool, error);
+        status = ulp_lane_create(&out->wide, &out->mix, program->main, budget, out->pool, error);
     out->wide.packed = out->packed;
     if (status != ULP_OK)
         ulp_forward_close(out);
@@ -41,17 +41,17 @@ enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan 
 
 void ulp_forward_end(struct ulp_forward *forward)
 {
-    for (size_t l = 0; forward->lanes && l < forward->plan->lane_count; l++)
+    for (size_t l = 0; forward->lanes && l < forward->program->lane_count; l++)
         if (forward->lanes[l].values && forward->lanes[l].kept)
             ulp_lane_clear(&forward->lanes[l]);
-    for (size_t i = 0; forward->fitted && i < forward->plan->main->input_count; i++)
+    for (size_t i = 0; forward->fitted && i < forward->program->main->input_count; i++)
         ulp_tensor_free(&forward->fitted[i]);
 }
 
 void ulp_forward_close(struct ulp_forward *forward)
 {
     ulp_forward_end(forward);
-    for (size_t l = 0; forward->lanes && l < forward->plan->lane_count; l++)
+    for (size_t l = 0; forward->lanes && l < forward->program->lane_count; l++)
         ulp_lane_free(&forward->lanes[l]);
     if (forward->wide.values)
         ulp_lane_free(&forward->wide);
@@ -65,14 +65,14 @@ void ulp_forward_close(struct ulp_forward *forward)
 static enum ulp_status begin_input(struct ulp_forward *forward, size_t i,
                                    const struct ulp_tensor *given, struct ulp_error *error)
 {
-    const struct ulp_block *block = forward->plan->main;
+    const struct ulp_block *block = forward->program->main;
     const int slot = block->inputs[i];
     struct ulp_tensor *fitted = &forward->fitted[i];
     struct ulp_lane *reference = &forward->lanes[0];
     struct ulp_format from;
     char found[200], planned[200];
     if (!given || !ulp_tensor_same_shape(given, &block->slots[slot].shape))
-        return ulp_fail(error, ULP_ERROR_INPUT, "it is %s, but the plan was made for %s",
+        return ulp_fail(error, ULP_ERROR_INPUT, "it is %s, but the program was made for %s",
                         given ? ulp_tensor_describe_text(given, found, sizeof found) : "not there",
                         ulp_tensor_describe_text(&block->slots[slot].shape, planned,
                                                  sizeof planned));
@@ -89,8 +89,8 @@ static enum ulp_status begin_input(struct ulp_forward *forward, size_t i,
 enum ulp_status ulp_forward_begin(struct ulp_forward *forward, const struct ulp_tensor_set *inputs,
                                   struct ulp_error *error)
 {
-    const struct ulp_block *block = forward->plan->main;
-    enum ulp_status status = ulp_model_check_inputs(forward->plan->model, inputs, error);
+    const struct ulp_block *block = forward->program->main;
+    enum ulp_status status = ulp_model_check_inputs(forward->program->model, inputs, error);
     ulp_forward_end(forward);
     for (size_t i = 0; i < block->input_count && status == ULP_OK; i++) {
         const char *name = block->slots[block->inputs[i]].name;
@@ -120,7 +120,7 @@ enum ulp_status ulp_forward_step(struct ulp_forward *forward, const struct ulp_s
 
 void ulp_forward_drop(struct ulp_forward *forward, const struct ulp_step *step)
 {
-    for (size_t l = 0; l < forward->plan->lane_count; l++)
+    for (size_t l = 0; l < forward->program->lane_count; l++)
         ulp_lane_drop(&forward->lanes[l], step);
     ulp_lane_drop(&forward->wide, step);
 }
@@ -194,7 +194,7 @@ enum ulp_status ulp_forward_widened(struct ulp_forward *forward, size_t l,
                                     struct ulp_arena *arena, struct ulp_forward_inputs *out,
                                     struct ulp_error *error)
 {
-    const struct ulp_block *block = forward->plan->main;
+    const struct ulp_block *block = forward->program->main;
     struct ulp_format from;
     enum ulp_status status = take_inputs(out, step, arena, error);
     for (size_t i = 0; i < step->input_count && status == ULP_OK; i++) {

@@ -7,7 +7,7 @@
 #include "run/lane.h"
 
 struct ulp_forward {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_budget *budget;
     struct ulp_pool *pool;
     struct ulp_lane *lanes; /* of the plan: the reference's has values, the others constants */
@@ -17,7 +17,7 @@ struct ulp_forward {
     struct ulp_packed *packed;
     struct ulp_tensor *fitted; /* the inputs of the sample, as the model declares them */
 };
-enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_plan *plan,
+enum ulp_status ulp_forward_open(struct ulp_forward *out, const struct ulp_program *program,
                                  int thread_count, struct ulp_error *error);
 void ulp_forward_close(struct ulp_forward *forward);
 

@@ -27,7 +27,7 @@ static enum ulp_status replay_step(const struct ulp_replay *replay, struct ulp_l
 
 enum ulp_status ulp_replay_run(const struct ulp_replay *replay, struct ulp_error *error)
 {
-    const struct ulp_block *block = replay->plan->main;
+    const struct ulp_block *block = replay->program->main;
     struct ulp_arithmetic arithmetic;
     const struct ulp_mix mix = {.count = 1, .items = &arithmetic};
     struct ulp_lane lane;

@@ -2,10 +2,10 @@
  * and no others. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct ulp_replay {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     const struct ulp_tensor *inputs; /* by slot, those of the model: F64, or integers */
     /* may change the values of a node's output, and look at them */
     void (*output)(void *context, size_t node, int position, int slot, struct ulp_tensor *value);

@@ -1,7 +1,7 @@
 /* Where a sweep back visits the steps that follow from constants alone. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 /* Such steps may stand at the graph's beginning, all of them, and what is owed to weights is as
  * large as they: each is visited right behind the first of its readers, not in its place. By step:

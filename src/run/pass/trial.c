@@ -22,7 +22,7 @@ struct held {
 };
 
 struct ulp_trial {
-    const struct ulp_plan *plan;
+    const struct ulp_program *program;
     struct ulp_arena *memory;
     struct ulp_budget budget;
     struct ulp_pool *pool;
@@ -50,18 +50,18 @@ static bool *take_flags(struct ulp_trial *trial, size_t count)
 /* Which nodes are in a body of each step. */
 static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *error)
 {
-    const struct ulp_plan *plan = trial->plan;
-    ULP_TAKE(trial->inside, trial->memory, plan->main->step_count + 1, error);
-    for (size_t n = 0; n < plan->node_count; n++) {
-        const struct ulp_block *block = plan->nodes[n].block;
+    const struct ulp_program *program = trial->program;
+    ULP_TAKE(trial->inside, trial->memory, program->main->step_count + 1, error);
+    for (size_t n = 0; n < program->node_count; n++) {
+        const struct ulp_block *block = program->nodes[n].block;
         const struct ulp_step *owner = NULL;
-        for (; block != plan->main; block = block->parent)
+        for (; block != program->main; block = block->parent)
             owner = block->owner;
         if (!owner)
             continue;
-        const size_t s = (size_t)(owner - plan->main->steps);
+        const size_t s = (size_t)(owner - program->main->steps);
         bool *nodes = trial->inside[s] ? (bool *)(uintptr_t)trial->inside[s]
-                                       : take_flags(trial, plan->node_count);
+                                       : take_flags(trial, program->node_count);
         ULP_TRY(ulp_taken(nodes, error));
         nodes[n] = true;
         trial->inside[s] = nodes;
@@ -69,13 +69,13 @@ static enum ulp_status find_inside(struct ulp_trial *trial, struct ulp_error *er
     return ULP_OK;
 }
 
-static bool fits(const struct ulp_plan *plan, size_t sample_count)
+static bool fits(const struct ulp_program *program, size_t sample_count)
 {
-    const size_t limit = ulp_budget_limit(ulp_model_budget(plan->model));
+    const size_t limit = ulp_budget_limit(ulp_model_budget(program->model));
     double bytes = 0;
-    for (size_t v = 0; v < plan->main->slot_count; v++)
-        if (!plan->main->slots[v].constant)
-            bytes += (double)plan->main->slots[v].shape.count * sizeof(float);
+    for (size_t v = 0; v < program->main->slot_count; v++)
+        if (!program->main->slots[v].constant)
+            bytes += (double)program->main->slots[v].shape.count * sizeof(float);
     return !limit || bytes * (double)sample_count < (double)limit / 3;
 }
 
@@ -93,51 +93,51 @@ static enum ulp_status take_arithmetics(struct ulp_trial *trial, const struct ul
     items[0] = *own;
     memcpy(items + 1, keep_in, keep_count * sizeof *items);
     trial->mix = (struct ulp_mix){.memory = trial->memory, .count = keep_count + 1, .items = items};
-    trial->own = ulp_arena_take(trial->memory, trial->plan->node_count + 1, sizeof *trial->own);
+    trial->own = ulp_arena_take(trial->memory, trial->program->node_count + 1, sizeof *trial->own);
     ULP_TRY(ulp_taken(trial->own, error));
-    return ulp_plan_declare(trial->plan, &trial->mix, trial->own, error);
+    return ulp_program_declare(trial->program, &trial->mix, trial->own, error);
 }
 
 static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
                                struct ulp_error *error)
 {
-    const struct ulp_plan *plan = trial->plan;
-    const size_t slots = plan->main->slot_count;
-    trial->of_node = ulp_arena_take(trial->memory, plan->node_count + 1, sizeof *trial->of_node);
+    const struct ulp_program *program = trial->program;
+    const size_t slots = program->main->slot_count;
+    trial->of_node = ulp_arena_take(trial->memory, program->node_count + 1, sizeof *trial->of_node);
     trial->changed = take_flags(trial, slots);
     trial->before = ulp_arena_take(trial->memory, slots + 1, sizeof *trial->before);
     trial->samples = ulp_arena_take(trial->memory, sample_count + 1, sizeof *trial->samples);
     ULP_TRY(ulp_taken(trial->of_node && trial->changed && trial->before && trial->samples, error));
     trial->sample_room = sample_count;
-    trial->holds = fits(plan, sample_count);
+    trial->holds = fits(program, sample_count);
     trial->mix.of_node = trial->of_node;
     ULP_TRY(find_inside(trial, error));
     ULP_TRY(
         ulp_packed_create(&trial->packed, &trial->budget, ulp_kept_limit(&trial->budget), error));
-    ULP_TRY(
-        ulp_lane_create(&trial->lane, &trial->mix, plan->main, &trial->budget, trial->pool, error));
+    ULP_TRY(ulp_lane_create(&trial->lane, &trial->mix, program->main, &trial->budget, trial->pool,
+                            error));
     trial->lane.packed = trial->packed;
     trial->lane.repeats = trial->holds;
     trial->lane.keeps_constants = trial->holds;
     return ULP_OK;
 }
 
-enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
+enum ulp_status ulp_trial_create(const struct ulp_program *program, size_t lane,
                                  const struct ulp_arithmetic *keep_in, size_t keep_count,
                                  size_t sample_count, struct ulp_pool *pool, struct ulp_trial **out,
                                  struct ulp_error *error)
 {
-    struct ulp_budget *root = ulp_model_budget(plan->model);
+    struct ulp_budget *root = ulp_model_budget(program->model);
     struct ulp_trial *trial = calloc(1, sizeof *trial);
     *out = NULL;
     ULP_TRY(ulp_taken(trial, error));
-    trial->plan = plan;
+    trial->program = program;
     trial->pool = pool;
     trial->budget.keeps_blocks = true;
     ulp_budget_open(&trial->budget, root);
     enum ulp_status status = ulp_arena_create(&trial->memory, &trial->budget, error);
     if (status == ULP_OK)
-        status = take_arithmetics(trial, &plan->lanes[lane], keep_in, keep_count, error);
+        status = take_arithmetics(trial, &program->lanes[lane], keep_in, keep_count, error);
     if (status == ULP_OK)
         status = prepare(trial, sample_count, error);
     if (status == ULP_OK)
@@ -149,19 +149,19 @@ enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
 
 double ulp_trial_work(const struct ulp_trial *trial)
 {
-    return trial->plan->main->cost > 0 ? trial->work / trial->plan->main->cost : 0;
+    return trial->program->main->cost > 0 ? trial->work / trial->program->main->cost : 0;
 }
 
 enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_set *inputs,
                               struct ulp_error *error)
 {
-    const struct ulp_block *block = trial->plan->main;
+    const struct ulp_block *block = trial->program->main;
     if (trial->sample_count == trial->sample_room)
         return ulp_fail(error, ULP_ERROR_USAGE, "more samples than the trial was made for");
     struct held *held = &trial->samples[trial->sample_count];
-    ULP_TRY(ulp_model_check_inputs(trial->plan->model, inputs, error));
+    ULP_TRY(ulp_model_check_inputs(trial->program->model, inputs, error));
     *held = (struct held){.inputs = inputs};
-    ULP_TAKE(held->of_node, trial->memory, trial->plan->node_count + 1, error);
+    ULP_TAKE(held->of_node, trial->memory, trial->program->node_count + 1, error);
     ULP_TAKE(held->values, trial->memory, block->slot_count + 1, error);
     ULP_TAKE(held->fitted, trial->memory, block->slot_count + 1, error);
     trial->sample_count++;
@@ -183,16 +183,16 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
 
 static void load(struct ulp_trial *trial, struct held *held)
 {
-    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
-        if (!trial->plan->main->slots[v].constant)
+    for (size_t v = 0; v < trial->program->main->slot_count; v++)
+        if (!trial->program->main->slots[v].constant)
             trial->lane.values[v] = held->values[v];
     trial->running = held;
 }
 
 static void unload(struct ulp_trial *trial)
 {
-    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
-        if (!trial->plan->main->slots[v].constant)
+    for (size_t v = 0; v < trial->program->main->slot_count; v++)
+        if (!trial->program->main->slots[v].constant)
             trial->lane.values[v] = (struct ulp_tensor){0};
     trial->running = NULL;
 }
@@ -201,7 +201,7 @@ static void forget(struct ulp_trial *trial)
 {
     if (!trial->running)
         return;
-    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+    for (size_t v = 0; v < trial->program->main->slot_count; v++)
         if (trial->changed[v]) {
             ulp_tensor_free(&trial->lane.values[v]);
             trial->before[v] = (struct ulp_tensor){0};
@@ -217,13 +217,13 @@ void ulp_trial_accept(struct ulp_trial *trial)
         forget(trial);
         return;
     }
-    for (size_t v = 0; v < trial->plan->main->slot_count; v++)
+    for (size_t v = 0; v < trial->program->main->slot_count; v++)
         if (trial->changed[v]) {
             ulp_tensor_free(&trial->before[v]);
             held->values[v] = trial->lane.values[v];
             trial->changed[v] = false;
         }
-    memcpy(held->of_node, trial->of_node, trial->plan->node_count * sizeof *held->of_node);
+    memcpy(held->of_node, trial->of_node, trial->program->node_count * sizeof *held->of_node);
     held->computed = true;
     unload(trial);
 }
@@ -234,7 +234,7 @@ void ulp_trial_free(struct ulp_trial *trial)
         return;
     forget(trial);
     for (size_t s = 0; s < trial->sample_count; s++)
-        for (size_t v = 0; v < trial->plan->main->slot_count; v++) {
+        for (size_t v = 0; v < trial->program->main->slot_count; v++) {
             ulp_tensor_free(&trial->samples[s].values[v]);
             ulp_tensor_free(&trial->samples[s].fitted[v]);
         }
@@ -257,13 +257,13 @@ void ulp_trial_follow(struct ulp_trial *trial, size_t sample, const struct ulp_t
 static bool is_moved(const struct ulp_trial *trial, const struct ulp_step *step)
 {
     const struct held *held = trial->running;
-    const bool *inside = trial->inside[step - trial->plan->main->steps];
+    const bool *inside = trial->inside[step - trial->program->main->steps];
     bool moved = !held->computed || held->of_node[step->number] != trial->of_node[step->number];
     if (step->integer) { /* its integer form needs that of the product, too */
-        const size_t product = trial->plan->main->steps[step->integer->product].number;
+        const size_t product = trial->program->main->steps[step->integer->product].number;
         moved |= held->of_node[product] != trial->of_node[product];
     }
-    for (size_t n = 0; inside && !moved && n < trial->plan->node_count; n++)
+    for (size_t n = 0; inside && !moved && n < trial->program->node_count; n++)
         moved = inside[n] && held->of_node[n] != trial->of_node[n];
     return moved;
 }
@@ -370,10 +370,10 @@ static enum ulp_status run_step(struct ulp_trial *trial, const struct ulp_step *
         status = ulp_reserve_check(draws, error);
     trial->work += step->cost;
     ulp_inputs_free(&inputs);
-    /* what planning has made a constant stays one: the lane holds it in its own way */
+    /* what compiling has made a constant stays one: the lane holds it in its own way */
     for (size_t o = 0; outputs && o < step->output_count; o++)
         if (status == ULP_OK && step->outputs[o] >= 0 &&
-            !trial->plan->main->slots[step->outputs[o]].constant)
+            !trial->program->main->slots[step->outputs[o]].constant)
             put(trial, step, step->outputs[o], &outputs[o]);
         else
             ulp_tensor_free(&outputs[o]);
@@ -400,9 +400,9 @@ enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint
                               struct ulp_tensor_set *outputs, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    const struct ulp_block *block = trial->plan->main;
+    const struct ulp_block *block = trial->program->main;
     forget(trial);
-    for (size_t n = 0; n < trial->plan->node_count; n++)
+    for (size_t n = 0; n < trial->program->node_count; n++)
         trial->of_node[n] = kept[n] ? kept[n] : trial->own[n];
     load(trial, &trial->samples[sample]);
     enum ulp_status status = ULP_OK;
@@ -414,8 +414,8 @@ enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint
     *outputs = (struct ulp_tensor_set){0};
     for (size_t i = 0; i < block->output_count && status == ULP_OK; i++)
         status = ulp_lane_output(&trial->lane, block->outputs[i],
-                                 ulp_model_output(trial->plan->model, i).name,
-                                 ulp_model_budget(trial->plan->model), outputs, error);
+                                 ulp_model_output(trial->program->model, i).name,
+                                 ulp_model_budget(trial->program->model), outputs, error);
     if (status != ULP_OK) {
         ulp_tensor_set_free(outputs);
         forget(trial);

@@ -1,16 +1,16 @@
-/* One arithmetic of a plan, run again and again with other nodes kept in other ones. Each sample's
- * values are held between runs, so that a run computes only what lies behind a change and reads
- * other values than before. Results are those of ulp_plan_run with the same nodes kept, bit for
- * bit. For one thread at a time. */
+/* One arithmetic of a program, run again and again with other nodes kept in other ones. Each
+ * sample's values are held between runs, so that a run computes only what lies behind a change and
+ * reads other values than before. Results are those of ulp_program_run with the same nodes kept,
+ * bit for bit. For one thread at a time. */
 #pragma once
 
-#include "run/plan/plan.h"
+#include "run/program/program.h"
 
 struct ulp_trial;
-/* Of the plan's arithmetic `lane`, with nodes kept in keep_in[0], keep_in[1], ... Values are held
- * only when those of sample_count samples fit a third of the model's memory limit; else every run
- * computes everything. The pool is the caller's, and outlives the trial. */
-enum ulp_status ulp_trial_create(const struct ulp_plan *plan, size_t lane,
+/* Of the program's arithmetic `lane`, with nodes kept in keep_in[0], keep_in[1], ... Values are
+ * held only when those of sample_count samples fit a third of the model's memory limit; else every
+ * run computes everything. The pool is the caller's, and outlives the trial. */
+enum ulp_status ulp_trial_create(const struct ulp_program *program, size_t lane,
                                  const struct ulp_arithmetic *keep_in, size_t keep_count,
                                  size_t sample_count, struct ulp_pool *pool, struct ulp_trial **out,
                                  struct ulp_error *error);
@@ -25,7 +25,7 @@ enum ulp_status ulp_trial_add(struct ulp_trial *trial, const struct ulp_tensor_s
 void ulp_trial_follow(struct ulp_trial *trial, size_t sample, const struct ulp_tensor *integers);
 
 /* The sample with the nodes where kept[node] is k > 0 kept in keep_in[k - 1]. `outputs` gets the
- * graph's outputs, as ulp_plan_run gives them; freed by the caller. */
+ * graph's outputs, as ulp_program_run gives them; freed by the caller. */
 enum ulp_status ulp_trial_run(struct ulp_trial *trial, size_t sample, const uint16_t *kept,
                               struct ulp_tensor_set *outputs, struct ulp_error *error);
 /* Afterwards: the sample's last run becomes what the next ones are compared with. Without this

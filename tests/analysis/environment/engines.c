@@ -31,16 +31,17 @@ void digest_engine(struct digest *digest)
     struct ulp_wishes wishes;
     struct ulp_engine_map_costs costs;
     struct ulp_audit audit = {0};
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     char *text;
     const struct ulp_run_options run = {.thread_count = 1};
     find_lanes(lanes);
     write_engine(names[0], "f16f16_f16f32_f32");
     write_engine(names[1], "f16f16_f16f16_f16");
-    CALL(ulp_plan_create(model, lanes, 1, &(struct ulp_plan_options){.inputs = &inputs}, &plan, e));
+    CALL(ulp_program_create(model, lanes, 1, &(struct ulp_program_options){.inputs = &inputs},
+                            &program, e));
     for (int i = 0; i < 2; i++) {
         CALL(ulp_engine_read(test_folder(names[i]), NULL, &engines[i], e));
-        CALL(ulp_engine_map_make(&engines[i], plan, NULL, &built[i], e));
+        CALL(ulp_engine_map_make(&engines[i], program, NULL, &built[i], e));
     }
     CALL(ulp_engine_map_lane_make(&built[0], "engine", NULL, NULL, &lane, e));
     CALL(ulp_engine_map_wishes(&built[1], NULL, "product:fp32", &wishes, e));
@@ -74,5 +75,5 @@ void digest_engine(struct digest *digest)
         ulp_engine_map_free(&built[i]);
         ulp_engine_free(&engines[i]);
     }
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }

@@ -9,7 +9,7 @@
 void digest_forecast(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast forecast;
     size_t told = 0;
@@ -17,10 +17,10 @@ void digest_forecast(struct digest *digest)
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     find_lanes(lanes);
-    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &options, &plan, e));
-    CALL(ulp_overflow_meter_create(plan, 2, &meter, e));
+    CALL(ulp_program_create(model, lanes, LANE_COUNT, &options, &program, e));
+    CALL(ulp_overflow_meter_create(program, 2, &meter, e));
     CALL(ulp_overflow_meter_sample(meter, "sample", &inputs, &observer, e));
     CALL(ulp_overflow_meter_scan(meter, "again", &inputs, &observer, e));
     const double largest[] = {1, 2, 3, 4, 3, 5, 2, 3, 4, 4.5};
@@ -30,7 +30,7 @@ void digest_forecast(struct digest *digest)
     CALL(ulp_overflow_meter_finish(meter, &forecast, e));
     ck_assert_uint_ge(told, 5);
     const struct ulp_run_options run = {.thread_count = 1};
-    CALL(ulp_overflow_remedies(&forecast, plan, 0, &inputs, &run, &observer, e));
+    CALL(ulp_overflow_remedies(&forecast, program, 0, &inputs, &run, &observer, e));
     CALL(ulp_overflow_text(&forecast, 0, false, &text, e));
     CALL(ulp_overflow_write(&forecast, ULP_AS_FOLDER, test_folder("forecast"), e));
     CALL(ulp_overflow_write(&forecast, ULP_AS_JSON, test_folder("forecast/alone.json"), e));
@@ -39,25 +39,25 @@ void digest_forecast(struct digest *digest)
     free(text);
     ulp_overflow_free(&forecast);
     ulp_overflow_meter_free(meter);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 void digest_comparison(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_tensor_set outputs;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_comparison comparison;
     size_t told = 0;
     char *summary, name[] = "recorded";
     const struct ulp_observer observer = {.context = &told,
                                           .node_done = see_host,
                                           .cancelled = ask_host};
-    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_program_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     find_lanes(lanes);
-    CALL(ulp_plan_create(model, &lanes[1], 1, &plan_options, &plan, e));
-    CALL(ulp_plan_run(plan, &inputs, &run, NULL, 0, &outputs, NULL, e));
+    CALL(ulp_program_create(model, &lanes[1], 1, &plan_options, &program, e));
+    CALL(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, e));
     const struct ulp_recording recording = {.name = name, .tensors = outputs};
     const struct ulp_compare_options options = {.reference = lanes[0],
                                                 .arithmetics = &lanes[2],
@@ -78,7 +78,7 @@ void digest_comparison(struct digest *digest)
     free(summary);
     ulp_comparison_free(&comparison);
     ulp_tensor_set_free(&outputs);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 void digest_plan(struct digest *digest)
@@ -152,16 +152,16 @@ void digest_bits(struct digest *digest)
 void digest_proof(struct digest *digest)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_proof proof;
     char *text;
-    const struct ulp_plan_options options = {.inputs = &inputs};
+    const struct ulp_program_options options = {.inputs = &inputs};
     /* too wide for some nodes, so that affine forms are made, too */
     const struct ulp_input_range range = {NULL, -300, 300.5};
     CALL(ulp_arithmetic_find("fp16", &arithmetic, e));
-    CALL(ulp_plan_create(model, &arithmetic, 1, &options, &plan, e));
+    CALL(ulp_program_create(model, &arithmetic, 1, &options, &program, e));
     const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
-    CALL(ulp_proof_run(model, plan, &box, 2, &proof, e));
+    CALL(ulp_proof_run(model, program, &box, 2, &proof, e));
     ck_assert_uint_gt(proof.counts[ULP_PROOF_PROVEN], 0);
     ck_assert_uint_gt(proof.counts[ULP_PROOF_NOT_PROVEN], 0);
     proof.seconds = 0;
@@ -172,7 +172,7 @@ void digest_proof(struct digest *digest)
     add_file(digest, test_folder("proof/proof.json"));
     free(text);
     ulp_proof_free(&proof);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
 }
 
 void digest_scales(struct digest *digest)

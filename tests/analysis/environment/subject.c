@@ -206,7 +206,7 @@ static void read_timer(void)
 }
 
 /* Some nodes of the second lane in another arithmetic, from a file. */
-static void keep_some(struct ulp_plan *plan, struct digest *digest)
+static void keep_some(struct ulp_program *program, struct digest *digest)
 {
     static const char text[] = "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": \"op:Exp\", "
                                "\"arithmetic\": \"e5m7,round=ru\"}]}";
@@ -222,8 +222,8 @@ static void keep_some(struct ulp_plan *plan, struct digest *digest)
     CALL(ulp_keep_parse("op:Exp=e5m7,round=ru", &keep, &length, e));
     add_bytes(digest, &keep.arithmetic.storage.max_finite, sizeof(double));
     CALL(ulp_precision_plan_read(test_folder("plan.json"), NULL, &file, e));
-    CALL(ulp_plan_keep(plan, 1, &file.keeps, e));
-    CALL(ulp_plan_borders(plan, 1, &borders, &count, e));
+    CALL(ulp_program_keep(program, 1, &file.keeps, e));
+    CALL(ulp_program_borders(program, 1, &borders, &count, e));
     ck_assert_uint_eq(count, 2);
     ulp_borders_free(borders);
     ulp_precision_plan_free(&file);
@@ -252,10 +252,10 @@ static void close_host(void *context, size_t index)
     tell_host(&told, index, 1);
 }
 
-static enum ulp_status plan_host(void *context, const struct ulp_plan *plan,
+static enum ulp_status plan_host(void *context, const struct ulp_program *program,
                                  struct ulp_error *error)
 {
-    (void)context, (void)plan, (void)error;
+    (void)context, (void)program, (void)error;
     tell_host(&told, 0, 1);
     return ULP_OK;
 }
@@ -281,7 +281,7 @@ static void run_audit(struct digest *digest, const struct ulp_arithmetic *lanes,
     told = 0;
     options.thread_count = 2;
     options.progress = &observer;
-    options.planned = plan_host;
+    options.compiled = plan_host;
     options.begins = begin_host;
     options.finished = close_host;
     CALL(ulp_audit_run(model, lanes, count, &samples, &options, &audit, e));
@@ -338,19 +338,19 @@ static void digest_audit(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
     struct ulp_tensor_set outputs[LANE_COUNT];
-    struct ulp_plan *plan;
+    struct ulp_program *program;
     struct ulp_metrics metrics;
     struct ulp_changed_constants changed;
-    const struct ulp_plan_options plan_options = {.inputs = &inputs};
+    const struct ulp_program_options plan_options = {.inputs = &inputs};
     const struct ulp_run_options options = {.thread_count = 2, .audit = true};
     find_lanes(lanes);
-    CALL(ulp_plan_create(model, lanes, LANE_COUNT, &plan_options, &plan, e));
-    keep_some(plan, digest);
-    CALL(ulp_plan_constants(plan, 1, &changed, e));
+    CALL(ulp_program_create(model, lanes, LANE_COUNT, &plan_options, &program, e));
+    keep_some(program, digest);
+    CALL(ulp_program_constants(program, 1, &changed, e));
     add_bytes(digest, &changed.count, sizeof changed.count);
     ulp_changed_constants_free(&changed);
     read_timer();
-    CALL(ulp_plan_run(plan, &inputs, &options, NULL, 0, outputs, NULL, e));
+    CALL(ulp_program_run(program, &inputs, &options, NULL, 0, outputs, NULL, e));
     for (size_t l = 0; l < LANE_COUNT; l++) {
         CALL(ulp_metrics_measure(&outputs[l].items[0].tensor, &outputs[0].items[0].tensor,
                                  &lanes[1].storage, &metrics, e));
@@ -359,7 +359,7 @@ static void digest_audit(struct digest *digest)
     }
     for (size_t l = 0; l < LANE_COUNT; l++)
         ulp_tensor_set_free(&outputs[l]);
-    ulp_plan_free(plan);
+    ulp_program_free(program);
     run_audit(digest, lanes, LANE_COUNT,
               (struct ulp_audit_options){.shares = true, .spill = test_folder("")});
     digest_checkpoint(digest, lanes);

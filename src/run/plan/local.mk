@@ -1,4 +1,0 @@
-libulpscope_a_SOURCES += \
-	%D%/integer_amounts.c %D%/border.c %D%/expand.c %D%/fold.c %D%/fold_norm.c %D%/fusion/fusion.c %D%/fusion/fusion.h %D%/fusion/groups.c %D%/fusion/kernels.c %D%/fusion/parts.c %D%/grow.c %D%/inline.c %D%/integer_form.c %D%/written_attention.c %D%/keep.c %D%/plan_memory.c %D%/plan_mixed.c %D%/plan_mixed.h \
-	%D%/open_plan.c %D%/open_plan.h %D%/opening.c %D%/order.c %D%/plan_join.c %D%/ort_cpu.c %D%/ort_cpu.def %D%/pattern.c %D%/plan.c %D%/plan.h %D%/plans.c %D%/problems.c \
-	%D%/types.c

@@ -1,0 +1,227 @@
+/* Finding products that an INT8 kernel can compute: a MatMul, Gemm or Conv with DequantizeLinear
+ * on both factors and a QuantizeLinear (perhaps after a Relu) behind it. In lanes with qdq=integer
+ * such a step reads the quantised values, which become further inputs of it so that they live long
+ * enough. The QuantizeLinear forms the same sum again, since its result is rounded once from it,
+ * while the product's own output remains a value that can be reported. Other lanes compute the
+ * graph as it is written. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory/alloc.h"
+#include "base/error.h"
+#include "ops/product/quantize_rows.h"
+#include "run/program/program.h"
+
+struct fuse {
+    struct ulp_program *program;
+    struct ulp_block *block;
+};
+
+/* The integer operator's inputs, in its row's order; slots. */
+enum {
+    X,
+    X_SCALE,
+    X_ZERO,
+    W,
+    W_SCALE,
+    W_ZERO,
+    INTEGER_BIAS,
+    BIAS,
+    FACTOR_COUNT,
+    Y_SCALE = FACTOR_COUNT,
+    Y_ZERO,
+    INPUT_COUNT
+};
+
+static int input_slot(const struct ulp_step *step, size_t i)
+{
+    return i < step->own_input_count ? step->inputs[i] : -1;
+}
+
+static const struct ulp_step *find_producer(const struct fuse *fuse, int slot, const char *op)
+{
+    const struct ulp_step *step = ulp_block_producer(fuse->block, slot);
+    return step && strcmp(step->bound.op->name, op) == 0 ? step : NULL;
+}
+
+/* What compiling knows of a slot's value: a weight, a scale, a zero point; NULL: nothing. */
+static const struct ulp_tensor *known_value(const struct fuse *fuse, int slot)
+{
+    const struct ulp_program_slot *s = slot >= 0 ? &fuse->block->slots[slot] : NULL;
+    return !s ? NULL : s->constant ? s->constant : s->known;
+}
+
+/* A DequantizeLinear of 8-bit integers into FLOAT with known scales, one or (axis >= 0) one for
+ * each index of that axis. */
+static bool is_quantised(const struct fuse *fuse, const struct ulp_step *dequantize, int axis)
+{
+    if (!dequantize || ulp_node_int(dequantize->bound.node, "block_size", 0) ||
+        ulp_node_int(dequantize->bound.node, "output_dtype", 0))
+        return false;
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(dequantize, 1)),
+                            *zero = known_value(fuse, input_slot(dequantize, 2));
+    const struct ulp_tensor *x = &fuse->block->slots[input_slot(dequantize, 0)].shape;
+    if (!scale || scale->type != ULP_TYPE_FLOAT ||
+        (x->type != ULP_TYPE_INT8 && x->type != ULP_TYPE_UINT8) ||
+        (input_slot(dequantize, 2) >= 0 && !zero))
+        return false;
+    if (scale->count == 1)
+        return !zero || zero->count == 1;
+    int64_t along = ulp_node_int(dequantize->bound.node, "axis", 1);
+    along += along < 0 ? x->rank : 0;
+    return axis >= 0 && scale->rank == 1 && along == axis && axis < x->rank &&
+           scale->count == (size_t)x->dims[axis] &&
+           (!zero || zero->count == 1 || zero->count == scale->count);
+}
+
+/* Which axis of the weights is the output's; -1: one this does not fuse (batches of weights, a
+ * transposed or scaled Gemm). */
+static int output_axis(const struct fuse *fuse, const struct ulp_step *step)
+{
+    const char *op = step->bound.op->name;
+    const int rank = fuse->block->slots[step->inputs[1]].shape.rank;
+    if (strcmp(op, "MatMul") == 0 && rank != 2)
+        return -1;
+    const struct ulp_attribute *alpha = ulp_node_attribute(step->bound.node, "alpha"),
+                               *beta = ulp_node_attribute(step->bound.node, "beta");
+    if (ulp_node_int(step->bound.node, "transA", 0) || (alpha && alpha->f != 1) ||
+        (beta && beta->f != 1))
+        return -1;
+    return ulp_output_channels(op, rank, ulp_node_int(step->bound.node, "transB", 0));
+}
+
+/* The slot of an INT32 bias whose scale is x_scale * w_scale (within two roundings, of FP32
+ * products), so that it adds to the sum; -1: the bias is a float. */
+static int integer_bias(const struct fuse *fuse, const struct ulp_step *step,
+                        const int slots[INPUT_COUNT])
+{
+    const struct ulp_step *dequantize =
+        find_producer(fuse, input_slot(step, 2), "DequantizeLinear");
+    const struct ulp_tensor *scale =
+        dequantize ? known_value(fuse, input_slot(dequantize, 1)) : NULL;
+    const struct ulp_tensor *bias =
+        dequantize ? &fuse->block->slots[input_slot(dequantize, 0)].shape : NULL;
+    const struct ulp_tensor *zero =
+        dequantize ? known_value(fuse, input_slot(dequantize, 2)) : NULL;
+    const struct ulp_tensor *x = known_value(fuse, slots[X_SCALE]),
+                            *w = known_value(fuse, slots[W_SCALE]);
+    if (!scale || bias->type != ULP_TYPE_INT32 || bias->rank != 1 ||
+        (input_slot(dequantize, 2) >= 0 && !zero) ||
+        (scale->count != 1 && scale->count != (size_t)bias->dims[0]))
+        return -1;
+    for (size_t i = 0; zero && i < zero->count; i++)
+        if (ulp_tensor_get(zero, i) != 0)
+            return -1;
+    for (size_t i = 0; i < (size_t)bias->dims[0]; i++) {
+        const double product =
+            ulp_tensor_get(x, 0) * ulp_tensor_get(w, w->count == 1 ? 0 : i % w->count);
+        if (!(fabs(ulp_tensor_get(scale, scale->count == 1 ? 0 : i) - product) <=
+              0x1p-22 * fabs(product)))
+            return -1;
+    }
+    return input_slot(dequantize, 0);
+}
+
+/* Give the step the form `row` of `product`'s node, reading slots[0 .. count). */
+static enum ulp_status add_form(const struct fuse *fuse, struct ulp_step *step,
+                                const struct ulp_step *product, enum ulp_integer_end end,
+                                const int *slots, size_t count, struct ulp_error *error)
+{
+    struct ulp_arena *arena = fuse->program->arena;
+    struct ulp_integer_form *form = ulp_arena_take(arena, 1, sizeof *form);
+    struct ulp_node *node = ulp_arena_take(arena, 1, sizeof *node);
+    int *inputs = ulp_arena_take(arena, step->input_count + count, sizeof *inputs),
+        *from = ulp_arena_take(arena, count, sizeof *from);
+    int *numbers = ulp_arena_take(arena, count, sizeof *numbers);
+    ULP_TRY(ulp_taken(form && node && inputs && from && numbers, error));
+    memcpy(inputs, step->inputs, step->input_count * sizeof *inputs);
+    size_t used = step->input_count;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = 0;
+        while (at < used && inputs[at] != slots[i])
+            at++;
+        numbers[i] = slots[i] < 0 ? -1 : (int)i;
+        from[i] = slots[i] < 0 ? -1 : (int)at;
+        if (slots[i] >= 0 && at == used)
+            inputs[used++] = slots[i];
+    }
+    *node = *product->bound.node;
+    node->name = step->bound.node->name;
+    node->input_count = count;
+    node->inputs = numbers;
+    node->output_count = 1;
+    *form = (struct ulp_integer_form){.product = (int)(product - fuse->block->steps),
+                                      .input_count = count,
+                                      .from = from};
+    ULP_TRY(ulp_bind_row(&form->bound, ulp_operator_integer(product->bound.op->name, end), node,
+                         product->opset, arena, error));
+    ulp_program_charge_prepared(fuse->program, &form->bound);
+    form->bound.key = step->bound.key;
+    step->integer = form;
+    step->inputs = inputs;
+    step->input_count = used;
+    return ULP_OK;
+}
+
+/* A MatMul, Gemm or Conv of two dequantised factors. */
+static enum ulp_status fuse_product(const struct fuse *fuse, struct ulp_step *step,
+                                    struct ulp_error *error)
+{
+    int slots[INPUT_COUNT];
+    if ((step->bound.op->domain && *step->bound.op->domain) ||
+        !ulp_operator_integer(step->bound.op->name, ULP_INTEGER_FLOAT))
+        return ULP_OK;
+    const struct ulp_step *x = find_producer(fuse, input_slot(step, 0), "DequantizeLinear");
+    const struct ulp_step *w = find_producer(fuse, input_slot(step, 1), "DequantizeLinear");
+    const int axis = w ? output_axis(fuse, step) : -1;
+    if (axis < 0 || !is_quantised(fuse, x, -1) || !is_quantised(fuse, w, axis))
+        return ULP_OK;
+    for (size_t i = 0; i < 3; i++) {
+        slots[X + i] = input_slot(x, i);
+        slots[W + i] = input_slot(w, i);
+    }
+    slots[INTEGER_BIAS] = integer_bias(fuse, step, slots);
+    slots[BIAS] = slots[INTEGER_BIAS] < 0 ? input_slot(step, 2) : -1;
+    return add_form(fuse, step, step, ULP_INTEGER_FLOAT, slots, FACTOR_COUNT, error);
+}
+
+/* A QuantizeLinear to 8 bits with one known scale, after such a product or its Relu. */
+static enum ulp_status fuse_quantize(const struct fuse *fuse, struct ulp_step *step,
+                                     struct ulp_error *error)
+{
+    int slots[INPUT_COUNT];
+    if (strcmp(step->bound.op->name, "QuantizeLinear") != 0)
+        return ULP_OK;
+    const struct ulp_step *relu = find_producer(fuse, step->inputs[0], "Relu");
+    const struct ulp_step *product =
+        ulp_block_producer(fuse->block, relu ? relu->inputs[0] : step->inputs[0]);
+    const struct ulp_tensor *scale = known_value(fuse, input_slot(step, 1)),
+                            *zero = known_value(fuse, input_slot(step, 2));
+    const enum ulp_type type = fuse->block->slots[step->outputs[0]].shape.type;
+    if (!product || !product->integer || !scale || scale->count != 1 ||
+        scale->type != ULP_TYPE_FLOAT ||
+        (input_slot(step, 2) >= 0 && (!zero || zero->count != 1)) ||
+        ulp_node_int(step->bound.node, "block_size", 0) ||
+        ulp_node_int(step->bound.node, "output_dtype", 0) ||
+        (type != ULP_TYPE_INT8 && type != ULP_TYPE_UINT8))
+        return ULP_OK;
+    for (size_t i = 0; i < FACTOR_COUNT; i++)
+        slots[i] = product->integer->from[i] < 0 ? -1 : product->inputs[product->integer->from[i]];
+    slots[Y_SCALE] = input_slot(step, 1);
+    slots[Y_ZERO] = input_slot(step, 2);
+    return add_form(fuse, step, product, relu ? ULP_INTEGER_RELU : ULP_INTEGER_QUANTIZED, slots,
+                    INPUT_COUNT, error);
+}
+
+enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ulp_block *block,
+                                          struct ulp_error *error)
+{
+    if (!program->wants_integers)
+        return ULP_OK;
+    const struct fuse fuse = {program, block};
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fuse_product(&fuse, &block->steps[s], error));
+    for (size_t s = 0; s < block->step_count; s++)
+        ULP_TRY(fuse_quantize(&fuse, &block->steps[s], error));
+    return ULP_OK;
+}

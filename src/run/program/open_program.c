@@ -1,0 +1,129 @@
+/* Programs at drawn sizes (open_program.h). */
+#include "run/program/open_program.h"
+
+#include <stdio.h>
+
+#include "base/error.h"
+
+ULP_FREES(ulp_program_free, struct ulp_program)
+
+/* A small size is within a table of positions; a large one is not rounded down to the same as a
+ * small one by strides. Sizes like no other begin beyond those of a few dimensions. */
+enum { SMALL = 5, LARGE = 401, UNLIKE = 1009 };
+/* Convolutions, patches and windows ask for multiples, and for some room. */
+static const int64_t factors[] = {1, 8, 64, 448};
+/* Beyond so many programs the sizes are left as they are. */
+#define TRIES_MAX 16
+/* Those beyond are like no other, so that the time is linear in the inputs. */
+#define LISTED_MAX 200
+
+/* ---- the list ---- */
+
+static int64_t given_size(const struct ulp_program_options *options, const struct ulp_free_size *of)
+{
+    const struct ulp_tensor *given =
+        options && options->inputs ? ulp_tensor_set_find(options->inputs, of->input) : NULL;
+    if (given && of->dimension < given->rank)
+        return given->dims[of->dimension];
+    for (size_t i = 0; options && i < options->dim_count && of->name; i++)
+        if (strcmp(options->dims[i].name, of->name) == 0)
+            return options->dims[i].value;
+    return 1;
+}
+
+enum ulp_status ulp_sizes_list(const struct ulp_model *model,
+                               const struct ulp_program_options *options, struct ulp_arena *arena,
+                               struct ulp_sizes *out, struct ulp_error *error)
+{
+    const struct ulp_graph *graph = model->graph;
+    size_t capacity = 0;
+    *out = (struct ulp_sizes){0};
+    for (size_t i = 0; i < graph->input_count; i++) {
+        const struct ulp_value *value = &graph->values[graph->inputs[i]];
+        out->unranked |= value->info.rank < 0 && !value->initializer;
+        for (int d = 0; d < value->info.rank && (!value->initializer || value->overridable); d++) {
+            const struct ulp_free_size size = {.name = value->info.dim_names[d],
+                                               .input = value->name,
+                                               .dimension = d};
+            if (value->info.dims[d] >= 0 || out->count == LISTED_MAX ||
+                ulp_sizes_find(out, size.input, size.name, d))
+                continue;
+            ULP_TRY(ulp_taken(ulp_program_grow(arena, &out->items, out->count, &capacity,
+                                               sizeof *out->items),
+                              error));
+            out->items[out->count] = size;
+            out->items[out->count++].size = given_size(options, &size);
+        }
+    }
+    return ULP_OK;
+}
+
+const char *ulp_free_size_text(const struct ulp_free_size *size, char *buffer, size_t bytes)
+{
+    if (size->name)
+        return size->name;
+    snprintf(buffer, bytes, "dimension %d of '%s'", size->dimension, size->input);
+    return buffer;
+}
+
+/* ---- drawing ---- */
+
+static int64_t find_prime(int64_t from, size_t index)
+{
+    for (;; from++) {
+        bool prime = true;
+        for (int64_t i = 2; i * i <= from && prime; i++)
+            prime = from % i != 0;
+        if (prime && index-- == 0)
+            return from;
+    }
+}
+
+static enum ulp_status count_refused(const struct ulp_model *model, const struct ulp_sizes *sizes,
+                                     size_t *out, struct ulp_error *error)
+{
+    ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
+    ULP_TRY(ulp_program_open(model, sizes, NULL, false, &program, error));
+    *out = program->opening->refused;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_sizes_draw(const struct ulp_model *model, uint64_t seed,
+                               struct ulp_sizes *sizes, size_t *refused, struct ulp_error *error)
+{
+    const bool large = seed % 2;
+    const size_t count = sizes->count, shift = (size_t)(seed / 2) + large;
+    size_t least, tries = 1;
+    for (size_t i = 0; i < count; i++)
+        sizes->items[i].size = find_prime(large ? LARGE : SMALL, i + shift);
+    ULP_TRY(count_refused(model, sizes, &least, error));
+    for (size_t i = 0; i < count; i++) {
+        int64_t best = sizes->items[i].size;
+        for (size_t f = 0; f < sizeof factors / sizeof *factors && least && tries < TRIES_MAX;
+             f++) {
+            size_t now;
+            sizes->items[i].size = find_prime(SMALL, i + shift) * factors[f];
+            tries++;
+            ULP_TRY(count_refused(model, sizes, &now, error));
+            if (now < least) {
+                least = now;
+                best = sizes->items[i].size;
+            }
+        }
+        sizes->items[i].size = best;
+    }
+    if (refused)
+        *refused = least;
+    return ULP_OK;
+}
+
+enum ulp_status ulp_program_open(const struct ulp_model *model, const struct ulp_sizes *sizes,
+                                 const struct ulp_program_options *options, bool overriding,
+                                 struct ulp_program **out, struct ulp_error *error)
+{
+    struct ulp_arithmetic arithmetic;
+    const struct ulp_opening opening = {.sizes = sizes, .overriding = overriding, .unlike = UNLIKE};
+    const struct ulp_program_options shapes = {.inputs = options ? options->inputs : NULL};
+    ULP_TRY(ulp_arithmetic_find("model", &arithmetic, error));
+    return ulp_program_make(model, &arithmetic, 1, &shapes, &opening, out, error);
+}

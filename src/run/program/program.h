@@ -1,0 +1,510 @@
+/* The program inside: blocks of steps over slots. A block is a graph after its functions are
+ * expanded; the bodies of If, Loop and Scan are blocks of their own, whose captured outer values
+ * are extra inputs of the step that owns them. */
+#pragma once
+
+#include <string.h>
+#include <ulpscope/run.h>
+
+#include "base/memory/alloc.h"
+#include "base/text/names.h"
+#include "base/text/text.h"
+#include "base/tuning.h"
+#include "graph/graph.h"
+#include "ops/operator.h"
+#include "tensor/lower.h"
+
+/* A value of the block. */
+struct ulp_program_slot {
+    const char *name;
+    const struct ulp_value_info *info; /* as declared; type UNDEFINED when it is not */
+    /* the same in every lane: initializer, or integers known at compiling; NULL: lanes compute it
+     */
+    const struct ulp_tensor *constant;
+    struct ulp_magnitudes magnitudes; /* of constant, once a lane has lowered it */
+    /* its value in FP32 when that is known at compiling, for shapes only; NULL: not known */
+    const struct ulp_tensor *known;
+    /* owns what constant or known point to when compiling computed it */
+    struct ulp_tensor *folded;
+    /* inferred; type UNDEFINED while unknown. data is never set */
+    struct ulp_tensor shape;
+    /* slot of the enclosing block this one stands for; -1: none */
+    int outer;
+    /* slot of this block it stands for since an If became its branch; -1: none */
+    int same_as;
+    bool left;   /* a left step's, and read by others than left steps */
+    bool given;  /* an input of the model */
+    bool data;   /* it has a use that is no parameter (ulp_is_parameter) */
+    bool wide;   /* its constant's numbers are FP32's, whatever its type (fold_norm.c) */
+    bool amount; /* an integer that is only computed with until it is a float (integer_amounts.c) */
+    /* step that computes it, once the block is folded; -1: none */
+    int producer;
+    /* step after which no one needs it; INT_MAX: block output; -1: never used */
+    int last_use;
+};
+
+/* What a step computes in arithmetics with qdq=integer instead: a row of
+ * ops/product/product_integer.c. */
+struct ulp_integer_form {
+    struct ulp_bound bound;
+    int product; /* the step whose sums these are */
+    size_t input_count;
+    const int *from; /* the step's input that is each of its inputs; -1: omitted */
+};
+
+struct ulp_step {
+    struct ulp_bound bound;
+    /* the model's (bound.node may be a copy, in a function), and the call it is expanded for */
+    const struct ulp_node *node;
+    const struct ulp_call_path *call; /* NULL: none */
+    const char *name;                 /* functions expanded: "call/inner" */
+    int64_t opset;
+    size_t input_count;     /* with captured values, and those only the integer form reads */
+    size_t own_input_count; /* the node's own */
+    size_t output_count;
+    const int *inputs, *outputs; /* slots; -1: omitted */
+    const int *dead;             /* slots whose last use this is */
+    size_t dead_count;
+    bool folded; /* every output is a constant slot: nothing to run */
+    /* its result is its input 0, a constant, under another name or shape, for readers that take
+     * either: a view of it in lanes whose nodes have one arithmetic */
+    bool alias;
+    bool settled; /* its results follow from constants alone: the same in every run of a lane */
+    bool left;    /* settled, no alias and of known sizes: not run again while its slots are left */
+    bool quantizes; /* its integer outputs are amounts, by its operator or by their use */
+    /* a value, not work: Constant, or ConstantOfShape of a known shape */
+    bool constant;
+    struct ulp_integer_form *integer; /* NULL: none */
+    /* slots that lanes with batchnorm=folded read as inputs 1 to 4 of a BatchNormalization
+     * (fold_norm.c); NULL: there are none */
+    const int *norm;
+    /* estimated multiply-adds and element operations, those of bodies included */
+    double cost;
+    size_t number; /* among all nodes of the plan: what it is reported under */
+    /* so many steps, from this one on, may be run as one where nobody looks at what lies between
+     * them (program_join.c); 1: a formula alone, which is noted like them; 0: it begins none */
+    size_t joined;
+};
+
+struct ulp_block {
+    const char *name;
+    struct ulp_block *parent;
+    /* the If, Loop or Scan whose body this is, once nodes are numbered; NULL: the main graph */
+    const struct ulp_step *owner;
+    struct ulp_step *steps;
+    size_t step_count, step_capacity;
+    struct ulp_program_slot *slots;
+    size_t slot_count, slot_capacity;
+    const int *inputs, *outputs;
+    size_t input_count, output_count;
+    /* slots whose outer >= 0, in the order of the owning step's extra inputs */
+    int *captured;
+    size_t captured_count, captured_capacity;
+    /* the block that has the steps of this branch now; NULL: runs by itself, if at all */
+    const struct ulp_block *inlined_in;
+    double cost; /* of its steps */
+    bool folded; /* steps are final, those of inlined branches included */
+};
+
+/* The same in every lane; NULL: nothing happens. */
+static inline void ulp_slot_set_constant(struct ulp_program_slot *slot,
+                                         const struct ulp_tensor *constant)
+{
+    if (!constant)
+        return;
+    slot->constant = constant;
+    slot->shape = ulp_tensor_view(constant);
+    slot->shape.data = NULL;
+}
+
+/* Is it a constant that may be a factor of a contraction? */
+static inline bool ulp_is_factor(const struct ulp_program_slot *slot)
+{
+    return slot->constant && ulp_element_is_float(slot->constant->element) &&
+           slot->constant->count > 1;
+}
+
+/* The step that computes the slot; NULL: none does, or no slot (-1). */
+static inline const struct ulp_step *ulp_block_producer(const struct ulp_block *block, int slot)
+{
+    return slot >= 0 && block->slots[slot].producer >= 0
+               ? &block->steps[block->slots[slot].producer]
+               : NULL;
+}
+
+/* Does a node compute the slot in a run? A constant or an input that is an output has no figure. */
+static inline bool ulp_block_computes(const struct ulp_block *block, int slot)
+{
+    return ulp_block_producer(block, slot) && !block->slots[slot].constant;
+}
+
+/* Nobody computes the slot: a constant, or an input of the model. */
+#define ULP_NO_NODE SIZE_MAX
+
+/* The node in whose arithmetic lanes hold the slot: the one that computes it; of a body's input the
+ * If, Loop or Scan; of a captured value that of the value outside. */
+size_t ulp_slot_holder(const struct ulp_block *block, int slot);
+
+/* Is the slot the result of such a step? */
+static inline bool ulp_is_alias(const struct ulp_block *block, int slot)
+{
+    const struct ulp_step *step = ulp_block_producer(block, slot);
+    return step && step->alias;
+}
+
+/* Does the step use its input i as a parameter: kind 'p' of its row, or one only the integer form
+ * reads? */
+static inline bool ulp_is_parameter(const struct ulp_step *step, size_t i)
+{
+    return (i < step->bound.input_slot_count && i < step->own_input_count &&
+            step->bound.inputs[i].kind == 'p') ||
+           (i >= step->own_input_count && !step->bound.blocks);
+}
+
+/* The slot that the step's input i is in that arithmetic. */
+enum { ULP_NORM_PARAMETERS = 4, ULP_NORM_VARIANCE = 4 /* an input */ };
+static inline int ulp_step_slot(const struct ulp_step *step, size_t i,
+                                const struct ulp_arithmetic *arithmetic)
+{
+    return step->norm && arithmetic->batchnorm_folded && i - 1 < ULP_NORM_PARAMETERS
+               ? step->norm[i - 1]
+               : step->inputs[i];
+}
+
+/* Does the arithmetic take the step's input i, when it is a constant, as the model declares it?
+ * The variance of a folded BatchNormalization is only there to make 1 with its epsilon. */
+static inline bool ulp_reads_declared(const struct ulp_step *step, size_t i,
+                                      const struct ulp_arithmetic *arithmetic)
+{
+    const char *op = step->bound.op->name;
+    if (step->norm && arithmetic->batchnorm_folded && i == ULP_NORM_VARIANCE)
+        return true;
+    return ulp_is_parameter(step, i) &&
+           !(arithmetic->scales_lowered &&
+             (i >= step->own_input_count || ulp_is_word(op, "QuantizeLinear DequantizeLinear")));
+}
+
+/* ort_cpu.c: which nodes the arithmetic "ort-cpu" computes in FP16, by node. */
+struct ulp_program;
+enum ulp_status ulp_program_ort_cpu(const struct ulp_program *program, bool *half,
+                                    struct ulp_arena *scratch, struct ulp_error *error);
+
+/* An If whose branch has taken its place. */
+struct ulp_inlined {
+    const struct ulp_node *node;
+    const struct ulp_call_path *call;
+    const char *branch; /* the attribute */
+};
+
+/* Where a node of the program is. */
+struct ulp_program_node {
+    const struct ulp_block *block;
+    const struct ulp_step *step;
+};
+
+/* What is unsupported, while compiling; each kind of trouble once. */
+struct ulp_problems {
+    struct ulp_problem *items;
+    size_t count, capacity;
+    struct ulp_names names; /* of items by their text */
+};
+
+/* A node of a lane whose arithmetic fuses nodes into kernels (fusion.c). */
+struct ulp_fused_node {
+    uint64_t inside; /* bit i: input i is read in the inner format, within the kernel; i < 64 */
+    uint32_t kernel; /* 1, 2, ...; 0: a kernel of its own, or computed in several */
+    bool inner;      /* its steps are in the inner format */
+    bool adds_bias;  /* a library's product that adds its bias before the sum is rounded */
+    bool held;   /* the lane holds its results in the inner format; readers outside round them */
+    bool stored; /* its results are in memory, too */
+    bool cast;   /* the graph's outputs that it computes are cast in the kernel, not rounded */
+    bool leaves; /* held, and handed out as the graph's outputs, rounded for that */
+};
+struct ulp_fusion {
+    /* by the mix's items: */
+    struct ulp_fused_arithmetic {
+        struct ulp_arithmetic inner;   /* with the inner format as storage */
+        struct ulp_arithmetic library; /* with the bias before the rounding of a sum */
+        struct ulp_arithmetic both;
+    } * items;
+    struct ulp_fused_node *nodes;
+    size_t kernel_count;
+};
+
+/* The groups of a lane with fuse=groups, by the program's nodes (fusion/groups.c). */
+struct ulp_grouping {
+    const char *name;
+    size_t count;
+    size_t *first; /* node n is in groups[first[n] .. first[n + 1]), ascending */
+    uint32_t *groups;
+    bool *rounded; /* by node: its results are rounded inside, too */
+};
+
+/* What a lane computes its nodes in (keep.c). */
+struct ulp_mix {
+    struct ulp_arena *memory; /* of the rest; NULL: the program's */
+    const char *name;         /* as reports call the lane; NULL: by its arithmetic's name */
+    size_t count;
+    struct ulp_arithmetic *items; /* of the lane first; those of its kept nodes */
+    /* by node: which of the items; NULL: the first for all */
+    uint16_t *of_node;
+    struct ulp_fusion *fusion; /* NULL: every node is a kernel of its own */
+};
+
+struct ulp_kept;
+
+struct ulp_program {
+    struct ulp_arena *arena;
+    const struct ulp_model *model;
+    struct ulp_opening
+        *opening; /* of a program that is not run (open_program.h); NULL: of others */
+    struct ulp_arithmetic *lanes;
+    struct ulp_mix *mixes;           /* of each lane */
+    struct ulp_grouping **groupings; /* of each lane; NULL: it has none */
+    const char **names;              /* that the caller gave the lanes; NULL: by what they are */
+    size_t lane_count;
+    struct ulp_arithmetic exact; /* fp32: what constants are folded in */
+    /* of the values alive at one step, without an audit (program_memory.c), and the step's name */
+    struct ulp_peak {
+        double bytes;
+        const char *node;
+    } peak;
+    size_t peak_limit;    /* the memory limit that it was found under */
+    double left_bytes;    /* of all slots that are left, in all lanes */
+    bool wants_integers;  /* some lane or node has qdq=integer */
+    bool joins_attention; /* lanes have written-attention=kernel */
+    /* attentions that are written out: how many became one step, how many did not, and of the
+     * first of these its last node and why */
+    struct ulp_written_attention {
+        size_t joined, apart;
+        const char *node, *why;
+    } written;
+    /* what steps that left were bound to, whose tapes others may share */
+    struct ulp_bound *left;
+    size_t left_count, left_capacity;
+    struct ulp_block *main;
+    struct ulp_block **blocks; /* every block, for freeing */
+    size_t block_count, block_capacity;
+    struct ulp_budget budget, constants; /* of the program, and of constants computed for it */
+    struct ulp_budget prepared;          /* of what runs prepare for further ones */
+    struct ulp_kept *kept;               /* and constants and factors they leave (run/kept.h) */
+    struct ulp_pool *pool;               /* of one thread, while compiling */
+    struct ulp_inlined *inlined;
+    size_t inlined_count, inlined_capacity;
+    struct ulp_program_node *nodes; /* every node, those of bodies before the node that has them */
+    size_t node_count;
+    struct ulp_problems problems;
+    /* What calls of functions and names of nested nodes have added to the file, and may add. */
+    size_t expanded, expanded_limit;
+    struct ulp_perturbed {
+        const struct ulp_tensor *from;
+        struct ulp_tensor tensor;
+        struct ulp_perturbed *before;
+    } * perturbed; /* constants that were changed, the last first */
+};
+
+/* What calls of the node prepare is charged to the program. */
+static inline void ulp_program_charge_prepared(struct ulp_program *program,
+                                               const struct ulp_bound *bound)
+{
+    const size_t limit = ulp_budget_limit(&program->prepared);
+    ulp_prepared_charge(bound->prepared, &program->prepared,
+                        limit ? limit / ULP_TUNE_PREPARED_SHARE : ULP_TUNE_PREPARED_BYTES);
+}
+
+/* Which of its arithmetics the lane computes a node in. */
+static inline size_t ulp_mix_index(const struct ulp_mix *mix, size_t node)
+{
+    return mix->of_node ? mix->of_node[node] : 0;
+}
+static inline const struct ulp_arithmetic *ulp_mix_arithmetic(const struct ulp_mix *mix,
+                                                              size_t node)
+{
+    return &mix->items[ulp_mix_index(mix, node)];
+}
+
+/* The same for its computation and for what the lane holds its results in: inside kernels the
+ * inner arithmetic. */
+static inline const struct ulp_arithmetic *ulp_mix_computes(const struct ulp_mix *mix, size_t node)
+{
+    if (!mix->fusion)
+        return ulp_mix_arithmetic(mix, node);
+    const struct ulp_fused_node *fused = &mix->fusion->nodes[node];
+    const struct ulp_fused_arithmetic *item = &mix->fusion->items[ulp_mix_index(mix, node)];
+    return fused->inner       ? fused->adds_bias ? &item->both : &item->inner
+           : fused->adds_bias ? &item->library
+                              : ulp_mix_arithmetic(mix, node);
+}
+static inline const struct ulp_arithmetic *ulp_mix_holds(const struct ulp_mix *mix, size_t node)
+{
+    return mix->fusion && mix->fusion->nodes[node].held
+               ? &mix->fusion->items[ulp_mix_index(mix, node)].inner
+               : ulp_mix_arithmetic(mix, node);
+}
+/* border.c: is a value of that type (UNDEFINED: not known before the run, taken for FLOAT) stored
+ * otherwise in the two? */
+bool ulp_stored_apart(const struct ulp_arithmetic *a, const struct ulp_arithmetic *b,
+                      enum ulp_type type);
+/* Does the step read its input i in the kernel that computed it? */
+static inline bool ulp_mix_reads_inside(const struct ulp_mix *mix, const struct ulp_step *step,
+                                        size_t i)
+{
+    return mix->fusion && i < 64 && mix->fusion->nodes[step->number].inside >> i & 1;
+}
+
+/* The type that the model declares, or that follows; UNDEFINED: only a run knows it. */
+static inline enum ulp_type ulp_slot_type(const struct ulp_program_slot *slot)
+{
+    return slot->constant                           ? slot->constant->type
+           : slot->shape.type != ULP_TYPE_UNDEFINED ? slot->shape.type
+           : slot->info                             ? slot->info->type
+                                                    : ULP_TYPE_UNDEFINED;
+}
+/* keep.c: the type in which the model has a node compute, that of its first float result of more
+ * than 8 bits, else of its first such input; FLOAT: there is none; UNDEFINED: only a run knows. */
+enum ulp_type ulp_step_type(const struct ulp_block *block, const struct ulp_step *step);
+/* keep.c: beside a lane's own arithmetic, items[0], those of nodes that compute as they are
+ * declared, at most so many more items; of_node[n] of these. A lane "model" has them where nodes
+ * are kept: what a kept node gives is then read as it is by a Cast of the model's own. */
+enum { ULP_DECLARED_MAX = 5 };
+enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ulp_mix *mix,
+                                    uint16_t *of_node, struct ulp_error *error);
+
+/* Bytes of a slot's value in an arithmetic; 0 for constants, which are the model's, and for shapes
+ * not known yet. */
+static inline double ulp_slot_bytes(const struct ulp_program_slot *slot,
+                                    const struct ulp_arithmetic *arithmetic)
+{
+    if (slot->constant || slot->shape.type == ULP_TYPE_UNDEFINED)
+        return 0;
+    bool is_float = ulp_type_is_float(slot->shape.type);
+    enum ulp_element element = is_float && !arithmetic->as_declared
+                                   ? ulp_storage_element(&arithmetic->storage)
+                                   : slot->shape.element;
+    return (double)slot->shape.count *
+           (double)ulp_element_bytes(element, arithmetic->storage.precision);
+}
+
+/* Values of a lane over a block: slots, one run of them for each arithmetic, and one for constants
+ * as they are declared. */
+static inline size_t ulp_lane_value_count(const struct ulp_mix *mix, const struct ulp_block *block)
+{
+    return ((mix->fusion ? 2 : 1) * mix->count + 1) * block->slot_count;
+}
+
+/* The step's integer form where the lane computes it so, and the product it is of; NULL: not. */
+static inline const struct ulp_integer_form *ulp_step_integer(const struct ulp_mix *mix,
+                                                              const struct ulp_block *block,
+                                                              const struct ulp_step *step)
+{
+    const struct ulp_integer_form *form = step->integer;
+    return form && ulp_mix_arithmetic(mix, step->number)->schedule.qdq_integer &&
+                   ulp_mix_arithmetic(mix, block->steps[form->product].number)->schedule.qdq_integer
+               ? form
+               : NULL;
+}
+
+/* pattern.c: the error that no node is called so, with near names. */
+enum ulp_status ulp_pattern_refuse(const struct ulp_program *program, const char *name,
+                                   struct ulp_error *error);
+/* Is the text the pattern of a node that is called so? false: one of a side of a node. */
+bool ulp_pattern_may_be_name(const char *text);
+/* Set chosen[node] of the nodes that the pattern names. None: an error with near names. */
+enum ulp_status ulp_pattern_choose(const struct ulp_program *program, const char *pattern,
+                                   bool *chosen, struct ulp_arena *scratch,
+                                   struct ulp_error *error);
+
+/* program.c: ulp_program_create; opening (open_program.h): a program that is not run. */
+enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp_arithmetic *lanes,
+                                 size_t lane_count, const struct ulp_program_options *options,
+                                 const struct ulp_opening *opening, struct ulp_program **out,
+                                 struct ulp_error *error);
+/* expand.c: the graph and everything nested in it as blocks, functions expanded, nodes bound to
+ * operators. Every node that cannot be bound is collected and reported in one error. */
+enum ulp_status ulp_program_expand(struct ulp_program *program, struct ulp_error *error);
+/* A value of the block that has none yet; -1: out of memory. */
+int ulp_block_add_slot(struct ulp_program *program, struct ulp_block *block, const char *name);
+/* grow.c: room for one more element in an arena array that doubles. */
+bool ulp_program_grow(struct ulp_arena *arena, void *array_pointer, size_t count, size_t *capacity,
+                      size_t bytes);
+
+/* problems.c: a node's trouble; trouble ulp_bind found (its message without the node's name, so
+ * that nodes of the same trouble are one problem); and the error that lists all of it. */
+enum ulp_status ulp_program_add_problem(struct ulp_program *program, const char *text,
+                                        const char *node, struct ulp_error *error);
+enum ulp_status ulp_program_add_bind_problem(struct ulp_program *program,
+                                             const struct ulp_step *step,
+                                             const struct ulp_node *node, const char *message,
+                                             struct ulp_error *error);
+enum ulp_status ulp_program_report_problems(const struct ulp_program *program,
+                                            struct ulp_error *error);
+
+/* inline.c. The branch an If with a known condition takes; NULL: the step is no such If. */
+struct ulp_block *ulp_program_known_branch(const struct ulp_block *block,
+                                           const struct ulp_step *step);
+/* The branch's values become the block's and its steps are put in terms of them; the caller puts
+ * them where the If was. */
+enum ulp_status ulp_program_inline(struct ulp_program *program, struct ulp_block *block,
+                                   const struct ulp_step *step, struct ulp_block *branch,
+                                   struct ulp_error *error);
+/* A step's slots, and the block's outputs, after Ifs before them have been replaced. */
+enum ulp_status ulp_program_resolve_step(struct ulp_program *program, struct ulp_block *block,
+                                         struct ulp_step *step, struct ulp_error *error);
+enum ulp_status ulp_program_resolve(struct ulp_program *program, struct ulp_block *block,
+                                    struct ulp_error *error);
+
+/* fold.c: shapes, constants known before the run, last uses and costs. */
+enum ulp_status ulp_program_fold(struct ulp_program *program,
+                                 const struct ulp_program_options *options,
+                                 struct ulp_error *error);
+/* order.c: costs and last uses of a block whose steps are final, after those of its bodies; then
+ * the numbers of all nodes. */
+enum ulp_status ulp_program_order(struct ulp_program *program, struct ulp_block *block,
+                                  struct ulp_error *error);
+enum ulp_status ulp_program_number(struct ulp_program *program, struct ulp_error *error);
+/* program_join.c: which of the block's steps may be run as one; last uses are known. */
+void ulp_program_find_joins(struct ulp_block *block);
+/* fusion.c: the kernels of a lane whose arithmetic fuses, after its kept nodes are known. */
+enum ulp_status ulp_program_fuse(const struct ulp_program *program, size_t lane,
+                                 struct ulp_mix *mix, struct ulp_error *error);
+/* fusion/groups.c: copy the groups of a lane with fuse=groups; NULL: an error. */
+enum ulp_status ulp_program_group(struct ulp_program *program, size_t lane,
+                                  const struct ulp_groups *groups, struct ulp_error *error);
+/* The groups of a lane, to compile it again; count 0: it has none. By name, in the arena. */
+enum ulp_status ulp_program_groups(const struct ulp_program *program, size_t lane,
+                                   struct ulp_arena *arena, struct ulp_groups *out,
+                                   struct ulp_error *error);
+/* integer_form.c: find the block's quantised contractions and give their steps integer forms, when
+ * a lane wants them. After folding, before last uses. */
+enum ulp_status ulp_program_integer_forms(struct ulp_program *program, struct ulp_block *block,
+                                          struct ulp_error *error);
+/* written_attention.c: an attention that the block writes out becomes one step, when lanes have
+ * written-attention=kernel. Producers are known; they are set anew. */
+enum ulp_status ulp_program_join_attention(struct ulp_program *program, struct ulp_block *block,
+                                           struct ulp_error *error);
+/* integer_amounts.c: which of the block's integers are amounts. */
+void ulp_program_amounts(struct ulp_block *block);
+/* fold_norm.c: what BatchNormalizations of the block are folded to. Called again, it follows
+ * constants that have changed. */
+enum ulp_status ulp_program_fold_norms(struct ulp_program *program, struct ulp_block *block,
+                                       struct ulp_error *error);
+/* perturb.c: put constants close to the model's in their place. The last thing that changes them.
+ */
+enum ulp_status ulp_program_perturb(struct ulp_program *program,
+                                    const struct ulp_perturbation *perturbation,
+                                    struct ulp_error *error);
+/* program_memory.c: ULP_ERROR_MEMORY when the model, the program and the values known to be alive
+ * at one step exceed the limit of the model's budget. A lower bound of the run's need: inputs as
+ * they were given, scratch, and shapes unknown before the run come on top, and are charged as they
+ * come.
+ */
+enum ulp_status ulp_program_check_memory(const struct ulp_program *program, bool audit,
+                                         struct ulp_error *error);
+/* Find program->peak anew: mixes have changed. */
+void ulp_program_find_peak(struct ulp_program *program);
+/* That bound, and (when node is not NULL) the node of the step. */
+double ulp_program_peak(const struct ulp_program *program, bool audit, const char **node);
+
+/* Does the observer want the run to end? It is asked in its host's floating-point environment.
+ * NULL: no. */
+bool ulp_observer_cancels(const struct ulp_observer *observer);

@@ -1,0 +1,263 @@
+/* run and analysis: lanes whose nodes differ. A lane that keeps all nodes is the kept arithmetic,
+ * bit for bit, figures included; in bodies, what the same graph gives without control flow. */
+#include <string.h>
+
+#include "base/random.h"
+#include "tests/run/run_test.h"
+#include "tests/support/networks.h"
+#include "tests/support/text_model.h"
+#include "analysis/audit/auditor.h"
+
+/* ---- everything kept ---- */
+
+/* R(p) of a node that rounds nothing is P(p) itself, in the lane's own format, but computed where
+ * nodes of the lane differ: the same values, in the reference's format. */
+static bool same_values(const struct ulp_tensor *a, const struct ulp_tensor *b)
+{
+    bool same = ulp_tensor_same_shape(a, b);
+    for (size_t i = 0; same && i < a->count; i++) {
+        const double x = ulp_tensor_get(a, i), y = ulp_tensor_get(b, i);
+        same = memcmp(&x, &y, sizeof x) == 0;
+    }
+    return same;
+}
+
+/* Lanes 1 and 2, or without an audit 0 and 1, have the same bits at every node. */
+static enum ulp_status expect_same(void *context, const struct ulp_event *event,
+                                   struct ulp_error *error)
+{
+    const size_t first = event->lane_count - 2;
+    const struct ulp_lane_value *a = &event->values[first * event->output_count],
+                                *b = a + event->output_count;
+    (void)error;
+    ++*(size_t *)context;
+    ck_assert_str_eq(event->arithmetics[first].name, event->arithmetics[first + 1].name);
+    for (size_t o = 0; o < event->output_count; o++) {
+        ck_assert(!a[o].entire == !b[o].entire && !a[o].single == !b[o].single);
+        ck_assert_msg(!a[o].entire || test_same_bits(a[o].entire, b[o].entire), "%s: entire",
+                      event->name);
+        ck_assert_msg(!a[o].single || test_same_bits(a[o].single, b[o].single), "%s: single",
+                      event->name);
+        ck_assert(!a[o].here == !b[o].here);
+        ck_assert_msg(!a[o].here ||
+                          (a[o].here == a[o].entire ? same_values(a[o].here, b[o].here)
+                                                    : test_same_bits(a[o].here, b[o].here)),
+                      "%s: here", event->name);
+    }
+    return ULP_OK;
+}
+
+static const char *const pairs[][2] = {{"fp16", "fp32"},        {"fp32", "fp16"},
+                                       {"fp16", "bf16-strict"}, {"bf16", "mpfr:80"},
+                                       {"tf32", "model"},       {"model", "fp16"}};
+#define PAIRS (int)(sizeof pairs / sizeof *pairs)
+
+/* mpfr:128; pair's second; its first with all nodes kept in the second. */
+static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                                 const char *const pair[2], bool audit)
+{
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(pair[1]),
+                                           test_arithmetic(pair[0])};
+    const struct ulp_keep all = {.pattern = "*", .arithmetic = lanes[1]};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {1, &all, NULL}};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
+    struct ulp_program *program;
+    struct ulp_auditor *auditor;
+    struct ulp_audit result;
+    struct ulp_error error;
+    size_t seen = 0;
+    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "one", &error), error);
+    const struct ulp_observer observers[] = {{.context = &seen, .node_done = expect_same},
+                                             ulp_auditor_observer(auditor)};
+    ck_ulp_ok(ulp_program_run(program, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &error),
+              error);
+    ck_assert_uint_ge(seen, 1);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &result, &error), error);
+    for (size_t n = 0; n < result.lanes[0].node_count && audit; n++)
+        audit_expect_same(&result.lanes[0].nodes[n], &result.lanes[1].nodes[n]);
+    ck_assert_uint_eq(result.lanes[1].border_count, 0);
+    ulp_audit_free(&result);
+    ulp_auditor_free(auditor);
+    ulp_program_free(program);
+}
+
+START_TEST(keeping_all_nodes_is_the_kept_arithmetic)
+{
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    if (!network_load(_i, &model, &inputs))
+        return;
+    for (int p = 0; p < (_i == 0 ? PAIRS : 2); p++)
+        expect_kept_is_whole(model, &inputs, pairs[p], _i == 0);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- control flow ---- */
+
+START_TEST(bodies_are_kept_too)
+{
+    struct ulp_model *model = text_load(&text_with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
+    expect_kept_is_whole(model, &inputs, pairs[_i / 2], true);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* Outputs of one lane with patterns kept in FP32. */
+static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
+                     const char *base, const char *const *patterns, struct ulp_tensor_set *out)
+{
+    const struct ulp_arithmetic lane = test_arithmetic(base);
+    struct ulp_keep items[8];
+    struct ulp_keeps keeps = {0, items, NULL};
+    const struct ulp_program_options options = {.inputs = inputs, .keeps = &keeps};
+    struct ulp_program *program;
+    struct ulp_error error;
+    for (; *patterns; patterns++)
+        items[keeps.count++] =
+            (struct ulp_keep){.pattern = *patterns, .arithmetic = test_arithmetic("fp32")};
+    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, out, NULL, &error), error);
+    ulp_program_free(program);
+}
+
+static void expect_same_outputs(const struct ulp_tensor_set *a, const struct ulp_tensor_set *b)
+{
+    for (size_t o = 0; o < a->count; o++)
+        ck_assert_msg(test_same_bits(&a->items[o].tensor, &b->items[o].tensor), "%s",
+                      a->items[o].name);
+}
+
+/* Three rounds unrolled. The carried value is the loop's: it is rounded to its storage although the
+ * node that makes it is kept, which an Identity stands for. */
+static const struct text_graph unrolled = {
+    "x b_flag i_count",
+    "y",
+    {NODE("MatMul", "first", "x w", "h"), NODE("Mul", "if/scale", "h x", "s"),
+     NODE("MatMul", "if/project", "s w", "v"), NODE("Mul", "half0", "v h", "p0"),
+     NODE("MatMul", "turn0", "p0 w", "q0"), NODE("Softmax", "soft0", "q0", "r0"),
+     NODE("Add", "sum0", "v r0", "t0"), NODE("Identity", "carry0", "t0", "u0"),
+     NODE("Mul", "half1", "u0 h", "p1"), NODE("MatMul", "turn1", "p1 w", "q1"),
+     NODE("Softmax", "soft1", "q1", "r1"), NODE("Add", "sum1", "u0 r1", "t1"),
+     NODE("Identity", "carry1", "t1", "y")}};
+static const struct text_graph two_rounds = {
+    "x b_flag i_count",
+    "y z",
+    {NODE("MatMul", "first", "x w", "h"),
+     CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
+     CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &text_loop_body)}};
+
+START_TEST(rounds_are_those_of_the_unrolled_graph)
+{
+    static const char *const kept[][4] = {{"*soft*", "*sum*"},
+                                          {"first", "*turn*"},
+                                          {"*half*", "*scale"},
+                                          {"first", "*sum*"},
+                                          {"*project", "*turn*"}};
+    struct ulp_model *nested = text_load(&two_rounds), *flat = text_load(&unrolled);
+    struct ulp_tensor_set inputs = text_inputs(nested, 3, 0, true), a, b;
+    run_kept(nested, &inputs, "fp16", kept[_i], &a);
+    run_kept(flat, &inputs, "fp16", kept[_i], &b);
+    ck_assert(test_same_bits(ulp_tensor_set_find(&a, "y"), ulp_tensor_set_find(&b, "y")));
+    ulp_tensor_set_free(&a);
+    ulp_tensor_set_free(&b);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(nested);
+    ulp_model_free(flat);
+}
+END_TEST
+
+/* A lane that goes through a body on its own, because it decides otherwise than the reference. */
+START_TEST(a_lane_apart_keeps_as_well)
+{
+    static const char *const kept[] = {"*soft*", "first", NULL};
+    struct ulp_model *model = text_load(&text_with_bodies);
+    struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true), alone, beside[3];
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
+    struct ulp_keep items[] = {{.pattern = kept[0], .arithmetic = test_arithmetic("fp32")},
+                               {.pattern = kept[1], .arithmetic = test_arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {2, items, NULL}, {0}};
+    const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
+    struct ulp_program *program;
+    struct ulp_error error;
+    run_kept(model, &inputs, "fp16", kept, &alone);
+    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, beside, NULL, &error), error);
+    expect_same_outputs(&alone, &beside[1]);
+    ck_assert(!test_same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
+    for (int l = 0; l < 3; l++)
+        ulp_tensor_set_free(&beside[l]);
+    ulp_tensor_set_free(&alone);
+    ulp_program_free(program);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+/* ---- measured ---- */
+
+/* The two nodes whose sum overflows FP16 in FP32: with them alone the network is good for 44 dB. */
+START_TEST(magika_needs_two_nodes)
+{
+    const char *file = test_shared("models/magika_v3_3/model.onnx");
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_auditor *auditor;
+    struct ulp_audit audit;
+    struct ulp_program *program;
+    struct ulp_error error;
+    if (!file)
+        return;
+    ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
+    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
+                                  &error),
+              error);
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
+                                           test_arithmetic("fp16")};
+    const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
+                                      .arithmetic = test_arithmetic("fp32")},
+                                     {.pattern = "*/LayerNorm_1/truediv_1",
+                                      .arithmetic = test_arithmetic("fp32")}};
+    const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
+    const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
+    const struct ulp_run_options run = {.audit = true};
+    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
+    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
+    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    const struct ulp_observer observer = ulp_auditor_observer(auditor);
+    ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_assert(audit.lanes[0].outputs.outputs[0].entire.sqnr_db < 1);
+    ck_assert(audit.lanes[1].outputs.outputs[0].entire.sqnr_db > 44);
+    ck_assert(audit.lanes[0].first_born >= 0 && audit.lanes[1].first_born < 0);
+    ck_assert_uint_eq(audit.lanes[1].border_count, 2);
+    ulp_audit_free(&audit);
+    ulp_auditor_free(auditor);
+    ulp_program_free(program);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("keep");
+    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
+    tcase_set_timeout(networks_case, 300);
+    tcase_add_loop_test(networks_case, keeping_all_nodes_is_the_kept_arithmetic, 0, network_count);
+    tcase_add_test(networks_case, magika_needs_two_nodes);
+    tcase_add_loop_test(small, bodies_are_kept_too, 0, 2 * PAIRS);
+    tcase_add_loop_test(small, rounds_are_those_of_the_unrolled_graph, 0, 5);
+    tcase_add_loop_test(small, a_lane_apart_keeps_as_well, 0, 2);
+    suite_add_tcase(suite, networks_case);
+    suite_add_tcase(suite, small);
+    return test_run(suite, NULL);
+}
