@@ -22,7 +22,6 @@ include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/scales/local.mk
 include analysis/html/local.mk
-include analysis/quick/local.mk
 include analysis/study/local.mk
 include analysis/timings/local.mk
 

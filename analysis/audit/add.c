@@ -214,21 +214,6 @@ static enum ulp_status add_lane(struct ulp_auditor *auditor, size_t l,
     return status;
 }
 
-/* Counts of the last sample, the worst ratio of all. */
-static void add_quick(struct ulp_quick_check *to, const struct ulp_quick_check *from)
-{
-    const struct ulp_quick_check before = *to;
-    *to = *from;
-    if (!before.given)
-        return;
-    to->elements += before.elements;
-    if (before.worst_ratio > from->worst_ratio) {
-        to->worst_ratio = before.worst_ratio;
-        to->worst_node = before.worst_node;
-    }
-    to->doubtful = from->doubtful > before.doubtful ? from->doubtful : before.doubtful;
-}
-
 static enum ulp_status add_certificate(struct ulp_certificate *to,
                                        const struct ulp_certificate *from, struct ulp_error *error)
 {
@@ -317,8 +302,6 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
     for (size_t l = 0; l < audit->lane_count; l++)
         ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));
     ULP_TRY(add_certificate(&audit->certificate, &sample->certificate, error));
-    if (sample->quick.given)
-        add_quick(&audit->quick, &sample->quick);
     audit->seconds += sample->seconds;
     if (audit->peak_bytes < sample->peak_bytes)
         audit->peak_bytes = sample->peak_bytes;

@@ -73,8 +73,6 @@ enum ulp_status ulp_part_encode(const struct ulp_audit *sample, unsigned char **
     if (sample->sample_count != 1)
         return ulp_fail(error, ULP_ERROR_USAGE, "an audit of one sample is encoded, not of %zu",
                         sample->sample_count);
-    if (!audit.quick.given)
-        audit.quick.worst_node = -1; /* a model may have no node */
     ulp_code_struct(&coder, &ulp_struct_audit, &audit);
     *bytes = (unsigned char *)text.data;
     *count = text.length;

@@ -154,40 +154,6 @@ static void add_lane(const struct ulp_page *page, const struct ulp_audit *audit,
     ulp_page_carried(page, audit, lane);
 }
 
-/* What is known of an FP64 reference, and what is not. */
-static void add_quick(const struct ulp_page *page, const struct ulp_audit *audit)
-{
-    const struct ulp_quick_check *quick = &audit->quick;
-    char name[ULP_SHOWN_BYTES];
-    ulp_text_add(
-        page->out,
-        ";\n  its roundings were recomputed at 128 bits: some elements of %zu nodes, all of "
-        "%zu (%zu elements)\n",
-        quick->sampled, quick->whole, quick->elements);
-    if (quick->doubtful)
-        ulp_text_add(page->out,
-                     "  FP64 is not known to be enough at %zu of %zu nodes: audit again with "
-                     "--reference mpfr:128\n",
-                     quick->doubtful, audit->lanes[0].node_count);
-    if (quick->worst_node >= 0) {
-        ulp_show(name, sizeof name, audit->lanes[0].nodes[quick->worst_node].name, 80, 0);
-        if (isfinite(quick->worst_ratio))
-            ulp_text_add(page->out,
-                         "  estimated: its error is at most %.1e of the least error of an "
-                         "arithmetic, and of the values\n  (at %s)\n",
-                         quick->worst_ratio, name);
-        else
-            ulp_text_add(page->out, "  its error is not bounded at %s\n", name);
-    }
-    ulp_text_add(page->out,
-                 "  not proven: elements that were not recomputed; that its errors grow as the "
-                 "arithmetics' do; decisions");
-    if (quick->unjudged)
-        ulp_text_add(page->out, "; %zu nodes where every\n  arithmetic has diverged",
-                     quick->unjudged);
-    ulp_text_add(page->out, "\n");
-}
-
 static void add_reference(const struct ulp_page *page, const struct ulp_audit *audit)
 {
     char name[ULP_SHOWN_BYTES];
@@ -203,8 +169,6 @@ static void add_reference(const struct ulp_page *page, const struct ulp_audit *a
                      audit->certificate.node
                          ? ulp_show(name, sizeof name, audit->certificate.node, 80, 0)
                          : "");
-    else if (audit->quick.given)
-        add_quick(page, audit);
     else if (strncmp(audit->reference, "mpfr:", 5) != 0)
         ulp_text_add(page->out, ";\n  its own rounding is part of every figure\n");
     else

@@ -162,10 +162,6 @@ static enum ulp_status check_options(const struct ulp_audit_options *options,
                                      const struct ulp_arithmetic *reference,
                                      struct ulp_error *error)
 {
-    if (options->quick && (options->certify || options->original))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "a quick audit looks at the model's own FP64 reference: without "
-                        "certificate and reference model");
     if (options->verify && options->original)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "shares are verified against the model's own reference: without a "

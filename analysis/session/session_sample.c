@@ -3,7 +3,6 @@
 
 #include "analysis/attribution/attribution.h"
 #include "analysis/audit/certify.h"
-#include "analysis/quick/quick.h"
 #include "analysis/session/session.h"
 #include "analysis/session/twin.h"
 #include "analysis/timings/timings.h"
@@ -23,7 +22,6 @@ struct one {
     struct ulp_departure *departure;   /* NULL: a reference model, whose decisions may be others */
     struct ulp_attributor *attributor; /* NULL: no shares */
     struct ulp_tensor_set weights;     /* of the original, for shares beside it */
-    struct ulp_quick *quick;           /* NULL: the reference is not looked at */
     struct ulp_certificate certificate;
     struct ulp_run_cost cost;
     size_t run; /* of the sample's */
@@ -98,8 +96,6 @@ static enum ulp_status open_one(struct one *one, struct ulp_error *error)
     one->auditor->task = options->task;
     if (one->session->follows && !one->session->truth)
         ULP_TRY(ulp_departure_create(one->program, &one->departure, error));
-    if (options->quick)
-        ULP_TRY(ulp_quick_create(one->program, options->thread_count, &one->quick, error));
     if (options->shares)
         ULP_TRY(open_attributor(one, error));
     if (one->session->truth)
@@ -113,7 +109,6 @@ static void close_one(struct one *one)
     free(one->certificate.node);
     ulp_tensor_set_free(&one->weights);
     ulp_attributor_free(one->attributor);
-    ulp_quick_free(one->quick);
     ulp_departure_free(one->departure);
     ulp_auditor_free(one->auditor);
 }
@@ -174,10 +169,6 @@ static size_t list_observers(const struct one *one, struct ulp_observer *out)
     out[count++] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
     if (one->options->progress)
         out[count++] = *one->options->progress;
-    if (one->quick) {
-        const struct ulp_observer checking = ulp_quick_observer(one->quick);
-        out[count++] = ulp_timer_watch(timer, ULP_TIMED_CERTIFYING, &checking);
-    }
     if (one->attributor && !session->truth) {
         const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
         out[count++] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
@@ -271,8 +262,6 @@ static enum ulp_status finish_one(struct one *one, struct ulp_audit *out, struct
     enum ulp_status status = ulp_auditor_finish(one->auditor, out, error);
     if (status == ULP_OK && one->attributor)
         status = ulp_attributor_finish(one->attributor, out, error);
-    if (status == ULP_OK && one->quick)
-        status = ulp_quick_judge(one->quick, out, error);
     out->certificate = one->certificate;
     one->certificate = (struct ulp_certificate){0};
     out->seconds = one->cost.seconds;

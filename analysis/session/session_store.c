@@ -87,14 +87,13 @@ static enum ulp_status make_key(const struct ulp_session *session, struct ulp_te
                   (unsigned long long)session->samples->items[0].fingerprint);
     for (size_t l = 0; l < programs->lane_count; l++)
         add_lane(key, programs, l);
-    ulp_text_show(key, "shares %s, of output %s%s, %zu verified\n%s%s\n",
+    ulp_text_show(key, "shares %s, of output %s%s, %zu verified\n%s\n",
                   !options->shares ? "nowhere"
                   : options->spill ? "everywhere"
                                    : "where they fit",
                   options->output ? options->output : "all",
                   options->every_output ? ", the good ones, too" : "", options->verify,
-                  options->certify ? "certified" : "not certified",
-                  options->quick ? ", quick" : "");
+                  options->certify ? "certified" : "not certified");
     if (options->original)
         ULP_TRY(add_original(key, options, error));
     return ulp_taken(!key->failed, error);

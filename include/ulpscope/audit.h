@@ -534,21 +534,6 @@ struct ulp_audit {
         bool lost;
         size_t lost_at;
     } certificate;
-    /* of an FP64 reference (ulp_quick_judge); the worst of all samples; nodes are
-     * counted in the last, elements in all */
-    struct ulp_quick_check {
-        bool given;
-        /* nodes that only move values; of which elements were recomputed; all elements; of which no
-         * arithmetic tells what errors become (all diverged, or not finite) */
-        size_t exact, sampled, whole, unjudged;
-        size_t elements; /* recomputed */
-        /* the reference's error, as estimated, over the least error of an arithmetic at the same
-         * node, or over the value's size: the largest, and its node (-1: none) */
-        double worst_ratio;
-        ptrdiff_t worst_node; /* [node] */
-        /* nodes where that is above a tenth: FP64 is not known to be enough */
-        size_t doubtful;
-    } quick;
     /* one for each audited arithmetic, when schedules were asked for */
     size_t spread_count;
     struct ulp_spreads *spreads; /* [whole] */
@@ -625,8 +610,6 @@ struct ulp_audit_options {
     size_t verify;     /* nodes of the largest shares, and as many random ones, to try in runs */
     const char *group; /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
     bool certify;      /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
-    /* the reference is fp64, and looked at while it runs (struct ulp_quick_check) */
-    bool quick;
     bool schedules;     /* struct ulp_spreads of every lane, on the first sample */
     enum ulp_task task; /* of the graph's float outputs; UNKNOWN: each is recognised */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
@@ -637,7 +620,7 @@ struct ulp_audit_options {
      *
      * where P and R evaluate the audited model's node, so that carried contains what the rewriting
      * changed before it. single does not use the original. Shares are of the nodes' part in
-     * P(p) - r of the outputs. Without `verify` and without `quick`. */
+     * P(p) - r of the outputs. Without `verify`. */
     const struct ulp_model *original;
     /* values of other names in the original; a name that the models do not compute is refused */
     const struct ulp_audit_pair {

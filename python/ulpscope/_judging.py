@@ -32,7 +32,6 @@ class Judging(Loaded):
         attribute: bool = True,
         every_output: bool = False,
         certify: bool = False,
-        quick: bool = False,
         timings: bool = False,
         task: str | None = None,
         allow_nonfinite_inputs: bool = False,
@@ -44,15 +43,13 @@ class Judging(Loaded):
         worst output and of those with half of its relative error and more, or of every_output. Samples may
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
-        quick: an FP64 reference whose own error is looked at: whether it was enough (Audit.quick). timings: where the time goes (Audit.timings).
+        timings: where the time goes (Audit.timings).
         task: what the outputs are for ("classify"; None: recognised)."""
-        if quick and reference not in (None, "fp64"):
-            raise UsageError("quick=True takes the FP64 reference: leave out reference")
         if plan is not None and keep is not None:
             raise UsageError("plan and keep both say which nodes are kept: give one")
         keep = plan if plan is not None else keep
         names, sets = self._samples(samples)
-        lanes = [find_arithmetic("fp64" if quick else reference or "mpfr:128"), *map(find_arithmetic, list_of(arithmetics))]
+        lanes = [find_arithmetic(reference or "mpfr:128"), *map(find_arithmetic, list_of(arithmetics))]
         structs = (d.ulp_arithmetic * len(lanes))(*[lane.struct for lane in lanes])
         kept, none = Keeps(keep), Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
@@ -69,7 +66,6 @@ class Judging(Loaded):
                 shares=attribute,
                 every_output=every_output,
                 certify=certify,
-                quick=quick,
                 thread_count=threads,
                 timer=timer.value if timer is not None else None,
                 progress=ctypes.pointer(watch.observer),

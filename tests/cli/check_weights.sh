@@ -96,10 +96,6 @@ for kind in fp16 bf16 fp8; do
     expect 0 "$kind: audit" "$program" audit $kind.outside.onnx -i $given -a fp16,fp32 --reference fp64 -q -o outside
     same inside outside || fail "$kind: another report than inside the model"
     rm -r inside outside
-    expect 0 "$kind: quick inside" "$program" audit $kind.inside.onnx -i $given -a fp16,bf16 --quick --no-attribute -q -o inside
-    expect 0 "$kind: quick" "$program" audit $kind.outside.onnx -i $given -a fp16,bf16 --quick --no-attribute -q -o outside
-    same inside outside || fail "$kind: another quick report than inside the model"
-    grep -q '"elements": [1-9]' outside/report.json || fail "$kind: --quick has looked at nothing"
 done
 # 28 MiB in FP32
 expect 5 "the weights in memory" "$program" run bf16.inside.onnx -i ids.npz -a fp32 -q --max-memory 20M

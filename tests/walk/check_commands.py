@@ -24,7 +24,7 @@ REFERENCE = ["--reference=fp64", "--reference=mpfr:60", "--reference=mpfr:200"]
 # What a command is also told, two of these by the graph's seed.
 WIDER = {
     "run": [*KEEP, "--timings --repeat=2", "--threads=2", "--max-memory=1M"],
-    "audit": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--quick", "--certify", "--verify=2", "--no-attribute", "--timings",
+    "audit": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--certify", "--verify=2", "--no-attribute", "--timings",
               "--group-by=cause", "--group-by=op", "--checkpoint=points", "--threads=2", "--max-memory=1M",
               "--fuse-compare -a fp16", "--for=trt", "--for=torch@h100", "-a fp32,fp32,qdq=integer", "--junit=limits.xml"],
     "overflow": [*KEEP, *MORE_SAMPLES, "--reference=fp64", "--no-remedies", "--timings", "--threads=2",

@@ -59,10 +59,6 @@ static void check_combinations(const struct argp_state *state, const struct audi
         {o->html, shapes, "--html is of one audit: give one --shape of each input"},
         {o->output || o->verify || o->group, o->attribute == ATTRIBUTE_NO,
          "--output, --group-by and --verify are of shares: leave out --no-attribute"},
-        {o->quick, o->reference, "--quick is a reference by itself, fp64: leave out --reference"},
-        {o->quick, o->certify || o->reference_model,
-         "--quick looks at the model's own FP64 reference: leave out --certify and "
-         "--reference-model"},
         {o->verify, o->reference_model,
          "--verify is of the model's own reference: leave out --reference-model"}};
     REFUSE_COMBINATIONS(state, rows);
@@ -81,7 +77,7 @@ static void check(const struct argp_state *state, struct audit_options *options)
     settle_attribute(options);
     check_combinations(state, options);
     if (!options->reference)
-        options->reference = options->quick ? "fp64" : "mpfr:128";
+        options->reference = "mpfr:128";
 }
 
 static const char documentation[] =

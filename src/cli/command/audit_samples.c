@@ -190,7 +190,6 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .verify = options->verify,
         .group = options->group,
         .certify = options->certify,
-        .quick = options->quick,
         .schedules = options->schedules,
         .task = options->task,
         .original = given->original,

@@ -9,7 +9,7 @@ struct audit_options {
     const char *arithmetics, *reference, *out, *reference_model, *junit, *html;
     char **pairs; /* "NAME=ORIGINAL" */
     size_t pair_count;
-    bool certify, quick, schedules;
+    bool certify, schedules;
     /* by default within memory, if the reference is the model's own; asked for: also by a file */
     enum { ATTRIBUTE_DEFAULT, ATTRIBUTE_YES, ATTRIBUTE_NO } attribute;
     const char *output; /* that is attributed; NULL: all */
