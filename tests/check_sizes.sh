@@ -6,7 +6,7 @@ cd "${top_srcdir:-.}" || exit 99
 table=$(scripts/sizes) || { echo "scripts/sizes failed"; exit 1; }
 there=0 # but what says that a script made it
 while read -r file; do
-    head -3 "$file" | grep -qiE '(made|generated|written) by scripts/' || there=$((there + $(wc -l <"$file")))
+    head -3 "$file" | grep -qiE '(made|generated|written) by (scripts|lab)/' || there=$((there + $(wc -l <"$file")))
 done < <(find src analysis include \( -name '*.c' -o -name '*.h' -o -name '*.def' \) -not -name '*.pb-c.*')
 [ "$there" -gt 10000 ] || { echo "only $there lines were found"; exit 1; }
 sum=$(awk '/^(src|analysis)\/|^include / { lines += $2 } END { print lines }' <<<"$table")
@@ -14,6 +14,7 @@ said=$(awk '$1 == "product" { print $2 }' <<<"$table")
 [ "$sum" = "$there" ] && [ "$said" = "$there" ] || { echo "$there lines, but $sum in rooms and $said in sum"; exit 1; }
 [ "$(awk '/^src\/kernels/ { print $5 }' <<<"$table")" != 0 ] || { echo "no bytes of src/kernels"; exit 1; }
 [ "$(awk '/^tests\/kernels/ { print $2 }' <<<"$table")" -gt 1000 ] || { echo "no tests of kernels"; exit 1; }
+[ "$(awk '$1 == "lab" { print $2 }' <<<"$table")" = "$(cat lab/*.py lab/*.c | wc -l)" ] || { echo "the lab is not counted apart"; exit 1; }
 scripts/sizes --nonsense 2>/dev/null
 [ $? = 2 ] || { echo "an unknown option is no wrong usage"; exit 1; }
 made=$(mktemp -d -p "$ULPSCOPE_BUILD") || exit 99

@@ -32,8 +32,7 @@ dist_check_SCRIPTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platform
 TESTS += %D%/check_libm.sh %D%/check_musl.sh %D%/cli/check_platforms.sh %D%/cli/check_sort.sh
 
 EXTRA_DIST += %D%/data/conv/h200_conv.npz %D%/data/conv/h200_floats.npz %D%/data/mufu/mufu_ex2_fraction.npz %D%/data/mufu/mufu_rcp.npz %D%/data/mufu/mufu_rsqrt.npz %D%/data/mufu/tanh_edge.npz %D%/data/mufu/tanh_far.npz %D%/data/mufu/tanh_near.npz %D%/data/bits/h100_bits.npz %D%/data/bits/h200_decoder.npz %D%/data/plans/h200_plans.json %D%/data/split_k/h100_split_k.npz
-EXTRA_DIST += %D%/compare_attention.py %D%/compare_bits.py %D%/compare_builds.py %D%/compare_conv.py %D%/compare_extract.py %D%/compare_fused.py %D%/compare_gpu.py %D%/compare_h200.py %D%/compare_mixed.py %D%/compare_modelopt.py %D%/compare_openvino.py %D%/compare_ort.py %D%/compare_plans.py %D%/support/samples.py %D%/compare_overflow.py %D%/compare_quantisers.py %D%/compare_recurrent.py %D%/compare_split_k.py %D%/compare_tolerance.py %D%/support/sarif.py
-EXTRA_DIST += %D%/compare_autocast.py %D%/compare_fused_overflow.py %D%/fused_groups.py %D%/measure_attribution.py %D%/measure_draws.py %D%/measure_fix.py %D%/measure_formats.py %D%/measure_plan.py %D%/measure_rotation.py
+EXTRA_DIST += %D%/support/samples.py %D%/support/sarif.py
 
 # libFuzzer's program, which scripts/fuzz builds in a tree of clang's.
 EXTRA_PROGRAMS += fuzz_targets

@@ -1,5 +1,5 @@
 /* Engines (ulpscope/engine.h): every form of a description is read alike, and layers are mapped to
- * nodes. The descriptions are written by scripts/sample_engines.py. */
+ * nodes. The descriptions are written by lab/sample_engines.py. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* analysis: a model written with types. The oracle is the lane with kept nodes, which rounds where
  * Casts would stand without there being any: the file, run as it declares its types, gives the same
- * bits. tests/compare_mixed.py looks at the files with onnx and ONNX Runtime. */
+ * bits. lab/compare_mixed.py looks at the files with onnx and ONNX Runtime. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -214,7 +214,7 @@ START_TEST(casts_are_those_of_the_borders)
 END_TEST
 
 /* A LayerNormalization of nodes that have two types with their input's: ONNX Runtime looks for a
- * Pow, joins them and refuses what it has made (tests/compare_mixed.py runs it). */
+ * Pow, joins them and refuses what it has made (lab/compare_mixed.py runs it). */
 START_TEST(a_norm_of_two_types_has_no_pow)
 {
     static const struct text_graph norm = {

@@ -101,7 +101,6 @@ dist_check_SCRIPTS += %D%/check_fields.sh %D%/check_forecast_gpu.sh
 TESTS += %D%/check_fields.sh %D%/check_forecast_gpu.sh
 dist_check_SCRIPTS += %D%/check_mixed_files.sh
 TESTS += %D%/check_mixed_files.sh
-EXTRA_DIST += scripts/sample_engines.py
 EXTRA_DIST += tests/data/engine/concatenated.json
 EXTRA_DIST += tests/data/engine/foreign.json
 EXTRA_DIST += tests/data/engine/names_only.json

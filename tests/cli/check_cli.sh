@@ -595,7 +595,7 @@ if [ -d "$data/mixed" ] && python3 -c 'import numpy, onnxruntime' 2>/dev/null; t
     for name in tinybert_1l_fp16 resnet_4b_cifar10_fp16 tinybert_1l_mixed magika_v3_3_mixed cct2_32_opset20_mixed gtcrn_simple_mixed; do
         pairs+=("$data/mixed/$name/model.onnx=$data/models/${name%_*}/inputs.npz")
     done
-    expect 0 "ort-cpu is ONNX Runtime" python3 "$source/tests/compare_ort.py" "$program" "${pairs[@]}" --close 1e-5
+    expect 0 "ort-cpu is ONNX Runtime" python3 "$source/lab/compare_ort.py" "$program" "${pairs[@]}" --close 1e-5
 fi
 [ $failed -eq 0 ] && echo "all command line checks passed"
 exit $failed

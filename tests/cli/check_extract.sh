@@ -66,7 +66,7 @@ pretrained/silero_vad_sequence /Relu_2,/recurrent/LSTM
 pretrained/plcmos Concat_43,LeakyRelu_62
 models/nanogpt_4l /h.0/ln_2/Sub,/h.0/ln_2/Sqrt
 END
-    expect 0 "parts in ONNX Runtime" python3 "$source/tests/compare_extract.py" "$program" "${parts[@]}"
+    expect 0 "parts in ONNX Runtime" python3 "$source/lab/compare_extract.py" "$program" "${parts[@]}"
 else
     echo "no Python with onnx and onnxruntime: parts are not run by ONNX Runtime"
 fi

@@ -27,7 +27,7 @@ said = subprocess.run([program, "compare", model, "-i", inputs, recorded, "-a", 
 if (found["slices"], found["tile"], found["found"], found["others"]) != (3, 64, True, "") or "is cut in 3 slices of whole 64 products" not in said:
     sys.exit(f"{found}\n{said}")
 END
-python3 "$source/tests/compare_split_k.py" "$program" "$source/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
+python3 "$source/lab/compare_split_k.py" "$program" "$source/tests/data/split_k/h100_split_k.npz" --largest $((8192 * 1024)) || fail "products differ"
 
 # study --rows: its classes, differences and first choices are those of one run for each number of rows
 python3 - "$program" <<'END' || fail "study --rows"

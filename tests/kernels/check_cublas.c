@@ -56,7 +56,7 @@ static const struct {
 #undef PRODUCTS
 };
 
-/* A code of the table: as scripts/split_k_table.py says what it means. */
+/* A code of the table: as lab/split_k_table.py says what it means. */
 static void check_code(const struct ulp_cublas_order *order, unsigned code, size_t k, bool tf32)
 {
     const bool halves = code == 0xfd, cut = code > 1 && code < 0xfd;

@@ -102,7 +102,7 @@ static double exact_rsqrt(double x)
     return 1 / sqrt(x);
 }
 
-/* Every significand that scripts/record_mufu.py asked the units for, and the floats that it asked
+/* Every significand that lab/record_mufu.py asked the units for, and the floats that it asked
  * tanh for: recorded are steps from the exact result's double, rounded. */
 START_TEST(units_give_every_recorded_result)
 {

@@ -3,12 +3,12 @@
 # of 160 are known to be below their limits.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: attention is not compared"; exit 77; }
-python3 "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" || fail "attention is not the recorded one"
+python3 "$source/lab/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" || fail "attention is not the recorded one"
 # the same written out as nodes, and as MultiHeadAttention of packed heads
-python3 "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention_short.npz" >short.txt || fail "few keys are not the recorded ones: $(cat short.txt)"
+python3 "$source/lab/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention_short.npz" >short.txt || fail "few keys are not the recorded ones: $(cat short.txt)"
 grep -q "^cudnn  *8  100.00%  100.00%" short.txt || fail "cuDNN of few keys has not all bits: $(cat short.txt)"
 for form in written multihead; do
-    python3 "$source/tests/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" --form "$form" >form.txt || fail "attention as $form is not the recorded one: $(cat form.txt)"
+    python3 "$source/lab/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" --form "$form" >form.txt || fail "attention as $form is not the recorded one: $(cat form.txt)"
 done
 # equal bits for any number of threads and any instruction set; masks, a past and grouped heads among them
 for case in multiheadattention multiheadattention_past attention_pairs groupqueryattention_later groupqueryattention_window groupqueryattention_sink; do

@@ -52,10 +52,10 @@ for kind, inner, out, groups, begins in (("fp16", 40, 40, 40, False), ("fp16", 1
         sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")
 END
 # what a GPU gave for drawn numbers: the one that differs is Winograd's 4x4
-python3 "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
+python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
 # TF32 and FP32, products too: left are vectors that a warp adds in a tree, one split Conv, one window that was not recorded and one batch whose rest comes first
-python3 "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types tf32 --largest 50000 --least 211 >"$work/out" || fail "recorded TF32: $(cat "$work/out")"
-python3 "$source/tests/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types f32 --largest 50000 --least 78 >"$work/out" || fail "recorded FP32: $(cat "$work/out")"
+python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types tf32 --largest 50000 --least 211 >"$work/out" || fail "recorded TF32: $(cat "$work/out")"
+python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types f32 --largest 50000 --least 78 >"$work/out" || fail "recorded FP32: $(cat "$work/out")"
 expect 0 "TF32's convolutions" "$program" arith tf32,conv=torch
 expect 2 "no matrix unit" "$program" arith fp16,unit=none,conv=torch
 shows err "conv=" "what is wrong"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Operators of domain com.microsoft against what ONNX Runtime computed (scripts/record_microsoft_ops.py): every case passes, none is
+# Operators of domain com.microsoft against what ONNX Runtime computed (lab/record_microsoft_ops.py): every case passes, none is
 # left out. QuantizeLinear of FP16 in the types that the model declares.
 folder=${srcdir:-.}/tests/data
 check() {

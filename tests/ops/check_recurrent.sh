@@ -3,9 +3,9 @@
 # bits a step at a time, one that does not gives others (so it was recorded); directions, layouts and initial states are each other's.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 python3 -c 'import numpy' 2>/dev/null || { echo "no numpy: recurrences are not compared"; exit 77; }
-python3 "$source/tests/compare_recurrent.py" "$program" "$source/tests/data/unit/h100_recurrent.npz" || fail "recurrences are not the recorded ones"
+python3 "$source/lab/compare_recurrent.py" "$program" "$source/tests/data/unit/h100_recurrent.npz" || fail "recurrences are not the recorded ones"
 if [ -f "${ULPSCOPE_TEST_DATA:-}/gpu/h200_recurrent.npz" ]; then
-    python3 "$source/tests/compare_recurrent.py" "$program" "$ULPSCOPE_TEST_DATA/gpu/h200_recurrent.npz" || fail "recurrences are not the recorded ones"
+    python3 "$source/lab/compare_recurrent.py" "$program" "$ULPSCOPE_TEST_DATA/gpu/h200_recurrent.npz" || fail "recurrences are not the recorded ones"
 fi
 python3 - "$program" "$source/examples" <<'END' || fail "states, directions and layouts"
 import os, subprocess, sys

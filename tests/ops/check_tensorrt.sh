@@ -1,5 +1,5 @@
 #!/bin/sh
-# TensorRT's quantisation operators against their definitions (scripts/record_tensorrt_ops.py): every case passes in FP32, none is left
+# TensorRT's quantisation operators against their definitions (lab/record_tensorrt_ops.py): every case passes in FP32, none is left
 # out. Results are codes and products of two numbers, so that a code that is off by one is off by more than the tolerance. Sizes, types
 # and attributes that are not computed are refused, and said by name.
 program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}

@@ -16,5 +16,5 @@ TESTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_conv_kernels.sh %D
 dist_check_SCRIPTS += %D%/check_attention.sh %D%/check_cliffs.sh %D%/check_conv_kernels.sh %D%/check_recurrent.sh
 dist_check_SCRIPTS += %D%/conformance.sh
 dist_check_SCRIPTS += %D%/check_microsoft.sh %D%/check_tensorrt.sh
-EXTRA_DIST += tests/data/microsoft tests/data/declared scripts/record_microsoft_ops.py tests/data/tensorrt tests/data/tensorrt_refused scripts/record_tensorrt_ops.py
+EXTRA_DIST += tests/data/microsoft tests/data/declared tests/data/tensorrt tests/data/tensorrt_refused
 check_enclosures_SOURCES = %D%/check_enclosures.c %D%/harness/cases.c %D%/harness/cases.h %D%/harness/rows.c %D%/harness/rows.h %D%/harness/hints.c

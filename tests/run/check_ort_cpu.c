@@ -1,6 +1,6 @@
 /* run: "ort-cpu" rounds to FP16 where ONNX Runtime's CPU provider does. x = 1 + 2^-10 and c =
  * 1 + 2^-9, so x x - c is 2^-20 in FP32, and 0 when x x is rounded to FP16. Each expectation was
- * recorded from ONNX Runtime 1.31 with its optimisations off; tests/compare_ort.py compares whole
+ * recorded from ONNX Runtime 1.31 with its optimisations off; lab/compare_ort.py compares whole
  * networks. */
 #include "tests/support/test.h"
 

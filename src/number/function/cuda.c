@@ -1,5 +1,5 @@
 /* CUDA's functions: models whose form and coefficients were fitted to recorded results
- * (scripts/fit_cuda_functions.py), in exact fused multiply-adds, so that the bits are the same on
+ * (lab/fit_cuda_functions.py), in exact fused multiply-adds, so that the bits are the same on
  * every machine. */
 #include "number/function/cuda.h"
 #include "base/bits.h"

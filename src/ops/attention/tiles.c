@@ -2,7 +2,7 @@
  * tile brings a larger one, what has been summed is scaled down by exp2 of the difference, which is
  * why the bits are other ones than of all keys at once. The tiles, their order, which
  * multiplications are fused and how few queries share many keys were found from what an H200
- * returned (PyTorch 2.11, cuDNN 9.19; tests/compare_attention.py has the figures). All steps are
+ * returned (PyTorch 2.11, cuDNN 9.19; lab/compare_attention.py has the figures). All steps are
  * FP32, 2^x the GPU's exponent unit; factors of the second product are rounded to storage, its sums
  * go on in the matrix unit's accumulator. */
 #include "ops/attention/tiles.h"

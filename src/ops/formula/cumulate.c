@@ -93,7 +93,7 @@ static const struct ulp_formula scan_sum = {"a b", "a", "a + b"},
                                 scan_product = {"a b", "a", "a * b"};
 
 /* Sklansky's prefix sum in blocks of two positions a thread, the total of those before added to a
- * block's first. Bits of an H200: tests/compare_h200.py, layer cumsum. */
+ * block's first. Bits of an H200: lab/compare_h200.py, layer cumsum. */
 static enum ulp_status scan_lines(struct ulp_call *call, const struct ulp_split *split,
                                   bool product, struct ulp_error *error)
 {

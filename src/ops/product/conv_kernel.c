@@ -11,7 +11,7 @@ static bool is_tf32(const struct ulp_arithmetic *arithmetic)
     return strcmp(arithmetic->factor.name, "tf32") == 0;
 }
 
-/* Of scripts/conv_kernel_table.py. */
+/* Of lab/conv_kernel_table.py. */
 #define AXIS(name, ...) static const int16_t name[] = {__VA_ARGS__};
 #define KERNELS(...)
 #include "ops/product/cudnn_conv.def"

@@ -241,7 +241,7 @@ static bool cut_vector(struct ulp_arithmetic *own, const struct ulp_windows *w, 
 }
 
 /* As PyTorch 2.11 and cuDNN 9.19 compute what is no product for a matrix unit, found from the
- * convolutions of 27 networks on an H100 (tests/compare_bits.py): scalar chains in
+ * convolutions of 27 networks on an H100 (lab/compare_bits.py): scalar chains in
  * the weight's order for 1 to 3 channels, for one channel a group, and for the shapes that the
  * table of kernels says so of. Chains
  * begin with the bias, which is PyTorch's own kernel for one channel a group, or the bias is added

@@ -1,6 +1,6 @@
 /* cuDNN's kernels for recurrences, and which shape gets which: found from outputs and kernels'
- * names that PyTorch 2.11 and cuDNN 9.19 gave on an H200 and an H100 (scripts/record_recurrent.py;
- * tests/compare_recurrent.py has the figures). TensorRT's are not known. */
+ * names that PyTorch 2.11 and cuDNN 9.19 gave on an H200 and an H100 (lab/record_recurrent.py;
+ * lab/compare_recurrent.py has the figures). TensorRT's are not known. */
 #include "ops/product/recurrent_kernel.h"
 
 #include <string.h>
