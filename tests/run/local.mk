@@ -11,9 +11,9 @@ check_departure_SOURCES = %D%/check_departure.c
 test_programs += check_exact
 check_exact_SOURCES = %D%/check_exact.c
 test_programs += check_fusion
-check_fusion_SOURCES = %D%/program/check_fusion.c %D%/plan/fusion_test.h
+check_fusion_SOURCES = %D%/program/check_fusion.c %D%/program/fusion_test.h
 test_programs += check_fusion_told
-check_fusion_told_SOURCES = %D%/program/check_fusion_told.c %D%/plan/fusion_test.h
+check_fusion_told_SOURCES = %D%/program/check_fusion_told.c %D%/program/fusion_test.h
 test_programs += check_growth
 check_growth_SOURCES = %D%/check_growth.c %D%/growth_bodies.c %D%/growth_build.c %D%/growth_build.h \
 	%D%/growth_models.c %D%/growth_models.h
