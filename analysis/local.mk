@@ -6,7 +6,6 @@ include analysis/audit/local.mk
 include analysis/attribution/local.mk
 include analysis/session/local.mk
 include analysis/compare/local.mk
-include analysis/fit/local.mk
 include analysis/lint/local.mk
 include analysis/mixed/local.mk
 include analysis/emulation/local.mk

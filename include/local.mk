@@ -8,7 +8,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/array.h \
 	include/ulpscope/search.h \
 	include/ulpscope/schedule.h \
-	include/ulpscope/fit.h \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \

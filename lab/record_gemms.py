@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Record products of matrices on an NVIDIA GPU, with operands, for `ulpscope fit`: random ones, or those of probes.
+"""Record products of matrices on an NVIDIA GPU, with operands: random ones, or given ones.
 
     lab/record_gemms.py OUT.npz [--operands PROBES.npz] [--shapes 64x64x1024,128x128x2048] [--sample N]
 
 OUT.npz gets KIND.LABEL.{a,b,c}: a [m, k], b [k, n], c = a b as cuBLAS computes it through PyTorch. KIND is one of f32, tf32 (FP32 arrays),
 f16, f16.acc16 (float16; acc16: FP16 accumulation allowed), bf16 (bit patterns in uint16), e4m3.fast, e4m3.slow (patterns in uint8, c FP32).
-PROBES.npz holds KIND.LABEL.{a,b} of the same types, as `ulpscope fit --probe` writes them; without it operands are random, LABEL is the
+PROBES.npz holds KIND.LABEL.{a,b} of the same types, as tests/data/unit/h200_probes.npz; without it operands are random, LABEL is the
 shape. With --sample N only the first N rows and columns are written. OUT.npz.log has versions, and of each product the kernels with their grids, whose third number counts the slices of k where it is cut.
 """
 import argparse

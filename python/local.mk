@@ -4,7 +4,6 @@ EXTRA_DIST += %D%/README.md
 EXTRA_DIST += pyproject.toml setup.py
 EXTRA_DIST += %D%/ulpscope/__init__.py %D%/ulpscope/__main__.py %D%/ulpscope_program.py
 EXTRA_DIST += %D%/ulpscope/_arrays.py %D%/ulpscope/_checked.py %D%/ulpscope/_errors.py
-EXTRA_DIST += %D%/ulpscope/_fit.py
 EXTRA_DIST += %D%/ulpscope/_library.py %D%/ulpscope/_loaded.py
 EXTRA_DIST += %D%/ulpscope/_judging.py %D%/ulpscope/_mending.py %D%/ulpscope/_model.py
 EXTRA_DIST += %D%/ulpscope/_numbers.py

@@ -37,7 +37,6 @@ FILES = {
     "analysis/prove/prove_fields.c": ["ulp_proof"],
     "analysis/lint/lint_fields.c": ["ulp_lint_result"],
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
-    "analysis/fit/fit_fields.c": ["ulp_fit"],
     "analysis/scales/scales_fields.c": ["ulp_scales"],
     "analysis/study/study_fields.c": ["ulp_study", "ulp_study_rows"],
     "analysis/doctor/doctor_fields.c": ["ulp_doctor"],

@@ -46,9 +46,7 @@ EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 long_programs = \
 	check_contract \
 	check_study_same \
-	check_fit \
 	check_binary64 \
-	check_fit_probe \
 	check_formula \
 	check_enclosures \
 	check_prove \

@@ -9,12 +9,11 @@ doc/python.md has the rest. The functions are the library's (libulpscope); error
 
 from . import records
 from ._errors import CancelledError, Error, InputError, LimitError, MissingPackageError, NotFoundError, OutOfMemoryError, UnsupportedError, UsageError
-from ._fit import fit
 from ._library import decode as _decode, lib as _lib
 from ._loaded import Value
 from ._model import Model
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Audit, Comparison, Doctor, Fit, Fix, LintResult, Overflow, Probe, Proof, Scales, Search, Study, StudyRows, Tolerance
+from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Study, StudyRows, Tolerance
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -24,7 +23,6 @@ __all__ = [
     "CancelledError",
     "Comparison",
     "Error",
-    "Fit",
     "Format",
     "InputError",
     "LimitError",
@@ -36,7 +34,6 @@ __all__ = [
     "NotFoundError",
     "OutOfMemoryError",
     "Overflow",
-    "Probe",
     "Proof",
     "Scales",
     "Search",
@@ -49,7 +46,6 @@ __all__ = [
     "Value",
     "decode_bits",
     "encode",
-    "fit",
     "matmul",
     "mma",
     "records",

@@ -366,27 +366,3 @@ class StudyRows(records.StudyRows, OneFile):
     def frame(self) -> pandas.DataFrame:
         """A row for each product whose own result depends on the rows beside it."""
         return frame_of(row for node in self.nodes for row in node._rows("node"))
-
-
-@dataclass(frozen=True)
-class Probe:
-    """Operands on which the consistent candidates differ, and which show the order of the sum: let the GPU multiply them, and give
-    fit the product as one more."""
-
-    a: Array
-    b: Array
-    classes: tuple[int, ...]  #: by consistent candidate: those of one class give the same bits on the probe, too
-
-
-class Fit(records.Fit, Result):
-    """What gave the bits: the arithmetics that are left (the first `consistent` candidates, simplest names first), and the nearest of the others."""
-
-    probe: Probe | None = None
-
-    @property
-    def name(self) -> str | None:
-        """The simplest arithmetic that gives every bit; None: there is none."""
-        return self.candidates[0].name if self.consistent else None
-
-    def _summary(self, width: int) -> str:
-        return text("ulp_fit_text", byref(self._owner.value), None, None, 12)

@@ -11,7 +11,6 @@ int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
 int command_extract(int argc, char **argv);
 int command_compare(int argc, char **argv);
-int command_fit(int argc, char **argv);
 int command_fix(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_demo(int argc, char **argv);

@@ -31,7 +31,6 @@ static const struct {
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},
-    {"fit", command_fit, "say which unit and schedule gave the bits of a product of matrices"},
     {"lint", command_lint,
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the cheapest set of nodes to keep in FP32"},
@@ -64,8 +63,7 @@ static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
     "judged (NaN, nothing to compare), the doctor does not call it fine, the lint found an error,\n"
     "no plan meets a tolerance, the tolerance of --check is not met, --fail-if-worse found\n"
-    "something, a recording is not explained, a product's bits fit nothing, or a conformance case\n"
-    "failed;\n"
+    "something, a recording is not explained, or a conformance case failed;\n"
     "2 wrong usage, or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";

@@ -44,10 +44,6 @@ check_environment_SOURCES = \
 	%D%/environment/subject.h
 test_programs += check_extreme
 check_extreme_SOURCES = %D%/check_extreme.c
-test_programs += check_fit
-check_fit_SOURCES = %D%/check_fit.c
-test_programs += check_fit_probe
-check_fit_probe_SOURCES = %D%/check_fit_probe.c
 test_programs += check_overflow_forecast
 check_overflow_forecast_SOURCES = %D%/check_overflow_forecast.c
 test_programs += check_hint

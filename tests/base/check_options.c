@@ -91,8 +91,6 @@ START_TEST(every_function)
     struct ulp_doctor doctor;
     struct ulp_engine_map map;
     struct ulp_extracted extracted;
-    struct ulp_fit fit;
-    struct ulp_fit_probe probe;
     struct ulp_lint_result lint;
     struct ulp_mixed mixed;
     struct ulp_search search;
@@ -110,14 +108,12 @@ START_TEST(every_function)
             ulp_engine_map_changes_explain(NULL, NULL, NULL, NULL, options, NULL, &error))
     REFUSES(ulp_run_options, ulp_overflow_remedies(NULL, NULL, 0, NULL, options, NULL, &error))
     REFUSES(ulp_extract_options, ulp_extract(NULL, options, NULL, NULL, &extracted, &error))
-    REFUSES(ulp_fit_options, ulp_fit_run(NULL, 1, options, &fit, &error))
-    REFUSES(ulp_fit_options, ulp_fit_probe_make(NULL, NULL, options, &probe, &error))
     REFUSES(ulp_lint_options, ulp_lint_run(NULL, options, &lint, &error))
     REFUSES(ulp_mixed_options, ulp_mixed_write(NULL, options, NULL, 1, NULL, &mixed, &error))
     REFUSES(ulp_search_options, ulp_search_run(NULL, options, NULL, 1, NULL, 0, &search, &error))
     REFUSES(ulp_study_options, ulp_study_run(NULL, NULL, 1, options, &study, &error))
     REFUSES(ulp_tolerance_options, ulp_tolerance_run(NULL, NULL, options, &tolerance, &error))
-    ck_assert_uint_eq(count, 17);
+    ck_assert_uint_eq(count, 15);
 }
 END_TEST
 

@@ -92,8 +92,6 @@ static const command_line commands[] = {
     {"ulpscope", "diff", "{}/report", "{}/other"},
     {"ulpscope", "bits", "{}/model.onnx", "-i", "{}/inputs.npz", "--formats", "bf16,fp16,fp32",
      "--tolerance", "sqnr_db=40", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "fit", "{}/product.npz", "--gpu", "a100", "--json", "{}/out/fit.json", "--probe",
-     "{}/out/probe.npz", "-t", "1"},
     {"ulpscope", "doctor", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--tolerance",
      "62", "--out", "{}/out", "--html", "{}/out/out.html", "-t", "1"},
     {"ulpscope", "scales", "{}/model.onnx", "-i", "{}/inputs.npz", "--json", "{}/out/scales.json",

@@ -238,10 +238,6 @@ shows out "it cannot be judged" "compare: NaN everywhere"
 expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
 shows out "NOT explained, first 'y'" "compare: wrong, beside nothing"
 
-# Of what is NaN everywhere any unit gives the bits.
-expect 0 "fit: a product" "$program" fit product.npz
-shut "fit: NaN everywhere" "output c" "has no finite element" "$program" fit product_nan.npz
-
 # A study has no exit code for it, and says of nothing that it is within a tolerance.
 within() { "$program" study "$@" --sweep 'fp16,round={rne,rz}' --tolerance 1e-2 -q; }
 expect 0 "study: good" within square.onnx -i good.npz
@@ -359,7 +355,6 @@ for command in plan bits study tolerance overflow compare prove run; do
     empty "$command -i" "$program" $command "$model" -i ""
 done
 empty "diff --factor" "$program" diff a b --factor ""
-empty "fit --gpu" "$program" fit a b c --gpu ""
 expect 2 "empty: a path" "$program" audit ""
 
 # The lint is a gate by itself.

@@ -56,11 +56,11 @@ compare 1 MODEL.onnx MODEL-fp16.npz -i MODEL.npz -a fp32
 compare 2 MODEL.onnx MODEL-fp16.npz MODEL-fp32.npz -i MODEL.npz -a fp32
 LINES
 }
-# the commands that have a result and judge it are among them (lint's findings, what scales, fit and engine list, what show looks up and
+# the commands that have a result and judge it are among them (lint's findings, what scales and engine list, what show looks up and
 # what diff sets side by side are no verdicts)
 for command in $("$program" --describe | awk -F '\t' '$1 == "command" { print $2 }'); do
     "$program" "$command" --describe | awk -F '\t' '$1 == "option" && $3 ~ /^json/ && $4 == "FILE"' | grep -q . && echo "$command"
-done | grep -vxE 'lint|merge|scales|fit|engine|show|diff' | sort >have
+done | grep -vxE 'lint|merge|scales|engine|show|diff' | sort >have
 cases | cut -d ' ' -f 1 | sort -u | cmp -s - have || fail "not the commands that judge: $(cases | cut -d ' ' -f 1 | sort -u | diff - have)"
 
 while read -r -u 3 command count arguments; do

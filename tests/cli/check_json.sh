@@ -4,8 +4,6 @@
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
 cp "$model" model.onnx
 cp "$inputs" in.npz
-products=$source/tests/data/unit/h200_probes.npz
-probes=("$products:f16.16x16x512.a" "$products:f16.16x16x512.b" "$products:f16.16x16x512.c")
 cat >layers.json <<'JSON'
 {"Layers": [{"Name": "embed/MatMul", "LayerType": "gemm", "Inputs": [{"Name": "patches", "Format/Datatype": "Half"}],
  "Outputs": [{"Name": "embed", "Format/Datatype": "Half"}], "Metadata": "[ONNX Layer: embed/MatMul]"}]}
@@ -33,7 +31,6 @@ study - model.onnx -i in.npz --sweep e8m{6,7}
 study - model.onnx -i in.npz --rows 1,2
 scales - model.onnx -i in.npz --no-choices
 fix - model.onnx -i in.npz -a fp16 --out fixed.onnx
-fit - A B C --gpu h200
 show - report op:MatMul
 diff - report report
 LINES
@@ -57,9 +54,8 @@ assert plain(first) == plain(second), "they are not equal"
 PY
 while read -r -u 3 command file arguments; do
     read -ra words <<<"$arguments"
-    [ "$command" != fit ] || words=("${probes[@]}" "${words[@]:3}")
     quiet=(-q)
-    case $command in fit | show | diff) quiet=() ;; esac
+    case $command in show | diff) quiet=() ;; esac
     name="$command ${words[*]}"
     rm -rf folder fixed.onnx
     "$program" "$command" "${words[@]}" "${quiet[@]}" >text 2>err

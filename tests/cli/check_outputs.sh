@@ -46,7 +46,6 @@ words_of() {
     report | show) word REPORT model.onnx - "$2" ;;
     merge) word FOLDER model.onnx - "$2" ;;
     diff) word OLD model.onnx - "$2"; word NEW model.onnx - "$2" ;;
-    fit) for word in A B C; do word $word in.npz - "$2"; done ;;
     mma) echo h200; word IN.npz in.npz - "$2" ;;
     compare) word MODEL.onnx model.onnx - "$2"; word RECORDING in.npz - "$2" ;;
     extract) word MODEL.onnx model.onnx - "$2"; echo embed/MatMul ;;

@@ -127,28 +127,6 @@ static void write_taken(void)
     ulp_tensor_set_free(&set);
 }
 
-/* a b = c with one product in each sum, which every unit of FP32 gives. */
-static void write_product(void)
-{
-    static const char *const names[] = {"a", "b", "c"};
-    static const int64_t dims[][2] = {{2, 1}, {1, 2}, {2, 2}};
-    static const float values[][4] = {{1.5f, -0.75f},
-                                      {3, 0.1f},
-                                      {4.5f, 1.5f * 0.1f, -2.25f, -0.75f * 0.1f}};
-    struct ulp_error error;
-    struct ulp_tensor_set set = {0};
-    for (size_t i = 0; i < 3; i++) {
-        struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims[i],
-                                    &error),
-                  error);
-        memcpy(tensor.data, values[i], tensor.count * sizeof(float));
-        ck_ulp_ok(ulp_tensor_set_add(&set, names[i], &tensor, &error), error);
-    }
-    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("product.npz"), &set, &error), error);
-    ulp_tensor_set_free(&set);
-}
-
 /* What FP32 gives. */
 static void write_recording(void)
 {
@@ -200,7 +178,6 @@ void exhaust_files_create(void)
     write_model();
     write_inputs();
     write_recording();
-    write_product();
     write_taken();
     write_text("plan.json", "{\"arithmetic\": \"fp16\", \"keep\": [{\"nodes\": [\"softmax\", "
                             "\"*/gelu\"], \"arithmetic\": \"fp32\"}]}");

@@ -381,6 +381,31 @@ START_TEST(contractions_follow_the_oracle)
 }
 END_TEST
 
+/* Every row of the table by the name of its arithmetic, cut and promoted. */
+START_TEST(every_unit_follows_the_oracle)
+{
+    static const struct setup setup = {1, 10, 12, 256, 0, 0, false, false, true, 0};
+    static const char *const schedules[] = {"", ",split-k=4", ",promote=64",
+                                            ",split-k=2,promote=32"};
+    const struct ulp_unit *unit;
+    size_t units = 0;
+    for (size_t row = 0; (unit = ulp_unit_row(row)) != NULL; row++) {
+        char name[256];
+        const bool half = unit->output == ULP_UNIT_RNE_FP16;
+        if ((unit->kind != ULP_UNIT_TRUNCATED && unit->kind != ULP_UNIT_HALVES) ||
+            !ulp_unit_is_plain(unit) || !test_takes(7 * units++ + (size_t)_i, 60))
+            continue;
+        snprintf(name, sizeof name, "fp32@%s,factor=%s,acc=%s,unit=%s%s", unit->gpu,
+                 ulp_unit_input(unit, 0)->format, half ? "fp16" : "fp32", unit->unit_class,
+                 schedules[_i]);
+        const struct ulp_arithmetic arithmetic = test_arithmetic(name);
+        ck_assert_msg(ulp_unit_of(&arithmetic, NULL) == unit, "%s", name);
+        compare(name, &setup, row);
+    }
+    ck_assert_uint_ge(units, 60);
+}
+END_TEST
+
 static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
 {
     static const int threads[] = {1, 2, 7};
@@ -528,6 +553,7 @@ TEST_MAIN("unit-contract", test_long() ? 600 : 60)
 {
     tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
     tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
+    tcase_add_loop_test(tests, every_unit_follows_the_oracle, 0, 4);
     tcase_add_test(tests, bits_do_not_depend_on_threads);
     tcase_add_test(tests, lists_leave_infinite_weights);
     tcase_add_test(tests, slices_cover_the_sum);

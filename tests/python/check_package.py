@@ -178,8 +178,6 @@ class Numbers(unittest.TestCase):
                          lambda: model.run(INPUTS, threads=threads), lambda: model.audit(INPUTS, threads=threads)):
                 with self.assertRaises(ulpscope.UsageError):
                     call()
-        with self.assertRaises(ValueError):
-            ulpscope.fit(np.ones((4, 4), np.float32), np.ones((4, 4), np.float32), np.ones((4, 4), np.float32), probe=(-1, 4, 4))
         with self.assertRaises(ulpscope.UsageError):
             ulpscope.Format("fp16\0junk")
 
@@ -364,30 +362,6 @@ class Models(unittest.TestCase):
             for o, output in enumerate(node.outputs):
                 self.assertEqual(output.largest, max(one.lanes[0].nodes[n].outputs[o].largest for one in ones), output.name)
 
-    def test_probe(self):
-        """The classes are those of the bits that matmul gives on the probe."""
-        ones = np.ones((8, 64), np.float32)
-        given = dict(gpu="h200", operands="tf32", result="fp32", threads=2)
-        c = ulpscope.matmul(ones, ones.T, "fp32")
-        fit = ulpscope.fit(ones, np.ascontiguousarray(ones.T), c, probe=True, **given)
-        self.assertGreater(fit.consistent, 3)
-        self.assertEqual(len(fit.probe.classes), fit.consistent)
-        consistent = [one for one in fit.candidates if one.consistent]
-        self.assertEqual((fit.probe.a.shape, fit.probe.b.shape, fit.probe.a.dtype), ((8, 64), (64, 8), np.float32))
-        bits = [ulpscope.matmul(fit.probe.a, fit.probe.b, one.name).tobytes() for one in consistent]
-        self.assertGreater(len(set(bits)), 1)
-        for i, one in enumerate(bits):
-            for j in range(i):
-                self.assertEqual(one == bits[j], fit.probe.classes[i] == fit.probe.classes[j], (i, j))
-        # a second product, of the probe, leaves one class
-        chosen = consistent[-1].name
-        again = ulpscope.fit(ones, np.ascontiguousarray(ones.T), c, (fit.probe.a, fit.probe.b, ulpscope.matmul(fit.probe.a, fit.probe.b, chosen)), **given)
-        self.assertEqual(again.consistent, fit.probe.classes.count(fit.probe.classes[-1]))
-        self.assertIsNone(again.probe)
-        half = np.ones((4, 32), np.float16)
-        shaped = ulpscope.fit(half, np.ascontiguousarray(half.T), ulpscope.matmul(half, half.T, "fp32"), gpu="h200", probe=(2, 3, 64)).probe
-        self.assertEqual((shaped.a.shape, shaped.b.shape, shaped.a.dtype), ((2, 64), (64, 3), np.float16))
-
     def test_conclusions(self):
         model = ulpscope.Model(MODEL)
         forecast = model.overflow(INPUTS, ["fp16", "bf16"])
@@ -468,20 +442,6 @@ class Models(unittest.TestCase):
             report = result.report()
             self.assertGreater(self.equal(result, report, type(result).__name__), least)
             self.assertLess(len(report.keys() - vars(result).keys()), 12)
-
-    def test_fit(self):
-        with np.load(SOURCE / "tests" / "data" / "unit" / "h200_probes.npz") as file:
-            a, b, c = (file[f"tf32.16x16x512.{part}"] for part in "abc")
-        fit = ulpscope.fit(a, b, c, gpu="h200", operands="tf32", threads=2)
-        self.assertEqual((fit.name, fit.elements, fit.consistent), ("tf32,split-k=16", 256, 1))
-        self.assertTrue(np.array_equal(ulpscope.matmul(a, b, fit.name), c))
-        self.assertIn("chains of 32 products", fit.order)
-        self.assertIn("tf32,split-k=16", str(fit))
-        none = ulpscope.fit(a, b, c, gpu="a100", operands="tf32", threads=2)
-        self.assertIsNone(none.name)
-        self.assertGreater(none.candidates[0].max_ulps, 0)
-        with self.assertRaises(ulpscope.UsageError):
-            ulpscope.fit(a, a, c)
 
     def test_gates_do_not_open_on_nothing(self):
         model = ulpscope.Model(MODEL)

@@ -37,7 +37,6 @@ void tell_host(void *context, size_t part, size_t part_count);
 
 /* findings.c */
 void digest_comparison(struct digest *digest);
-void digest_fit(struct digest *digest);
 void digest_forecast(struct digest *digest);
 void digest_lint(struct digest *digest);
 void digest_doctor(struct digest *digest);

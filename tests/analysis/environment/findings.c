@@ -237,42 +237,6 @@ void digest_tolerance(struct digest *digest)
     ulp_tolerance_free(&tolerance);
 }
 
-void digest_fit(struct digest *digest)
-{
-    enum { SIDE = 4, K = 40 };
-    struct ulp_arithmetic arithmetic;
-    struct ulp_tensor a, b, c;
-    struct ulp_fit fit;
-    struct ulp_fit_probe probe;
-    float left[SIDE * K], right[K * SIDE];
-    char *text;
-    const int64_t shapes[][2] = {{SIDE, K}, {K, SIDE}};
-    for (int i = 0; i < SIDE * K; i++) {
-        left[i] = 1 / (float)(i + 3);
-        right[i] = (float)(i % 7) - 2.9f;
-    }
-    CALL(ulp_tensor_wrap(&a, ULP_TYPE_FLOAT, 2, shapes[0], left, e));
-    CALL(ulp_tensor_wrap(&b, ULP_TYPE_FLOAT, 2, shapes[1], right, e));
-    CALL(ulp_arithmetic_find("tf32,split-k=2", &arithmetic, e));
-    CALL(ulp_array_matmul(&c, &arithmetic, &a, &b, 1, e));
-    const struct ulp_fit_product product = {.a = &a, .b = &b, .c = &c};
-    const struct ulp_fit_options options = {.gpu = "h200", .operands = "tf32", .thread_count = 2};
-    CALL(ulp_fit_run(&product, 1, &options, &fit, e));
-    ck_assert_uint_ge(fit.consistent, 1);
-    fit.seconds = 0;
-    CALL(ulp_fit_probe_make(&fit, &product, &options, &probe, e));
-    add_tensor(digest, &probe.a);
-    add_tensor(digest, &probe.b);
-    CALL(ulp_fit_text(&fit, &probe, "probe.npz", 0, &text, e));
-    add_bytes(digest, text, strlen(text));
-    CALL(ulp_fit_write_json(&fit, &probe, test_folder("fit.json"), e));
-    add_file(digest, test_folder("fit.json"));
-    free(text);
-    ulp_fit_probe_free(&probe);
-    ulp_fit_free(&fit);
-    ulp_tensor_free(&c);
-}
-
 static void digest_quantiles(struct digest *digest)
 {
     struct ulp_sweep sweep;

@@ -427,7 +427,6 @@ const struct subject subjects[] = {
     {"the proof", digest_proof},
     {"scales", digest_scales},
     {"the tolerance", digest_tolerance},
-    {"the fit", digest_fit},
     {"the study", digest_study},
     {"the lint", digest_lint},
     {"the doctor", digest_doctor},

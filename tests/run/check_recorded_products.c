@@ -1,0 +1,120 @@
+/* Products of arrays against cuBLAS on an H200, bit for bit: sums of one scalar after the other, cut
+ * as the launches of the kernels said, and masked sums, which every other order changes. Units'
+ * other products are in check_unit_recorded. */
+#include <stdio.h>
+
+#include <ulpscope.h>
+
+#include "tests/support/test.h"
+
+/* An array of numbers, or of patterns of `format`, as numbers. */
+static struct ulp_tensor read_numbers(const struct ulp_tensor_set *set, const char *name,
+                                      const char *format_name)
+{
+    const struct ulp_tensor *given = ulp_tensor_set_find(set, name);
+    struct ulp_format format;
+    struct ulp_error error;
+    struct ulp_tensor out;
+    ck_assert_msg(given != NULL, "%s", name);
+    ck_ulp_ok(ulp_format_find(format_name, &format, &error), error);
+    ck_ulp_ok(
+        ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, given->dims, &error),
+        error);
+    if (given->type == ULP_TYPE_UINT8 || given->type == ULP_TYPE_UINT16)
+        ck_ulp_ok(ulp_array_decode(&out, given, &format, 1, &error), error);
+    else
+        for (size_t i = 0; i < given->count; i++)
+            ((float *)out.data)[i] = (float)ulp_tensor_get(given, i);
+    return out;
+}
+
+struct recorded {
+    const char *a, *b, *c, *arithmetic, *patterns;
+};
+
+static void compare(const struct ulp_tensor_set *set, const struct recorded *row)
+{
+    struct ulp_tensor a = read_numbers(set, row->a, row->patterns),
+                      b = read_numbers(set, row->b, row->patterns),
+                      c = read_numbers(set, row->c, row->patterns), product;
+    const struct ulp_arithmetic arithmetic = test_arithmetic(row->arithmetic);
+    struct ulp_error error;
+    ck_ulp_ok(ulp_array_matmul(&product, &arithmetic, &a, &b, 2, &error), error);
+    ck_assert_uint_eq(product.count, c.count);
+    for (size_t i = 0; i < c.count; i++)
+        ck_assert_msg(ulp_tensor_get(&product, i) == ulp_tensor_get(&c, i),
+                      "%s as %s, element %zu: %a, recorded %a", row->c, row->arithmetic, i,
+                      ulp_tensor_get(&product, i), ulp_tensor_get(&c, i));
+    ulp_tensor_free(&product);
+    ulp_tensor_free(&a);
+    ulp_tensor_free(&b);
+    ulp_tensor_free(&c);
+}
+
+/* Slices are the third number of the launch's grid; E4M3 without fast accumulation is promoted
+ * after 128 products, as PyTorch documents. */
+START_TEST(masked_sums)
+{
+    static const struct {
+        const char *kind, *arithmetic, *patterns;
+    } kinds[] = {
+        {"f16", "fp16@h200", "fp16"},
+        {"bf16", "bf16@h200", "bf16"},
+        {"tf32", "tf32@h200,split-k=16", "fp32"},
+        {"f32", "fp32,split-k=16", "fp32"},
+        {"f16.acc16", "fp16@h200,acc=fp16,split-k=8", "fp16"},
+        {"e4m3.slow", "tf32@h200,factor=fp8-e4m3,promote=128", "fp8-e4m3"},
+        {"e4m3.fast", "tf32@h200,factor=fp8-e4m3", "fp8-e4m3"},
+    };
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    char names[3][64];
+    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_probes.npz"), NULL, &set, &error), error);
+    for (size_t r = 0; r < sizeof kinds / sizeof *kinds; r++) {
+        for (int i = 0; i < 3; i++)
+            snprintf(names[i], sizeof names[i], "%s.16x16x512.%c", kinds[r].kind, 'a' + i);
+        compare(&set, &(struct recorded){names[0], names[1], names[2], kinds[r].arithmetic,
+                                         kinds[r].patterns});
+    }
+    ulp_tensor_set_free(&set);
+}
+END_TEST
+
+static void compare_chains(const char *path)
+{
+    static const struct {
+        int k;
+        const char *arithmetic;
+    } chains[] = {{8, "fp32,split-k=2"},
+                  {16, "fp32,split-k=4"},
+                  {32, "fp32"},
+                  {64, "fp32"},
+                  {1024, "fp32,split-k=16"}};
+    struct ulp_tensor_set set = {0};
+    struct ulp_error error;
+    char names[3][64];
+    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &set, &error), error);
+    for (size_t r = 0; r < sizeof chains / sizeof *chains; r++) {
+        static const char *const parts[] = {"A", "B", "f32"};
+        for (int i = 0; i < 3; i++)
+            snprintf(names[i], sizeof names[i], "gemm.%d.%s", chains[r].k, parts[i]);
+        compare(&set,
+                &(struct recorded){names[0], names[1], names[2], chains[r].arithmetic, "fp32"});
+    }
+    ulp_tensor_set_free(&set);
+}
+
+START_TEST(scalar_chains)
+{
+    const char *path = test_shared("gpu/h200_gemm.npz");
+    compare_chains(test_data("unit/h200_gemm.npz"));
+    if (path)
+        compare_chains(path);
+}
+END_TEST
+
+TEST_MAIN("recorded products", 60)
+{
+    tcase_add_test(tests, masked_sums);
+    tcase_add_test(tests, scalar_chains);
+}
