@@ -8,6 +8,7 @@
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
 #include "analysis/report/report.h"
+#include "analysis/report/report_page.h"
 #include "analysis/writing/columns.h"
 #include "number/function/math.h"
 

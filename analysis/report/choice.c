@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 #include "analysis/report/report.h"
 #include "base/error.h"
 #include "base/machine/environment.h"

@@ -2,7 +2,7 @@
  * and kernels. */
 #include <string.h>
 
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 
 static void add_border(const struct ulp_page *page, const struct ulp_audit_lane *lane,
                        const struct ulp_audit_border *border)

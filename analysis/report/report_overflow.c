@@ -7,7 +7,7 @@
 #include "analysis/audit/audit_overflow.h"
 #include <math.h>
 
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 
 /* "  BEFORE: node N NAME (OP)" on a line of its own. */
 static void add_line(const struct ulp_page *page, const char *colour, const char *before,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/audit/audit_mixed.h"
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 
 #define TENSORS_SHOWN 5
 #define NAME_AT 70 /* columns before the name in the table */

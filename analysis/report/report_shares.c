@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/report/report.h"
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 #include "number/function/math.h"
 
 #define SHARES_SHOWN 10

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/audit/auditor.h"
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 #include "analysis/report/report.h"
 
 #define SAMPLES_SHOWN 4

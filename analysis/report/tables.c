@@ -1,6 +1,6 @@
 /* The tables of a text report: figures first and names last, so that names are whole in files and
  * cut at their front on a terminal. */
-#include "analysis/writing/columns.h"
+#include "analysis/report/report_page.h"
 
 #include <math.h>
 #include <stdio.h>

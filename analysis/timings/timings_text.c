@@ -1,4 +1,6 @@
 /* The timings as tables, and where most of the time goes in a sentence. */
+#include <ulpscope/timings.h>
+
 #include <math.h>
 #include <string.h>
 

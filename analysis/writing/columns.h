@@ -1,11 +1,13 @@
 /* A text report's page: where it goes, how wide it is, and its tables. */
 #pragma once
 
-#include <ulpscope/audit.h>
+#include <ulpscope/model.h>
 
 #include "base/machine/environment.h"
 #include "base/text/shown.h"
 #include "base/text/text.h"
+
+struct ulp_arena;
 
 #define ULP_PAGE_WIDTH 100
 #define ULP_PAGE_PROSE 10000 /* columns of a text for JSON: a headline is a sentence */
@@ -88,37 +90,3 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
 void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline);
 /* And where memory was lacking, the page knows it. */
 void ulp_headline_free(const struct ulp_page *page, struct ulp_headline *headline);
-
-/* tables.c: the graph's outputs; the nodes that introduce most, and those that carry most,
- * of which what only moves a value is one line with what computes it. */
-void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-void ulp_page_introduced(const struct ulp_page *page, const struct ulp_audit *audit,
-                         const struct ulp_audit_lane *lane);
-void ulp_page_carried(const struct ulp_page *page, const struct ulp_audit *audit,
-                      const struct ulp_audit_lane *lane);
-
-/* shares.c: what causes the error of the outputs. */
-void ulp_page_shares(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-/* report_shares.c */
-void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-void ulp_page_stored(const struct ulp_page *page, const struct ulp_audit *audit,
-                     const struct ulp_audit_lane *lane);
-/* report_scaled.c: what formats with scales do to the tensors that most of the error comes from. */
-void ulp_page_scaled(const struct ulp_page *page, const struct ulp_audit *audit,
-                     const struct ulp_audit_lane *lane);
-/* What makes much of the error of a node's factors, and what is against it; nothing of a node whose
- * factors have no scales. */
-void ulp_scaled_remedy(struct ulp_text *out, const struct ulp_audit *audit,
-                       const struct ulp_audit_lane *lane, const char *node);
-/* overflow.c: what overflows and what becomes of it, the first decision that is not the
- * reference's, and which constants are changed. */
-void ulp_page_overflow(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-
-/* kept.c: which nodes of the lane are kept in what, and the first borders; which are fused. */
-void ulp_page_kept(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-void ulp_page_kernels(const struct ulp_page *page, const struct ulp_audit_lane *lane);
-
-static inline bool ulp_is_float_output(const struct ulp_audit_output *output)
-{
-    return ulp_type_is_float(output->type);
-}
