@@ -5,7 +5,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/memory/budget.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/pass/backward.h"
 #include "run/pass/weigh.h"
 
@@ -409,7 +409,7 @@ static size_t count_together(const struct ulp_attributor *attributor,
     const double limit = (double)ulp_budget_limit(attributor->budget);
     size_t most = 1;
     if (limit != 0 && (double)ulp_budget_used(attributor->budget) -
-                              (double)ulp_kept_spare(program->kept) + ULP_TUNE_SWEPT_BYTES +
+                              (double)ulp_carried_spare(program->carried) + ULP_TUNE_SWEPT_BYTES +
                               ulp_program_peak(program, true, NULL) >
                           limit)
         return 1;

@@ -45,8 +45,8 @@ struct ulp_owed {
     struct ulp_owed *next;
     size_t execution, count, group;
     int position;
-    /* what the outputs' error owes to each element; borrowed: until the sweep goes on, which does
-     * not wait */
+    /* What the outputs' error owes to each element. borrowed: the sweep owns the data, which is
+     * valid only while the sweep is at this node. */
     struct ulp_attributed_bytes kept;
     bool borrowed, visited;
     double share, gain; /* of this output in this execution */
@@ -60,8 +60,8 @@ struct ulp_owed {
 
 /* One lane in the current sample. */
 struct ulp_attributed {
-    /* by slot of the main graph: P, integers but amounts R's; the data is that of kept[], where
-     * P - R follows, as floats */
+    /* By slot of the main graph: the lane's value P; of integers that are no amounts, the
+     * reference's value R. The data lies in kept[], and behind it P - R, as floats. */
     struct ulp_tensor *values;
     struct ulp_attributed_bytes *kept;
     const float **differences; /* by slot: P - R, while it is in memory */

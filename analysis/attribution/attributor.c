@@ -9,7 +9,7 @@
 #include "base/machine/environment.h"
 #include "base/memory/budget.h"
 #include "base/memory/scratch.h"
-#include "run/kept.h"
+#include "run/carried.h"
 
 static bool prepare_lane(struct ulp_attributor *attributor, struct ulp_attributed *lane)
 {
@@ -67,7 +67,7 @@ enum ulp_status ulp_attributor_create(const struct ulp_program *program, const c
         else
             status = ulp_out_of_memory(error);
     ulp_attribution_limit(attributor);
-    ulp_kept_lend(program->kept);
+    ulp_carried_lend(program->carried);
     if (status == ULP_OK)
         *out = attributor;
     else

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "run/kept.h"
+#include "run/carried.h"
 
 /* As it was measured; the views of all lanes follow, and then the exponents that occur. */
 struct note {
@@ -41,7 +41,7 @@ bool ulp_settled_recall(const struct ulp_auditor *auditor, const struct ulp_even
                         const struct ulp_settled *figures)
 {
     const struct note *note =
-        event->settled ? ulp_kept_find_note(auditor->program->kept, event->settled, o) : NULL;
+        event->settled ? ulp_carried_find_note(auditor->program->carried, event->settled, o) : NULL;
     if (!note || !is_of(note, figures, event->values[o].entire))
         return false;
     *figures->range = note->range;
@@ -80,5 +80,5 @@ void ulp_settled_note(const struct ulp_auditor *auditor, const struct ulp_event 
     for (size_t l = 0; l < note->lane_count; l++)
         memcpy(note->lanes[l], figures->lanes[l].views, sizeof note->lanes[l]);
     memcpy(note->lanes + note->lane_count, fields + first, note->field_count * sizeof *fields);
-    ulp_kept_leave_note(auditor->program->kept, event->settled, o, note);
+    ulp_carried_add_note(auditor->program->carried, event->settled, o, note);
 }

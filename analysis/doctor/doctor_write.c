@@ -46,13 +46,13 @@ static enum ulp_status write_files(const struct ulp_doctor *doctor, const char *
 {
     ULP_TRY(ulp_report_write_json(make_document(doctor), folder, "doctor.json", error));
     ULP_TRY(ulp_report_write(doctor->audit, folder, error));
-    ULP_TRY(ulp_lint_write(doctor->lint, ULP_AS_FOLDER, folder, error));
+    ULP_TRY(ulp_lint_write(doctor->lint, ULP_OUTPUT_FOLDER, folder, error));
     if (doctor->overflow)
-        ULP_TRY(ulp_overflow_write(doctor->overflow, ULP_AS_FOLDER, folder, error));
+        ULP_TRY(ulp_overflow_write(doctor->overflow, ULP_OUTPUT_FOLDER, folder, error));
     if (doctor->comparison)
-        ULP_TRY(ulp_comparison_write(doctor->comparison, ULP_AS_FOLDER, folder, error));
+        ULP_TRY(ulp_comparison_write(doctor->comparison, ULP_OUTPUT_FOLDER, folder, error));
     if (doctor->plan)
-        ULP_TRY(ulp_search_write(doctor->plan, ULP_AS_FOLDER, folder, error));
+        ULP_TRY(ulp_search_write(doctor->plan, ULP_OUTPUT_FOLDER, folder, error));
     return ULP_OK;
 }
 
@@ -84,11 +84,11 @@ static enum ulp_status write_page(const struct ulp_doctor *doctor, const char *p
     return status;
 }
 
-enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_as as, const char *path,
-                                 struct ulp_error *error)
+enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_output_kind as,
+                                 const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return as == ULP_AS_FOLDER ? write_files(doctor, path, error)
-           : as == ULP_AS_HTML ? write_page(doctor, path, error)
-                               : ulp_json_write(make_document(doctor), path, error);
+    return as == ULP_OUTPUT_FOLDER ? write_files(doctor, path, error)
+           : as == ULP_OUTPUT_HTML ? write_page(doctor, path, error)
+                                   : ulp_json_write(make_document(doctor), path, error);
 }

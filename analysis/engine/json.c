@@ -98,8 +98,9 @@ static json_t *make_document(const struct ulp_engine_map *built, const struct ul
 
 enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                      const struct ulp_wishes *wishes,
-                                     const struct ulp_engine_map_changes *changes, enum ulp_as as,
-                                     const char *path, struct ulp_error *error)
+                                     const struct ulp_engine_map_changes *changes,
+                                     enum ulp_output_kind as, const char *path,
+                                     struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     return ulp_html_write_as("engine", as, make_document(built, wishes, changes), path, error);

@@ -28,15 +28,15 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
                                const char *path, struct ulp_error *error);
 /* One document, which is freed, in that form; root NULL: out of memory. Its file in a folder is
  * KIND.json. */
-enum ulp_status ulp_html_write_as(const char *kind, enum ulp_as as, json_t *root, const char *path,
-                                  struct ulp_error *error);
+enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, json_t *root,
+                                  const char *path, struct ulp_error *error);
 /* The public function of that name, which writes a result: the document that `make` makes of it. */
-#define ULP_DOCUMENT_WRITE(name, type, kind, make)                                    \
-    enum ulp_status name(const struct type *result, enum ulp_as as, const char *path, \
-                         struct ulp_error *error)                                     \
-    {                                                                                 \
-        ULP_ENTER_ENVIRONMENT;                                                        \
-        return ulp_html_write_as(kind, as, make(result), path, error);                \
+#define ULP_DOCUMENT_WRITE(name, type, kind, make)                                             \
+    enum ulp_status name(const struct type *result, enum ulp_output_kind as, const char *path, \
+                         struct ulp_error *error)                                              \
+    {                                                                                          \
+        ULP_ENTER_ENVIRONMENT;                                                                 \
+        return ulp_html_write_as(kind, as, make(result), path, error);                         \
     }
 
 /* page.c, made of page/: pieces of the page, and the script's SHA-256 in base64 ("": not known). */

@@ -250,14 +250,14 @@ enum ulp_status ulp_html_write(const struct ulp_html_report *reports, size_t cou
     return status == ULP_OK ? closed : status;
 }
 
-enum ulp_status ulp_html_write_as(const char *kind, enum ulp_as as, json_t *root, const char *path,
-                                  struct ulp_error *error)
+enum ulp_status ulp_html_write_as(const char *kind, enum ulp_output_kind as, json_t *root,
+                                  const char *path, struct ulp_error *error)
 {
     char name[32];
     snprintf(name, sizeof name, "%s.json", kind);
-    if (as != ULP_AS_HTML)
-        return as == ULP_AS_FOLDER ? ulp_report_write_json(root, path, name, error)
-                                   : ulp_json_write(root, path, error);
+    if (as != ULP_OUTPUT_HTML)
+        return as == ULP_OUTPUT_FOLDER ? ulp_report_write_json(root, path, name, error)
+                                       : ulp_json_write(root, path, error);
     const struct ulp_html_report report = {.kind = kind, .root = root};
     const enum ulp_status status =
         root ? ulp_html_write(&report, 1, path, error) : ulp_out_of_memory(error);

@@ -189,11 +189,11 @@ static enum ulp_status write_files(const struct ulp_search *found, const char *f
     return ulp_files_release(begun, status, error);
 }
 
-enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_as as, const char *path,
-                                 struct ulp_error *error)
+enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_output_kind as,
+                                 const char *path, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    return as == ULP_AS_FOLDER ? write_files(found, path, error)
-                               : ulp_html_write_as(found->by_node ? "plan" : "bits", as,
-                                                   ulp_search_document(found), path, error);
+    return as == ULP_OUTPUT_FOLDER ? write_files(found, path, error)
+                                   : ulp_html_write_as(found->by_node ? "plan" : "bits", as,
+                                                       ulp_search_document(found), path, error);
 }

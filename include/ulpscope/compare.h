@@ -210,7 +210,7 @@ ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
 /* Write compare.json (schema: doc/compare.md). */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
-                                             enum ulp_as as, const char *path,
+                                             enum ulp_output_kind as, const char *path,
                                              struct ulp_error *error);
 /* The result as text: the verdict on each recording first, then a table. Free *out with free();
  * width and colour as in ulp_report_text. */

@@ -104,7 +104,7 @@ ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int wid
                                         char **out, struct ulp_error *error);
 /* Write doctor.json (doc/doctor.md), beside it in a folder the files of the steps: lint.json,
  * report.json and the like. */
-ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_as as,
+ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_output_kind as,
                                          const char *path, struct ulp_error *error);
 
 /* In what a model is judged: the arithmetic as named; NULL: the target's ("@GPU" may follow), of a

@@ -328,7 +328,7 @@ ULP_API enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,
                                              const struct ulp_engine_map_changes *changes,
-                                             enum ulp_as as, const char *path,
+                                             enum ulp_output_kind as, const char *path,
                                              struct ulp_error *error);
 
 #endif

@@ -93,8 +93,8 @@ struct ulp_fix {
     struct ulp_fix_state before, edited, after; /* edited: with the edits alone */
     size_t edit_count;
     struct ulp_fix_edit *edits;
-    size_t made_count;             /* of these, those that were made */
-    double change;                 /* of all edits that were made, together */
+    size_t made_count; /* of these, those that were made */
+    double change;     /* of all edits that were made, together */
     char *checked; /* at which sizes they were held against the model as it is; NULL: none made */
     size_t node_count, kept_count; /* nodes of the edited model, and those kept in FP32 */
     char **kept;
@@ -125,7 +125,7 @@ ULP_API void ulp_fix_free(struct ulp_fix *fix);
 ULP_API enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                                      struct ulp_error *error);
 /* Write fix.json (doc/fix.md). */
-ULP_API enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_as as, const char *path,
-                                      struct ulp_error *error);
+ULP_API enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_output_kind as,
+                                      const char *path, struct ulp_error *error);
 
 #endif

@@ -118,8 +118,9 @@ ULP_API void ulp_lint_fixed_free(struct ulp_lint_fixed *fixed);
 ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                                       bool colour, char **out, struct ulp_error *error);
 /* Write lint.json (schema: doc/lint.md), or SARIF 2.1.0. */
-ULP_API enum ulp_status ulp_lint_write(const struct ulp_lint_result *result, enum ulp_as as,
-                                       const char *path, struct ulp_error *error);
+ULP_API enum ulp_status ulp_lint_write(const struct ulp_lint_result *result,
+                                       enum ulp_output_kind as, const char *path,
+                                       struct ulp_error *error);
 ULP_API enum ulp_status ulp_lint_write_sarif(const struct ulp_lint_result *result, const char *path,
                                              struct ulp_error *error);
 

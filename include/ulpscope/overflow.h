@@ -248,7 +248,7 @@ ULP_API void ulp_overflow_free(struct ulp_overflow_forecast *forecast);
 
 /* Write overflow.json (schema: doc/overflow.md). */
 ULP_API enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
-                                           enum ulp_as as, const char *path,
+                                           enum ulp_output_kind as, const char *path,
                                            struct ulp_error *error);
 /* The forecast as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_text. */

@@ -111,7 +111,7 @@ ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model,
 ULP_API void ulp_proof_free(struct ulp_proof *proof);
 
 /* Write proof.json (schema: doc/prove.md). */
-ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_as as,
+ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_output_kind as,
                                         const char *path, struct ulp_error *error);
 /* The proof as text, the verdict first. Free *out with free(). width and colour as in
  * ulp_report_text. */

@@ -328,7 +328,7 @@ ULP_API const char *ulp_search_file_name(size_t index);
  * frontier.svg beside it in a folder. Those of these files that an earlier
  * result left there, and this one has not, are removed, as ulp_search_run does with mixed.onnx and
  * quantised.onnx. */
-ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, enum ulp_as as,
+ULP_API enum ulp_status ulp_search_write(const struct ulp_search *search, enum ulp_output_kind as,
                                          const char *path, struct ulp_error *error);
 
 #endif

@@ -221,7 +221,7 @@ ULP_API size_t ulp_study_worst(const struct ulp_study *study,
 ULP_API enum ulp_status ulp_study_text(const struct ulp_study *study, int width, bool colour,
                                        char **out, struct ulp_error *error);
 /* Write study.json (schema: doc/study.md), or CSV: a row for each setting and place. */
-ULP_API enum ulp_status ulp_study_write(const struct ulp_study *study, enum ulp_as as,
+ULP_API enum ulp_status ulp_study_write(const struct ulp_study *study, enum ulp_output_kind as,
                                         const char *path, struct ulp_error *error);
 ULP_API enum ulp_status ulp_study_write_csv(const struct ulp_study *study, const char *path,
                                             struct ulp_error *error);

@@ -44,7 +44,7 @@ class Result(Record):
     _owner: Owner | Saved
     _text: ClassVar[str]
     _write: ClassVar[str]
-    _as: ClassVar[tuple[int, ...]] = (d.ULP_AS_FOLDER,)  # how; (): the function writes in one way alone
+    _as: ClassVar[tuple[int, ...]] = (d.ULP_OUTPUT_FOLDER,)  # how; (): the function writes in one way alone
     _file: ClassVar[str]  # its JSON
 
     def __init_subclass__(cls) -> None:
@@ -125,7 +125,7 @@ class Result(Record):
 class OneFile(Result):
     """What is written into one file."""
 
-    _as: ClassVar[tuple[int, ...]] = (d.ULP_AS_JSON,)
+    _as: ClassVar[tuple[int, ...]] = (d.ULP_OUTPUT_JSON,)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """All figures as JSON. A file that a Model in use is read from is refused."""
@@ -227,7 +227,7 @@ class Doctor(records.Doctor, Result):
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """One page of all steps."""
-        call(self._write, byref(self._owner.value), d.ULP_AS_HTML, output(path))
+        call(self._write, byref(self._owner.value), d.ULP_OUTPUT_HTML, output(path))
 
 
 class Fix(records.Fix, OneFile):
@@ -237,7 +237,7 @@ class Fix(records.Fix, OneFile):
 
     def html(self, path: str | os.PathLike[str]) -> None:
         """The same as one page."""
-        call(self._write, byref(self._owner.value), d.ULP_AS_HTML, output(path))
+        call(self._write, byref(self._owner.value), d.ULP_OUTPUT_HTML, output(path))
 
 
 class Scales(records.Scales, OneFile):
@@ -332,7 +332,7 @@ class Study(records.Study, OneFile):
             return super().write(path)
         if end == ".csv":
             return call("ulp_study_write_csv", byref(self._owner.value), output(path))
-        call(self._write, byref(self._owner.value), d.ULP_AS_HTML if end == ".html" else d.ULP_AS_JSON, output(path))
+        call(self._write, byref(self._owner.value), d.ULP_OUTPUT_HTML if end == ".html" else d.ULP_OUTPUT_JSON, output(path))
 
     def frame(self) -> pandas.DataFrame:
         """A row for each setting and place: relative, metrics.max_abs, trials.bits, ..."""

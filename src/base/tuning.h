@@ -158,7 +158,7 @@
  * in blocks that stay in the caches. */
 #define ULP_TUNE_DIGIT_FORM_BYTES_MAX ((size_t)256 << 20)
 
-/* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/kept.h)
+/* ---- packed factors and constants kept from run to run (kernels/operand/packed.h, run/carried.h)
  * ---- */
 
 /* Of the memory limit, or without one in bytes, what a program's runs leave of either for the next

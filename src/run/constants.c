@@ -5,7 +5,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "tensor/lower.h"
 
 /* One reading of a constant. */
@@ -82,13 +82,13 @@ static struct ulp_lowered count_lowered(const struct ulp_program *program,
     const struct ulp_arithmetic *in = reading->in;
     const bool mapped = ulp_model_fetch(program->model, reading->constant, 0) > 0;
     struct ulp_lowered lowered;
-    if (mapped && ulp_kept_find_lowered(program->kept, reading->constant, in, &lowered))
+    if (mapped && ulp_carried_find_lowered(program->carried, reading->constant, in, &lowered))
         return lowered;
     lowered =
         ulp_tensor_count_lowered(reading->constant, &in->storage, in->constants, in->rounding);
     ulp_model_give_back(program->model, reading->constant);
     if (mapped)
-        ulp_kept_leave_lowered(program->kept, reading->constant, in, &lowered);
+        ulp_carried_add_lowered(program->carried, reading->constant, in, &lowered);
     return lowered;
 }
 

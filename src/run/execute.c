@@ -8,7 +8,7 @@
 #include "base/tuning.h"
 #include "ops/join.h"
 #include "run/departure.h"
-#include "run/kept.h"
+#include "run/carried.h"
 
 /* An input in one lane: rounded once to its storage, unless it is a parameter alone (the scales of
  * Resize and QuantizeLinear, thresholds) or the lane's nodes differ: then each rounds what it
@@ -77,17 +77,17 @@ static void ask_observers(struct ulp_walk *walk)
     }
 }
 
-/* May results be left to further runs, and is there room for all of them? */
-static bool may_leave(const struct ulp_walk *walk)
+/* May results be carried over to further runs, and is there room for all of them? */
+static bool may_carry(const struct ulp_walk *walk)
 {
     const struct ulp_run_options *options = walk->options;
     const struct ulp_program *program = walk->program;
     const size_t limit = ulp_budget_limit(&walk->budget);
-    return walk->left && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
-           !options->departure && program->left_bytes > 0 &&
-           program->left_bytes <= (double)ulp_kept_limit(&walk->budget) &&
+    return walk->carried && walk->unseen && !ulp_walk_compares(walk) && !options->given &&
+           !options->departure && program->carried_bytes > 0 &&
+           program->carried_bytes <= (double)ulp_carried_limit(&walk->budget) &&
            (!limit ||
-            ulp_program_peak(program, false, NULL) + program->left_bytes <= (double)limit);
+            ulp_program_peak(program, false, NULL) + program->carried_bytes <= (double)limit);
 }
 
 /* May steps be run as one: does nobody look at values, and do all have their bits so? */
@@ -125,23 +125,24 @@ static enum ulp_status run_walk(struct ulp_walk *walk, const struct ulp_tensor_s
     walk->joins = may_join(walk);
     struct ulp_tensor *fitted = NULL;
     enum ulp_status status =
-        ulp_kept_take_pool(program->kept, walk->options->thread_count, &walk->pool, error);
+        ulp_carried_take_pool(program->carried, walk->options->thread_count, &walk->pool, error);
     if (status == ULP_OK) {
         ulp_pool_scratch(walk->pool)->keeps_blocks = walk->budget.keeps_blocks;
         ulp_pool_set_root(walk->pool, walk->budget.root);
-        if (walk->left && walk->budget.keeps_blocks) {
-            ulp_budget_hand_over(ulp_kept_memory(walk->left, false), &walk->budget);
-            ulp_budget_hand_over(ulp_kept_memory(walk->left, true), ulp_pool_scratch(walk->pool));
+        if (walk->carried && walk->budget.keeps_blocks) {
+            ulp_budget_hand_over(ulp_carried_memory(walk->carried, false), &walk->budget);
+            ulp_budget_hand_over(ulp_carried_memory(walk->carried, true),
+                                 ulp_pool_scratch(walk->pool));
         }
         status = ulp_arena_create(&walk->memory, &walk->budget, error);
     }
     if (status == ULP_OK)
         status = take_memory(walk, &fitted, error);
-    if (status == ULP_OK && !walk->left)
+    if (status == ULP_OK && !walk->carried)
         status = ulp_packed_create(&walk->packed, &walk->budget, ULP_TUNE_FORMS_ONCE_BYTES, error);
     if (status == ULP_OK)
         status = ulp_frame_create(&frame, walk, program->main, NULL, NULL, error);
-    walk->leaves = status == ULP_OK && may_leave(walk);
+    walk->carries = status == ULP_OK && may_carry(walk);
     walk->clock = ulp_seconds_now();
     if (status == ULP_OK)
         status = set_inputs(walk, &frame, inputs, fitted, error);
@@ -183,12 +184,12 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
                             .cost_limit = program->main->cost};
     double started = ulp_seconds_now();
     struct ulp_budget *root = ulp_model_budget(program->model);
-    if (ulp_kept_begin(program->kept, program)) {
-        walk.left = program->kept;
-        walk.packed = ulp_kept_packed(program->kept);
+    if (ulp_carried_begin(program->carried, program)) {
+        walk.carried = program->carried;
+        walk.packed = ulp_carried_packed(program->carried);
     }
     const struct ulp_packed_counts before = ulp_packed_count(walk.packed);
-    walk.budget.keeps_blocks = !ulp_kept_lends(program->kept);
+    walk.budget.keeps_blocks = !ulp_carried_lends(program->carried);
     ulp_budget_open(&walk.budget, root ? root : &walk.root);
     for (size_t l = 0; outputs && l < program->lane_count; l++)
         outputs[l] = (struct ulp_tensor_set){0};
@@ -201,18 +202,18 @@ enum ulp_status ulp_program_run(const struct ulp_program *program,
         status = run_walk(&walk, inputs, outputs, error);
     ulp_arena_free(walk.memory);
     const struct ulp_packed_counts packed = ulp_packed_count(walk.packed);
-    if (!walk.left)
+    if (!walk.carried)
         ulp_packed_free(walk.packed);
-    if (walk.left && walk.pool) {
-        ulp_budget_hand_over(&walk.budget, ulp_kept_memory(walk.left, false));
-        ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_kept_memory(walk.left, true));
+    if (walk.carried && walk.pool) {
+        ulp_budget_hand_over(&walk.budget, ulp_carried_memory(walk.carried, false));
+        ulp_budget_hand_over(ulp_pool_scratch(walk.pool), ulp_carried_memory(walk.carried, true));
     }
-    ulp_kept_leave_pool(program->kept, walk.pool);
+    ulp_carried_return_pool(program->carried, walk.pool);
     ulp_budget_close(&walk.budget);
     if (cost)
         *cost = (struct ulp_run_cost){ulp_seconds_now() - started,
                                       program->constants.used_bytes + walk.budget.peak_bytes +
-                                          (walk.left ? ulp_kept_bytes(walk.left) : 0) +
+                                          (walk.carried ? ulp_carried_bytes(walk.carried) : 0) +
                                           ulp_departure_bytes(walk.options->departure),
                                       packed.made - before.made, packed.used - before.used};
     for (size_t l = 0; outputs && status != ULP_OK && l < program->lane_count; l++)

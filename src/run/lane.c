@@ -4,7 +4,7 @@
 
 #include "base/memory/alloc.h"
 #include "base/error.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "tensor/stored.h"
 
 static size_t count_values(const struct ulp_lane *lane)
@@ -51,15 +51,16 @@ static void drop_value(struct ulp_lane *lane, size_t first, size_t slot)
     struct ulp_tensor *tensor = &lane->values[value];
     const struct ulp_tensor *constant = lane->block->slots[slot].constant;
     const bool is_own = tensor->type != ULP_TYPE_UNDEFINED,
-               left = lane->left && (constant || (first == 0 && lane->block->slots[slot].left));
-    if (!is_own && !left && !lane->kept[value])
+               carried =
+                   lane->carried && (constant || (first == 0 && lane->block->slots[slot].carried));
+    if (!is_own && !carried && !lane->kept[value])
         return;
     if (lane->kept[value])
         ulp_packed_drop(lane->packed, is_own ? tensor : constant);
-    else if (left && (is_own || constant))
+    else if (carried && (is_own || constant))
         ulp_packed_pass(lane->packed, is_own ? tensor : constant);
-    if (left && is_own && !tensor->owned)
-        ulp_kept_release(lane->left, lane->left_place + value);
+    if (carried && is_own && !tensor->owned)
+        ulp_carried_release(lane->carried, lane->carried_place + value);
     lane->kept[value] = false;
     ulp_tensor_free(tensor);
 }
@@ -194,22 +195,22 @@ static enum ulp_status read_across(struct ulp_lane *lane, int slot, struct ulp_r
                      lane->budget, lane->pool, error);
 }
 
-void ulp_lane_drop_left(struct ulp_lane *lane)
+void ulp_lane_drop_carried(struct ulp_lane *lane)
 {
     for (size_t v = 0; v < lane->block->slot_count; v++)
-        if (lane->block->slots[v].left)
+        if (lane->block->slots[v].carried)
             drop_value(lane, 0, v);
 }
 
-bool ulp_lane_find_left(struct ulp_lane *lane)
+bool ulp_lane_find_carried(struct ulp_lane *lane)
 {
     const struct ulp_block *block = lane->block;
     bool found = true;
     for (size_t v = 0; v < block->slot_count && found; v++)
-        found = !block->slots[v].left ||
-                ulp_kept_find(lane->left, lane->left_place + v, &lane->values[v]);
+        found = !block->slots[v].carried ||
+                ulp_carried_find(lane->carried, lane->carried_place + v, &lane->values[v]);
     if (!found)
-        ulp_lane_drop_left(lane);
+        ulp_lane_drop_carried(lane);
     return found;
 }
 

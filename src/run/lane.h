@@ -4,16 +4,16 @@
 #include "kernels/operand/packed.h"
 #include "run/program/program.h"
 
-struct ulp_kept;
+struct ulp_carried;
 
 struct ulp_lane {
     const struct ulp_mix *mix;
     const struct ulp_block *block;
-    /* By slot; type UNDEFINED: there is no value. A constant that was converted for the mix's
-     * arithmetic a (inner ones are counted behind the others, and behind them, as one more, what
-     * the model declares) is at a * slot_count + slot until its last use. A computed value has the
-     * storage of its holder (ulp_lane_holder). An input of the model is as it was given where the
-     * lane's nodes have several arithmetics. */
+    /* By slot; type UNDEFINED: there is no value. A computed value has the storage of its holder
+     * (ulp_lane_holder). An input of the model is as it was given where the lane's nodes have
+     * several arithmetics. Constants as they were converted for a reader lie in such runs of
+     * slot_count, one for each kind of reader (constant_run in lane_convert.c), until their last
+     * use. */
     struct ulp_tensor *values;
     bool keeps_constants; /* converted constants stay, for the block runs again */
     bool converts_tables; /* also what operators gather from: for readers beside them */
@@ -32,10 +32,10 @@ struct ulp_lane {
     struct ulp_packed *packed;
     bool repeats;
     bool *kept; /* by slot: its constant is in that cache */
-    /* what the program's runs leave for each other (kept.h), and where the lane's values are in it;
+    /* what the program's runs carry over (carried.h), and where the lane's values are in it;
      * NULL: nothing, as in bodies of a lane that is apart */
-    struct ulp_kept *left;
-    size_t left_place;
+    struct ulp_carried *carried;
+    size_t carried_place;
     const struct ulp_step *bodies_of; /* the step whose bodies' constants are; NULL: none */
 };
 
@@ -48,13 +48,15 @@ void ulp_lane_clear(struct ulp_lane *lane);
 /* Free what no later step needs. */
 void ulp_lane_drop(struct ulp_lane *lane, const struct ulp_step *step);
 
-/* What results of the step that are left to further runs (slot.left) are charged to: the lane's
- * own budget where there is no room. And, once it is a value, the slot is left. */
+/* The budget for results of the step that are carried over to further runs (slot.carried): the
+ * lane's own where there is no room for that. And the slot's value, once it is there, is handed
+ * over. */
 struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step);
-void ulp_lane_leave(struct ulp_lane *lane, int slot);
-/* Values that earlier runs left; false: not all of them are there, and the lane has none. */
-bool ulp_lane_find_left(struct ulp_lane *lane);
-void ulp_lane_drop_left(struct ulp_lane *lane);
+void ulp_lane_carry(struct ulp_lane *lane, int slot);
+/* The values that earlier runs have carried over; false: not all of them are there, and the lane
+ * has none. */
+bool ulp_lane_find_carried(struct ulp_lane *lane);
+void ulp_lane_drop_carried(struct ulp_lane *lane);
 
 /* Does every node of the lane have one arithmetic? */
 static inline bool ulp_lane_is_uniform(const struct ulp_lane *lane)

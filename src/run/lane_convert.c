@@ -1,11 +1,11 @@
 /* What a lane converts: values for an arithmetic; constants, lowered when a step reads them first
- * and left to further runs. */
+ * and carried over to further runs. */
 #include <string.h>
 
 #include "base/error.h"
 #include "number/format/scaling.h"
 #include "number/round/round.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/lane.h"
 #include "tensor/lower.h"
 #include "tensor/stored.h"
@@ -105,8 +105,8 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program
     if (how.converts)
         ULP_TRY(ulp_tensor_lower(&bounded, constant, &how.storage, how.arithmetic->constants,
                                  &slot->magnitudes, lane->budget, error));
-    if (lane->left)
-        budget = ulp_kept_room(lane->left, how.bytes);
+    if (lane->carried)
+        budget = ulp_carried_room(lane->carried, how.bytes);
     if (!budget)
         budget = lane->budget;
     return how.converts ? ulp_adapt(out, &bounded, &how.from, how.arithmetic, reader.mixed, budget,
@@ -118,45 +118,49 @@ static enum ulp_status lower_constant(struct ulp_tensor *out, struct ulp_program
 static bool is_left(struct ulp_lane *lane, size_t at)
 {
     struct ulp_tensor *value = &lane->values[at];
-    return lane->left && ulp_charged(value->data) != lane->budget &&
-           ulp_kept_leave(lane->left, lane->left_place + at, value);
+    return lane->carried && ulp_charged(value->data) != lane->budget &&
+           ulp_carried_add(lane->carried, lane->carried_place + at, value);
 }
 
 struct ulp_budget *ulp_lane_room(const struct ulp_lane *lane, const struct ulp_step *step)
 {
     size_t bytes = 0;
     for (size_t o = 0; o < step->output_count; o++)
-        if (step->outputs[o] >= 0 && lane->block->slots[step->outputs[o]].left)
+        if (step->outputs[o] >= 0 && lane->block->slots[step->outputs[o]].carried)
             bytes += (size_t)ulp_slot_bytes(&lane->block->slots[step->outputs[o]],
                                             ulp_lane_arithmetic(lane, step));
-    struct ulp_budget *room = lane->left && bytes ? ulp_kept_room(lane->left, bytes) : NULL;
+    struct ulp_budget *room =
+        lane->carried && bytes ? ulp_carried_room(lane->carried, bytes) : NULL;
     return room ? room : lane->budget;
 }
 
-void ulp_lane_leave(struct ulp_lane *lane, int slot)
+void ulp_lane_carry(struct ulp_lane *lane, int slot)
 {
     const struct ulp_tensor *value = &lane->values[slot];
     if (value->owned && value->count)
         is_left(lane, (size_t)slot);
 }
 
-/* Which run of the lane's values has constants for the reader. */
-static size_t find_run(const struct ulp_lane *lane, struct ulp_reader reader)
+/* Which run of slot_count of the lane's values (struct ulp_lane) has constants as the reader takes
+ * them: one for each arithmetic, then one for each that computes inside kernels, then the declared
+ * ones. */
+static size_t constant_run(const struct ulp_lane *lane, struct ulp_reader reader)
 {
     const size_t inner = reader.inside ? lane->mix->count : 0;
     return reader.declared ? (lane->mix->fusion ? 2 : 1) * lane->mix->count
                            : reader.arithmetic + inner;
 }
 
-/* FP32 where that is what is stored, as most constants are: it is neither lowered nor left to
- * further runs, which is seen without looking for it among those that were. An arithmetic may take
- * FP32's subnormals or infinity from it. */
+/* FP32 where that is what is stored, as most constants are: it is neither lowered nor carried over
+ * to further runs, which is seen without looking for it among those that were. An arithmetic may
+ * take FP32's subnormals or infinity from it. */
 static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tensor *constant,
                              struct ulp_reader reader)
 {
     const struct ulp_arithmetic *arithmetic = &lane->mix->items[reader.arithmetic];
-    return lane->left && constant->type == ULP_TYPE_FLOAT && constant->element == ULP_ELEMENT_F32 &&
-           !reader.inside && !arithmetic->as_declared && arithmetic->storage.subnormals &&
+    return lane->carried && constant->type == ULP_TYPE_FLOAT &&
+           constant->element == ULP_ELEMENT_F32 && !reader.inside && !arithmetic->as_declared &&
+           arithmetic->storage.subnormals &&
            arithmetic->storage.overflow == ULP_OVERFLOW_INFINITY &&
            strcmp(arithmetic->storage.name, "fp32") == 0;
 }
@@ -164,35 +168,35 @@ static bool stays_as_it_lies(const struct ulp_lane *lane, const struct ulp_tenso
 enum ulp_status ulp_lane_constant(struct ulp_lane *lane, int slot, struct ulp_reader reader,
                                   const struct ulp_tensor **out, struct ulp_error *error)
 {
-    struct ulp_program_slot *planned = &lane->block->slots[slot];
-    const size_t at = find_run(lane, reader) * lane->block->slot_count + (size_t)slot;
+    struct ulp_program_slot *source = &lane->block->slots[slot];
+    const size_t at = constant_run(lane, reader) * lane->block->slot_count + (size_t)slot;
     struct ulp_tensor *value = &lane->values[at];
-    *out = value->type == ULP_TYPE_UNDEFINED ? planned->constant : value;
-    if (planned->constant->element == ULP_ELEMENT_PACKED && reader.packed) {
-        *out = planned->constant;
+    *out = value->type == ULP_TYPE_UNDEFINED ? source->constant : value;
+    if (source->constant->element == ULP_ELEMENT_PACKED && reader.packed) {
+        *out = source->constant;
         return ULP_OK;
     }
-    if (*out == value || stays_as_it_lies(lane, planned->constant, reader) ||
-        (!ulp_is_stored(planned->constant) &&
-         (reader.declared || !ulp_element_is_float(planned->constant->element))))
+    if (*out == value || stays_as_it_lies(lane, source->constant, reader) ||
+        (!ulp_is_stored(source->constant) &&
+         (reader.declared || !ulp_element_is_float(source->constant->element))))
         return ULP_OK;
-    if (lane->left && ulp_kept_find(lane->left, lane->left_place + at, value)) {
+    if (lane->carried && ulp_carried_find(lane->carried, lane->carried_place + at, value)) {
         *out = value;
         return ULP_OK;
     }
-    enum ulp_status status = lower_constant(value, planned, reader, lane, error);
+    enum ulp_status status = lower_constant(value, source, reader, lane, error);
     if (status != ULP_OK) {
         ulp_tensor_free(value);
-        return ulp_fail_at(error, status, "constant '%s'", planned->name);
+        return ulp_fail_at(error, status, "constant '%s'", source->name);
     }
-    bool stays = lane->left;
+    bool stays = lane->carried;
     if (value->owned) {
         *out = value;
         stays = is_left(lane, at);
     } else {
         *value = (struct ulp_tensor){0};
     }
-    if (!lane->repeats || stays || lane->kept[at] || !ulp_is_factor(planned))
+    if (!lane->repeats || stays || lane->kept[at] || !ulp_is_factor(source))
         return ULP_OK;
     status = ulp_packed_keep(lane->packed, *out, error);
     lane->kept[at] = status == ULP_OK;

@@ -1,6 +1,6 @@
 /* Multiplying a program's float constants by random factors near 1 (struct ulp_perturbation). */
 #include "base/error.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/program/program.h"
 #include "tensor/tensor.h"
 
@@ -46,6 +46,6 @@ enum ulp_status ulp_program_perturb(struct ulp_program *program,
     enum ulp_status status = ULP_OK;
     for (size_t b = 0; b < program->block_count && status == ULP_OK; b++)
         status = ulp_program_fold_norms(program, program->blocks[b], error);
-    ulp_kept_forget(program->kept);
+    ulp_carried_forget(program->carried);
     return status;
 }

@@ -11,7 +11,7 @@
 #include "number/function/math.h"
 #include "ops/join.h"
 #include "run/departure.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/rerun.h"
 
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
@@ -32,7 +32,7 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
                                                             : block->slots[v].name;
     if (status == ULP_OK && absent)
         memcpy(out->absent, absent, lanes * sizeof *absent);
-    size_t place = walk->left ? ulp_kept_place(walk->program, block) : 0;
+    size_t place = walk->carried ? ulp_carried_place(walk->program, block) : 0;
     for (size_t l = 0; l < lanes && status == ULP_OK;
          place += ulp_lane_value_count(&walk->program->mixes[l], block), l++) {
         if (out->absent[l])
@@ -44,9 +44,9 @@ enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,
         const size_t limit = ulp_budget_limit(&walk->budget);
         out->lanes[l].lowered_bytes_max = limit ? limit / ULP_TUNE_LOWERED_SHARE : SIZE_MAX;
         out->lanes[l].packed = walk->packed;
-        out->lanes[l].repeats = walk->options->audit || walk->left;
-        out->lanes[l].left = walk->left;
-        out->lanes[l].left_place = place;
+        out->lanes[l].repeats = walk->options->audit || walk->carried;
+        out->lanes[l].carried = walk->carried;
+        out->lanes[l].carried_place = place;
     }
     return status;
 }
@@ -92,7 +92,7 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
         status = ulp_evaluation_create(&evaluations[l], step, arena, error);
         if (status != ULP_OK)
             break;
-        if (walk->leaves && step->left)
+        if (walk->carries && step->carried)
             frame->lanes[l].budget = ulp_lane_room(&frame->lanes[l], step);
         status = ulp_evaluate(walk, frame, step, l, reference.at, evaluations[0].entire,
                               &evaluations[l], arena, error);
@@ -105,17 +105,17 @@ static enum ulp_status evaluate_lanes(struct ulp_walk *walk, const struct ulp_fr
     return status;
 }
 
-/* Are there, in every lane that is here, all results that earlier runs, or iterations, could leave?
- * Then steps that are left need not run, as what nobody else reads is not asked for. */
-static bool find_left(const struct ulp_walk *walk, const struct ulp_frame *frame)
+/* Are there, in every lane that is here, all results that earlier runs, or iterations, could carry
+ * over? Then carried steps need not run, as what nobody else reads is not asked for. */
+static bool find_carried(const struct ulp_walk *walk, const struct ulp_frame *frame)
 {
     size_t found = 0;
     while (found < walk->program->lane_count &&
-           (frame->absent[found] || ulp_lane_find_left(&frame->lanes[found])))
+           (frame->absent[found] || ulp_lane_find_carried(&frame->lanes[found])))
         found++;
     for (size_t l = 0; l < found && found < walk->program->lane_count; l++)
         if (!frame->absent[l])
-            ulp_lane_drop_left(&frame->lanes[l]);
+            ulp_lane_drop_carried(&frame->lanes[l]);
     return found == walk->program->lane_count;
 }
 
@@ -131,8 +131,8 @@ static void keep_results(const struct ulp_walk *walk, struct ulp_lane *lane,
         if (step->outputs[o] >= 0) {
             lane->values[step->outputs[o]] = evaluation->entire[o];
             evaluation->entire[o] = (struct ulp_tensor){0};
-            if (walk->leaves && lane->left && lane->block->slots[step->outputs[o]].left)
-                ulp_lane_leave(lane, step->outputs[o]);
+            if (walk->carries && lane->carried && lane->block->slots[step->outputs[o]].carried)
+                ulp_lane_carry(lane, step->outputs[o]);
         }
     for (size_t i = 0; i < sizeof results / sizeof *results; i++)
         for (size_t o = 0; o < step->output_count && results[i]; o++)
@@ -210,7 +210,7 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     struct ulp_event_inputs inputs = {0};
     enum ulp_status status = ULP_OK;
     walk->cost_limit = done;
-    if (!(walk->unseen && step->folded) && !(frame->settled && step->left))
+    if (!(walk->unseen && step->folded) && !(frame->settled && step->carried))
         status = evaluate_lanes(walk, frame, step, evaluations, &inputs, arena, error);
     if (status == ULP_OK)
         status = ulp_reserve_check(walk->reserve_draws, error);
@@ -270,7 +270,8 @@ static enum ulp_status walk_again(struct ulp_walk *walk, struct ulp_frame *frame
     struct ulp_lane *lane = &frame->lanes[0];
     const struct ulp_step *steps = frame->block->steps;
     const double started = walk->clock;
-    struct ulp_rerun *rerun = walk->left ? ulp_kept_find_rerun(walk->left, &steps[last]) : NULL;
+    struct ulp_rerun *rerun =
+        walk->carried ? ulp_carried_find_rerun(walk->carried, &steps[last]) : NULL;
     struct ulp_tensor result;
     *ran = rerun != NULL;
     ULP_TRY(ulp_fail_at(error, *ran ? ulp_rerun_run(rerun, lane, &result, ran, error) : ULP_OK,
@@ -310,10 +311,10 @@ static enum ulp_status walk_joined(struct ulp_walk *walk, struct ulp_frame *fram
         join->waits = s < last;
         status = walk_step(walk, frame, &frame->block->steps[s], arena, error);
     }
-    if (status == ULP_OK && !ran && walk->left &&
-        !ulp_kept_find_rerun(walk->left, &frame->block->steps[last]))
-        ulp_kept_leave_rerun(walk->left, &frame->block->steps[last],
-                             ulp_rerun_note(lane, begin, last));
+    if (status == ULP_OK && !ran && walk->carried &&
+        !ulp_carried_find_rerun(walk->carried, &frame->block->steps[last]))
+        ulp_carried_add_rerun(walk->carried, &frame->block->steps[last],
+                              ulp_rerun_note(lane, begin, last));
     ulp_join_clear(join);
     lane->join = NULL;
     for (size_t s = first; s <= last; s++) {
@@ -343,7 +344,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
     enum ulp_status status = ULP_OK;
     if (frame->outer)
         walk->clock = ulp_seconds_now();
-    frame->settled = walk->leaves && find_left(walk, frame);
+    frame->settled = walk->carries && find_carried(walk, frame);
     for (size_t s = frame->outer ? 0 : walk->first_step;
          s < frame->block->step_count && status == ULP_OK; s++) {
         const struct ulp_step *step = &frame->block->steps[s];
@@ -356,7 +357,7 @@ enum ulp_status ulp_walk_block(struct ulp_walk *walk, struct ulp_frame *frame,
             status = walk_joined(walk, frame, s, s + step->joined - 1, arena, error);
             s += step->joined - 1;
         } else if (status == ULP_OK && walk->joins && !frame->absent[0] &&
-                   (step->folded || (frame->settled && step->left))) {
+                   (step->folded || (frame->settled && step->carried))) {
             status = walk_past(walk, frame, step, arena, error);
         } else if (status == ULP_OK) {
             status = walk_step(walk, frame, step, arena, error);

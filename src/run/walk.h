@@ -18,21 +18,22 @@ struct ulp_walk {
     struct ulp_budget budget;
     struct ulp_pool *pool;
     struct ulp_packed *packed;
-    struct ulp_kept *left; /* of the program; NULL: its first run, and packed is the walk's own */
-    size_t reserve_draws;  /* before the walk */
-    size_t first_step;     /* of the main graph: those before it have been run */
-    bool departed;         /* a lane has left the reference's decisions */
-    bool listened;         /* an observer is told of nodes */
-    bool pauses;           /* ... in the caller's environment */
-    bool unseen;           /* no observer looks at values */
-    bool leaves;           /* results that follow from constants alone are left to further runs */
-    bool joins;            /* nor does anybody else: nodes may be run as one */
-    size_t *executions;    /* how often each node has been shown, by number */
-    bool streams;          /* weights go through memory (stream.c): */
-    size_t fetched_steps;  /* of the main graph, weights of the steps before this one are */
-    size_t fetched_bytes;  /* asked for: so many since the walk was there last */
-    double clock;          /* as it was read last: reading it for each part of a node takes long */
-    double seconds_shown;  /* sum of what observers were told, and of what they took themselves */
+    struct ulp_carried
+        *carried;         /* of the program; NULL: its first run, and packed is the walk's own */
+    size_t reserve_draws; /* before the walk */
+    size_t first_step;    /* of the main graph: those before it have been run */
+    bool departed;        /* a lane has left the reference's decisions */
+    bool listened;        /* an observer is told of nodes */
+    bool pauses;          /* ... in the caller's environment */
+    bool unseen;          /* no observer looks at values */
+    bool carries; /* results that follow from constants alone are carried over to further runs */
+    bool joins;   /* nor does anybody else: nodes may be run as one */
+    size_t *executions;   /* how often each node has been shown, by number */
+    bool streams;         /* weights go through memory (stream.c): */
+    size_t fetched_steps; /* of the main graph, weights of the steps before this one are */
+    size_t fetched_bytes; /* asked for: so many since the walk was there last */
+    double clock;         /* as it was read last: reading it for each part of a node takes long */
+    double seconds_shown; /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -47,7 +48,7 @@ struct ulp_frame {
     /* by slot: what observers know the value by; NULL: they do not */
     const char **names;
     struct ulp_join *join; /* of steps that are run as one; NULL: none were yet */
-    bool settled;          /* all results of the block that can be left were: none is computed */
+    bool settled; /* all results of the block that can be carried over were: none is computed */
 };
 /* Lanes that `absent` (may be NULL) marks get no values. */
 enum ulp_status ulp_frame_create(struct ulp_frame *out, struct ulp_walk *walk,

@@ -39,7 +39,7 @@ START_TEST(an_allocation_is_read_back)
                        &bits, &error),
                   error);
         ck_assert(bits.met && bits.minimal && bits.layer_count > 0);
-        ck_ulp_ok(ulp_search_write(&bits, ULP_AS_FOLDER, test_folder("out"), &error), error);
+        ck_ulp_ok(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
         for (size_t f = 0; f < sizeof contents / sizeof *contents; f++) {
             char path[512];
             snprintf(path, sizeof path, "%s/%s", test_folder("out"), contents[f][0]);
@@ -173,7 +173,7 @@ static void expect_text(const struct ulp_search *bits, const char *begins)
     ck_ulp_ok(ulp_search_text(bits, &text, &error), error);
     ck_assert_msg(strncmp(text, begins, strlen(begins)) == 0, "%s", text);
     free(text);
-    ck_ulp_ok(ulp_search_write(bits, ULP_AS_FOLDER, test_folder("out"), &error), error);
+    ck_ulp_ok(ulp_search_write(bits, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
 }
 
 START_TEST(some_tolerances_are_not_met)

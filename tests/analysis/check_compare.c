@@ -485,7 +485,7 @@ START_TEST(reports)
         "\"rms\"",    "\"ratio\"",        "\"nodes\"",
         "\"norm\""};
     test_folder_create();
-    ck_ulp_ok(ulp_comparison_write(&comparison, ULP_AS_FOLDER, test_folder("report"), &error),
+    ck_ulp_ok(ulp_comparison_write(&comparison, ULP_OUTPUT_FOLDER, test_folder("report"), &error),
               error);
     char *text = read_text(test_folder("report/compare.json"));
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)

@@ -171,8 +171,8 @@ START_TEST(two_engines)
     ck_ulp_ok(ulp_engine_map_changes_text(&changes, 0, 0, false, &summary, &error), error);
     ck_assert_ptr_nonnull(strstr(summary, "fp16 into fp16"));
     free(summary);
-    ck_ulp_ok(ulp_engine_map_write(&bad.built, NULL, &changes, ULP_AS_FOLDER, test_folder("out"),
-                                   &error),
+    ck_ulp_ok(ulp_engine_map_write(&bad.built, NULL, &changes, ULP_OUTPUT_FOLDER,
+                                   test_folder("out"), &error),
               error);
     ulp_engine_map_changes_free(&changes);
     ck_ulp_ok(ulp_engine_map_changes_find(&bad.built, &bad.built, &changes, &error), error);

@@ -260,7 +260,7 @@ START_TEST(a_plan_is_read_back)
     ck_ulp_ok(find(model, options, "sqnr_db=50", &inputs, 1, &found, &error), error);
     ck_assert(found.met && found.kept_count > 0);
     ck_assert(isinf(found.before));
-    ck_ulp_ok(ulp_search_write(&found, ULP_AS_FOLDER, test_folder("out"), &error), error);
+    ck_ulp_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
     for (size_t f = 0; ulp_search_file_name(f); f++) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s", test_folder("out"), ulp_search_file_name(f));
@@ -304,7 +304,7 @@ START_TEST(bodies_are_searched)
         ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &found,
                        &error),
                   error);
-        ck_ulp_ok(ulp_search_write(&found, ULP_AS_FOLDER, test_folder("out"), &error), error);
+        ck_ulp_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
         ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error),
                   error);
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), found.samples[0].value,

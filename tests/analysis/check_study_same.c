@@ -13,7 +13,7 @@ static char *as_json(const struct ulp_study *study)
 {
     struct ulp_error error;
     const char *path = test_folder("study.json");
-    ck_ulp_ok(ulp_study_write(study, ULP_AS_JSON, path, &error), error);
+    ck_ulp_ok(ulp_study_write(study, ULP_OUTPUT_JSON, path, &error), error);
     FILE *file = fopen(path, "rb");
     char *text = calloc(1, 1 << 20);
     ck_assert_ptr_nonnull(file);

@@ -54,13 +54,13 @@ static void expect_same(const char *name, const char *expected)
     free(text);
 }
 
-typedef enum ulp_status write_result(const void *of, enum ulp_as as, const char *path,
+typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, const char *path,
                                      struct ulp_error *error);
-#define WRITES(name, function)                                                    \
-    static enum ulp_status name(const void *of, enum ulp_as as, const char *path, \
-                                struct ulp_error *error)                          \
-    {                                                                             \
-        return function(of, as, path, error);                                     \
+#define WRITES(name, function)                                                             \
+    static enum ulp_status name(const void *of, enum ulp_output_kind as, const char *path, \
+                                struct ulp_error *error)                                   \
+    {                                                                                      \
+        return function(of, as, path, error);                                              \
     }
 WRITES(write_fix, ulp_fix_write)
 WRITES(write_scales, ulp_scales_write)
@@ -68,8 +68,8 @@ WRITES(write_study, ulp_study_write)
 WRITES(write_proof, ulp_proof_write)
 
 /* Where a file can not be, and where the disk is full after some bytes. */
-static void expect_refused(write_result *write, const void *of, enum ulp_as as, const char *path,
-                           const char *full)
+static void expect_refused(write_result *write, const void *of, enum ulp_output_kind as,
+                           const char *path, const char *full)
 {
     struct ulp_error error;
     ck_assert_int_eq(write(of, as, test_folder(path), &error), ULP_ERROR_INPUT);
@@ -86,9 +86,9 @@ static void expect_written(write_result *write, const void *of, const char *own)
     struct ulp_error error;
     char name[40];
     snprintf(name, sizeof name, "out/%s", own);
-    ck_ulp_ok(write(of, ULP_AS_FOLDER, test_folder("out"), &error), error);
-    ck_ulp_ok(write(of, ULP_AS_JSON, test_folder("out/alone"), &error), error);
-    ck_ulp_ok(write(of, ULP_AS_HTML, test_folder("out/page"), &error), error);
+    ck_ulp_ok(write(of, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
+    ck_ulp_ok(write(of, ULP_OUTPUT_JSON, test_folder("out/alone"), &error), error);
+    ck_ulp_ok(write(of, ULP_OUTPUT_HTML, test_folder("out/page"), &error), error);
     expect_files("out", 3);
     char *inside = read_file(name), *page = read_file("out/page");
     ck_assert(inside && strncmp(inside, "{\n \"schema\": ", 13) == 0);
@@ -96,9 +96,9 @@ static void expect_written(write_result *write, const void *of, const char *own)
     expect_same("out/alone", inside);
     ck_assert(page && strncmp(page, "<!DOCTYPE html>", 15) == 0);
     ck_assert_str_eq(page + strlen(page) - 8, "</html>\n");
-    expect_refused(write, of, ULP_AS_FOLDER, "out/page/below", "out");
-    expect_refused(write, of, ULP_AS_JSON, "none/alone", "out/new");
-    expect_refused(write, of, ULP_AS_HTML, "none/page", "out/page");
+    expect_refused(write, of, ULP_OUTPUT_FOLDER, "out/page/below", "out");
+    expect_refused(write, of, ULP_OUTPUT_JSON, "none/alone", "out/new");
+    expect_refused(write, of, ULP_OUTPUT_HTML, "none/page", "out/page");
     expect_files("out", 3);
     expect_same(name, inside);
     expect_same("out/page", page);

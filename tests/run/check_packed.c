@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/text/text.h"
 #include "load/load.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/networks.h"
 #include "tests/support/onnx_text.h"
@@ -49,7 +49,8 @@ static enum ulp_status hash_run(const struct ulp_program *program,
     const struct ulp_run_options options = {.thread_count = limit ? 1 : 2, .audit = audit};
     budget.peak_bytes = budget.used_bytes;
     /* what earlier runs have left can be given up */
-    budget.limit_bytes = limit ? budget.used_bytes - ulp_kept_bytes(program->kept) + limit : 0;
+    budget.limit_bytes =
+        limit ? budget.used_bytes - ulp_carried_bytes(program->carried) + limit : 0;
     const struct ulp_observer observer = {.context = hash, .node_done = hash_event};
     *hash = 0;
     return ulp_program_run(program, inputs, &options, &observer, 1, NULL, cost, error);
@@ -335,7 +336,7 @@ START_TEST(counts_are_found_again)
     float weights[2][3] = {{1, 1e-9f, 1e6f}, {1, 2, 3}};
     struct ulp_tensor tensors[2];
     struct ulp_arithmetic fp16, other;
-    struct ulp_kept *kept;
+    struct ulp_carried *kept;
     struct ulp_error error;
     struct ulp_lowered found;
     const struct ulp_lowered left = {1, 1, 1e6};
@@ -344,21 +345,21 @@ START_TEST(counts_are_found_again)
                                   &error),
                   error);
     ck_ulp_ok(ulp_arithmetic_find("fp16", &fp16, &error), error);
-    ck_ulp_ok(ulp_kept_create(&kept, NULL, &error), error);
-    ck_assert(!ulp_kept_find_lowered(kept, &tensors[0], &fp16, &found));
-    ulp_kept_leave_lowered(kept, &tensors[0], &fp16, &left);
-    ulp_kept_forget(kept); /* other arithmetics do not change it */
+    ck_ulp_ok(ulp_carried_create(&kept, NULL, &error), error);
+    ck_assert(!ulp_carried_find_lowered(kept, &tensors[0], &fp16, &found));
+    ulp_carried_add_lowered(kept, &tensors[0], &fp16, &left);
+    ulp_carried_forget(kept); /* other arithmetics do not change it */
     const struct ulp_tensor view = ulp_tensor_view(&tensors[0]);
-    ck_assert(ulp_kept_find_lowered(kept, &view, &fp16, &found));
+    ck_assert(ulp_carried_find_lowered(kept, &view, &fp16, &found));
     ck_assert(found.overflowed == 1 && found.underflowed == 1 && found.largest == 1e6);
-    ck_assert(!ulp_kept_find_lowered(kept, &tensors[1], &fp16, &found));
+    ck_assert(!ulp_carried_find_lowered(kept, &tensors[1], &fp16, &found));
     static const char *const others[] = {"bf16", "fp16,constants=ieee", "fp16,round=rz",
                                          "fp16,subnormals=flush"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         ck_ulp_ok(ulp_arithmetic_find(others[i], &other, &error), error);
-        ck_expect(!ulp_kept_find_lowered(kept, &tensors[0], &other, &found), "%s", others[i]);
+        ck_expect(!ulp_carried_find_lowered(kept, &tensors[0], &other, &found), "%s", others[i]);
     }
-    ulp_kept_free(kept);
+    ulp_carried_free(kept);
 }
 END_TEST
 
@@ -381,7 +382,7 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
     ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
     for (int run = 0; run < 3; run++)
         ck_ulp_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &error), error);
-    ck_assert_uint_ge(ulp_kept_spare(program->kept), 20 * 64 * 64 * sizeof(float));
+    ck_assert_uint_ge(ulp_carried_spare(program->carried), 20 * 64 * 64 * sizeof(float));
     ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);

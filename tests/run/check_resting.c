@@ -9,28 +9,28 @@
 
 #include "base/machine/thread.h"
 #include "base/text/text.h"
-#include "run/kept.h"
+#include "run/carried.h"
 
 START_TEST(a_pool_is_found_again)
 {
     struct ulp_pool *pools[3];
-    struct ulp_kept *kept;
+    struct ulp_carried *kept;
     struct ulp_error error;
-    ck_ulp_ok(ulp_kept_create(&kept, NULL, &error), error);
+    ck_ulp_ok(ulp_carried_create(&kept, NULL, &error), error);
     for (int i = 0; i < 2; i++) /* two runs at once */
-        ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[i], &error), error);
+        ck_ulp_ok(ulp_carried_take_pool(kept, 2, &pools[i], &error), error);
     ck_assert_ptr_ne(pools[0], pools[1]);
     for (int i = 0; i < 2; i++)
-        ulp_kept_leave_pool(kept, pools[i]);
-    ck_ulp_ok(ulp_kept_take_pool(kept, 2, &pools[2], &error), error);
+        ulp_carried_return_pool(kept, pools[i]);
+    ck_ulp_ok(ulp_carried_take_pool(kept, 2, &pools[2], &error), error);
     ck_assert_ptr_eq(pools[2], pools[1]);
-    ulp_kept_leave_pool(kept, pools[2]);
-    ck_ulp_ok(ulp_kept_take_pool(kept, 3, &pools[0], &error), error);
+    ulp_carried_return_pool(kept, pools[2]);
+    ck_ulp_ok(ulp_carried_take_pool(kept, 3, &pools[0], &error), error);
     ck_assert_int_eq(ulp_pool_thread_count(pools[0]), 3);
-    ulp_kept_leave_pool(kept, pools[0]);
-    ck_assert_int_eq(ulp_kept_take_pool(kept, -1, &pools[0], &error), ULP_ERROR_USAGE);
+    ulp_carried_return_pool(kept, pools[0]);
+    ck_assert_int_eq(ulp_carried_take_pool(kept, -1, &pools[0], &error), ULP_ERROR_USAGE);
     ck_assert_ptr_null(pools[0]);
-    ulp_kept_free(kept);
+    ulp_carried_free(kept);
 }
 END_TEST
 
@@ -42,16 +42,16 @@ static enum ulp_status work_none(void *context, size_t first, size_t last, int w
 }
 
 /* A run that starts all of its threads; *kept is made where it is NULL. */
-static void run_threads(struct ulp_kept **kept, int count)
+static void run_threads(struct ulp_carried **kept, int count)
 {
     struct ulp_pool *pool;
     struct ulp_error error;
     if (!*kept)
-        ck_ulp_ok(ulp_kept_create(kept, NULL, &error), error);
-    ck_ulp_ok(ulp_kept_take_pool(*kept, count, &pool, &error), error);
+        ck_ulp_ok(ulp_carried_create(kept, NULL, &error), error);
+    ck_ulp_ok(ulp_carried_take_pool(*kept, count, &pool, &error), error);
     ulp_pool_set_eager(pool);
     ck_ulp_ok(ulp_parallel_for(pool, (size_t)count, 1, work_none, NULL, &error), error);
-    ulp_kept_leave_pool(*kept, pool);
+    ulp_carried_return_pool(*kept, pool);
 }
 
 /* A sanitizer's own threads. */
@@ -85,7 +85,7 @@ static void find_others(void)
 /* 17 pools of 15 threads beside their callers are within 256. */
 START_TEST(resting_threads_have_a_bound)
 {
-    struct ulp_kept *kept[PLANS] = {NULL}, *more = NULL;
+    struct ulp_carried *kept[PLANS] = {NULL}, *more = NULL;
     const size_t most = RESTING * (THREADS - 1) + 1;
     int status = -1;
     if (access("/proc/self/task", R_OK) != 0)
@@ -106,17 +106,17 @@ START_TEST(resting_threads_have_a_bound)
             run_threads(&kept[i], i ? THREADS : 1);
         const size_t own = count_threads(most);
         for (int i = 0; i < PLANS; i++)
-            ulp_kept_free(kept[i]);
+            ulp_carried_free(kept[i]);
         _exit(own == most && count_threads(1) == 1 ? 0 : 1);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert_int_eq(status, 0);
     for (int i = 0; i < PLANS; i++)
-        ulp_kept_free(kept[i]);
+        ulp_carried_free(kept[i]);
     ck_assert_uint_eq(count_threads(1), 1);
     run_threads(&more, ULP_TUNE_RESTING_THREADS + 2); /* alone it rests */
     ck_assert_uint_eq(count_threads(ULP_TUNE_RESTING_THREADS + 2), ULP_TUNE_RESTING_THREADS + 2);
-    ulp_kept_free(more);
+    ulp_carried_free(more);
 }
 END_TEST
 

@@ -48,7 +48,7 @@ static enum ulp_status write_report(const struct audit_options *options,
     if (options->engine)
         ULP_TRY(print_engine_costs(engine, audit, error));
     if (folder && options->engine)
-        ULP_TRY(ulp_engine_map_write(&engine->built, NULL, NULL, ULP_AS_FOLDER, folder, error));
+        ULP_TRY(ulp_engine_map_write(&engine->built, NULL, NULL, ULP_OUTPUT_FOLDER, folder, error));
     if (!options->target || options->all)
         ULP_TRY(print_choices(choices, audit, error));
     watch_done("all samples were finished, and the report was being written");

@@ -156,7 +156,7 @@ static enum ulp_status print_engine(const void *of, int width, bool colour, char
                                      colour, out, error);
 }
 
-static enum ulp_status write_engine(const void *of, enum ulp_as as, const char *path,
+static enum ulp_status write_engine(const void *of, enum ulp_output_kind as, const char *path,
                                     struct ulp_error *error)
 {
     const struct session *session = of;

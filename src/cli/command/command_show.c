@@ -52,7 +52,7 @@ static enum ulp_status print_nodes(const void *of, int width, bool colour, char 
     return ulp_saved_show(lookup->saved, lookup->pattern, width, colour, out, error);
 }
 
-static enum ulp_status write_nodes(const void *of, enum ulp_as as, const char *path,
+static enum ulp_status write_nodes(const void *of, enum ulp_output_kind as, const char *path,
                                    struct ulp_error *error)
 {
     const struct lookup *lookup = of;

@@ -303,7 +303,8 @@ static enum ulp_status write_files(const struct study_options *options,
             continue;
         ULP_TRY(taken(file, error));
         ULP_TRY(i == 1 ? ulp_study_write_csv(study, file, error)
-                       : ulp_study_write(study, i == 0 ? ULP_AS_JSON : ULP_AS_HTML, file, error));
+                       : ulp_study_write(study, i == 0 ? ULP_OUTPUT_JSON : ULP_OUTPUT_HTML, file,
+                                         error));
         if (i == 2)
             say(stdout, "page: %s\n", file);
     }

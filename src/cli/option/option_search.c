@@ -163,7 +163,7 @@ static enum ulp_status report(const struct search_options *options, const struct
     ULP_TRY(ulp_search_text(found, &text, error));
     fputs(text, stdout);
     if (options->out) {
-        ULP_TRY(ulp_search_write(found, ULP_AS_FOLDER, options->out, error));
+        ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));
         say(stdout,
             found->by_node  ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
             : found->scaled ? "plan: %s/plan.json (audit --plan reads it)\n"

@@ -16,13 +16,13 @@ static enum ulp_status print(const struct result *result, struct ulp_error *erro
 static enum ulp_status write_files(const struct result *result, struct ulp_error *error)
 {
     if (result->folder) {
-        ULP_TRY(result->write(result->of, ULP_AS_FOLDER, result->folder, error));
+        ULP_TRY(result->write(result->of, ULP_OUTPUT_FOLDER, result->folder, error));
         say(stdout, "report: %s/%s\n", result->folder, result->folder_has);
     }
     if (json_file())
-        ULP_TRY(result->write(result->of, ULP_AS_JSON, json_file(), error));
+        ULP_TRY(result->write(result->of, ULP_OUTPUT_JSON, json_file(), error));
     if (result->page) {
-        ULP_TRY(result->write(result->of, ULP_AS_HTML, result->page, error));
+        ULP_TRY(result->write(result->of, ULP_OUTPUT_HTML, result->page, error));
         say(stdout, "page: %s\n", result->page);
     }
     return ULP_OK;

@@ -52,7 +52,7 @@ void progress_part(void *context, size_t part, size_t part_count);
  * make the functions of that kind from those of a result in ulpscope/. */
 typedef enum ulp_status print_result(const void *of, int width, bool colour, char **out,
                                      struct ulp_error *error);
-typedef enum ulp_status write_result(const void *of, enum ulp_as as, const char *path,
+typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, const char *path,
                                      struct ulp_error *error);
 struct result {
     const void *of;
@@ -68,11 +68,11 @@ struct result {
     {                                                                               \
         return function(of, width, colour, out, error);                             \
     }
-#define WRITES(name, function)                                                    \
-    static enum ulp_status name(const void *of, enum ulp_as as, const char *path, \
-                                struct ulp_error *error)                          \
-    {                                                                             \
-        return function(of, as, path, error);                                     \
+#define WRITES(name, function)                                                             \
+    static enum ulp_status name(const void *of, enum ulp_output_kind as, const char *path, \
+                                struct ulp_error *error)                                   \
+    {                                                                                      \
+        return function(of, as, path, error);                                              \
     }
 enum ulp_status say_result(const struct result *result, struct ulp_error *error);
 /* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */

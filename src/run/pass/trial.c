@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "base/memory/reserve.h"
 #include "kernels/operand/packed.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/walk.h"
 
-/* What a sample's last accepted run has left. */
+/* What a sample's last accepted run carries over to the next. */
 struct held {
     const struct ulp_tensor_set *inputs;
     bool computed;
@@ -112,8 +112,8 @@ static enum ulp_status prepare(struct ulp_trial *trial, size_t sample_count,
     trial->holds = fits(program, sample_count);
     trial->mix.of_node = trial->of_node;
     ULP_TRY(find_inside(trial, error));
-    ULP_TRY(
-        ulp_packed_create(&trial->packed, &trial->budget, ulp_kept_limit(&trial->budget), error));
+    ULP_TRY(ulp_packed_create(&trial->packed, &trial->budget, ulp_carried_limit(&trial->budget),
+                              error));
     ULP_TRY(ulp_lane_create(&trial->lane, &trial->mix, program->main, &trial->budget, trial->pool,
                             error));
     trial->lane.packed = trial->packed;

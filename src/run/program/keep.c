@@ -5,7 +5,7 @@
 #include "base/machine/environment.h"
 #include "base/error.h"
 #include "base/text/text.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/program/program.h"
 
 /* The arithmetic's index among the mix's, which have room for it. */
@@ -53,9 +53,10 @@ static enum ulp_status apply_keep(const struct ulp_program *program, struct ulp_
                                   struct ulp_error *error)
 {
     if (keep->arithmetic.schedule.qdq_integer && !program->wants_integers)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "nodes are to be kept in %s: compile with qdq=integer in a lane or its keeps",
-                        keep->arithmetic.name);
+        return ulp_fail(
+            error, ULP_ERROR_USAGE,
+            "nodes are to be kept in %s: compile with qdq=integer in a lane or its keeps",
+            keep->arithmetic.name);
     ULP_TRY(check_slices(&keep->arithmetic, error));
     ULP_TRY(choose_nodes(program, keep, chosen, mix->memory, error));
     const size_t arithmetic = add_arithmetic(mix, &keep->arithmetic);
@@ -214,7 +215,7 @@ enum ulp_status ulp_program_keep(struct ulp_program *program, size_t lane,
     if (status == ULP_OK) {
         program->mixes[lane] = mix;
         ulp_program_find_peak(program);
-        ulp_kept_forget(program->kept);
+        ulp_carried_forget(program->carried);
     }
     return status;
 }

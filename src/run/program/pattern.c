@@ -46,15 +46,16 @@ static bool reads(const struct ulp_node *node, int value)
 static const char *find_joined(const struct ulp_program *program, const char *name)
 {
     const struct ulp_node *node = NULL;
-    for (size_t i = 0; i < program->left_count && !node; i++)
-        node = strcmp(program->left[i].node->name, name) == 0 ? program->left[i].node : NULL;
-    for (size_t steps = 0; node && steps < program->left_count; steps++) {
+    for (size_t i = 0; i < program->removed_count && !node; i++)
+        node = strcmp(program->removed[i].node->name, name) == 0 ? program->removed[i].node : NULL;
+    for (size_t steps = 0; node && steps < program->removed_count; steps++) {
         const struct ulp_node *next = NULL;
         for (size_t n = 0; n < program->node_count; n++)
             if (strcmp(program->nodes[n].step->name, node->name) == 0)
                 return node->name;
-        for (size_t i = 0; i < program->left_count && node->output_count && !next; i++)
-            next = reads(program->left[i].node, node->outputs[0]) ? program->left[i].node : NULL;
+        for (size_t i = 0; i < program->removed_count && node->output_count && !next; i++)
+            next =
+                reads(program->removed[i].node, node->outputs[0]) ? program->removed[i].node : NULL;
         node = next;
     }
     return NULL;

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/options.h"
 #include "base/memory/reserve.h"
-#include "run/kept.h"
+#include "run/carried.h"
 
 static bool wants_integers(const struct ulp_arithmetic *lanes, size_t lane_count,
                            const struct ulp_keeps *keeps)
@@ -117,7 +117,7 @@ enum ulp_status ulp_program_make(const struct ulp_model *model, const struct ulp
     ulp_budget_open(&program->budget, ulp_model_budget(model));
     ulp_budget_open(&program->constants, ulp_model_budget(model));
     ulp_budget_open(&program->prepared, ulp_model_budget(model));
-    enum ulp_status status = ulp_kept_create(&program->kept, ulp_model_budget(model), error);
+    enum ulp_status status = ulp_carried_create(&program->carried, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = fill_plan(program, lanes, lane_count, options, opening, error);
     if (status == ULP_OK)
@@ -131,7 +131,7 @@ void ulp_program_free(struct ulp_program *program)
 {
     if (!program)
         return;
-    ulp_kept_free(program->kept);
+    ulp_carried_free(program->carried);
     for (size_t b = 0; b < program->block_count; b++) {
         struct ulp_block *block = program->blocks[b];
         for (size_t v = 0; v < block->slot_count; v++)
@@ -143,8 +143,8 @@ void ulp_program_free(struct ulp_program *program)
                 ulp_unbind(&block->steps[s].integer->bound);
         }
     }
-    for (size_t i = 0; i < program->left_count; i++)
-        ulp_unbind(&program->left[i]);
+    for (size_t i = 0; i < program->removed_count; i++)
+        ulp_unbind(&program->removed[i]);
     ulp_names_free(&program->problems.names);
     for (size_t l = 0; program->mixes && l < program->lane_count; l++)
         ulp_arena_free(program->mixes[l].memory);

@@ -95,10 +95,10 @@ static const char *find_obstacle(const struct ulp_block *block, const struct ulp
 static enum ulp_status leave(struct ulp_program *program, const struct ulp_bound *bound,
                              struct ulp_error *error)
 {
-    ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &program->left, program->left_count,
-                                       &program->left_capacity, sizeof *program->left),
+    ULP_TRY(ulp_taken(ulp_program_grow(program->arena, &program->removed, program->removed_count,
+                                       &program->removed_capacity, sizeof *program->removed),
                       error));
-    program->left[program->left_count++] = *bound;
+    program->removed[program->removed_count++] = *bound;
     return ULP_OK;
 }
 

@@ -61,11 +61,11 @@ void digest_engine(struct digest *digest)
     CALL(ulp_engine_map_costs(&built[0], &audit, "engine", &costs, e));
     CALL(ulp_engine_map_costs_text(&built[0], &costs, 0, 0, false, &text, e));
     free(text);
-    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_FOLDER, test_folder("engine"),
-                              e));
-    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_JSON,
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_FOLDER,
+                              test_folder("engine"), e));
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_JSON,
                               test_folder("engine/alone.json"), e));
-    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_AS_HTML,
+    CALL(ulp_engine_map_write(&built[1], &wishes, &changes, ULP_OUTPUT_HTML,
                               test_folder("engine/page.html"), e));
     ulp_engine_map_costs_free(&costs);
     ulp_wishes_free(&wishes);

@@ -32,9 +32,9 @@ void digest_forecast(struct digest *digest)
     const struct ulp_run_options run = {.thread_count = 1};
     CALL(ulp_overflow_remedies(&forecast, program, 0, &inputs, &run, &observer, e));
     CALL(ulp_overflow_text(&forecast, 0, false, &text, e));
-    CALL(ulp_overflow_write(&forecast, ULP_AS_FOLDER, test_folder("forecast"), e));
-    CALL(ulp_overflow_write(&forecast, ULP_AS_JSON, test_folder("forecast/alone.json"), e));
-    CALL(ulp_overflow_write(&forecast, ULP_AS_HTML, test_folder("forecast/page.html"), e));
+    CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_FOLDER, test_folder("forecast"), e));
+    CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_JSON, test_folder("forecast/alone.json"), e));
+    CALL(ulp_overflow_write(&forecast, ULP_OUTPUT_HTML, test_folder("forecast/page.html"), e));
     add_bytes(digest, text, strlen(text));
     free(text);
     ulp_overflow_free(&forecast);
@@ -71,9 +71,11 @@ void digest_comparison(struct digest *digest)
     comparison.seconds = 0;
     CALL(ulp_comparison_text(&comparison, 100, false, &summary, e));
     add_bytes(digest, summary, strlen(summary));
-    CALL(ulp_comparison_write(&comparison, ULP_AS_FOLDER, test_folder("comparison"), e));
-    CALL(ulp_comparison_write(&comparison, ULP_AS_JSON, test_folder("comparison/alone.json"), e));
-    CALL(ulp_comparison_write(&comparison, ULP_AS_HTML, test_folder("comparison/page.html"), e));
+    CALL(ulp_comparison_write(&comparison, ULP_OUTPUT_FOLDER, test_folder("comparison"), e));
+    CALL(ulp_comparison_write(&comparison, ULP_OUTPUT_JSON, test_folder("comparison/alone.json"),
+                              e));
+    CALL(
+        ulp_comparison_write(&comparison, ULP_OUTPUT_HTML, test_folder("comparison/page.html"), e));
     add_file(digest, test_folder("comparison/compare.json"));
     free(summary);
     ulp_comparison_free(&comparison);
@@ -106,9 +108,9 @@ void digest_plan(struct digest *digest)
     CALL(ulp_search_text(&found, &text, e));
     add_bytes(digest, text, strlen(text));
     found.seconds = found.audit_seconds = 0;
-    CALL(ulp_search_write(&found, ULP_AS_FOLDER, test_folder("plan"), e));
-    CALL(ulp_search_write(&found, ULP_AS_JSON, test_folder("plan/alone.json"), e));
-    CALL(ulp_search_write(&found, ULP_AS_HTML, test_folder("plan/page.html"), e));
+    CALL(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("plan"), e));
+    CALL(ulp_search_write(&found, ULP_OUTPUT_JSON, test_folder("plan/alone.json"), e));
+    CALL(ulp_search_write(&found, ULP_OUTPUT_HTML, test_folder("plan/page.html"), e));
     add_file(digest, test_folder("plan/page.html"));
     add_file(digest, test_folder("plan/plan.json"));
     add_file(digest, test_folder("plan/frontier.svg"));
@@ -142,7 +144,7 @@ void digest_bits(struct digest *digest)
     CALL(ulp_search_text(&bits, &text, e));
     add_bytes(digest, text, strlen(text));
     bits.seconds = bits.audit_seconds = 0;
-    CALL(ulp_search_write(&bits, ULP_AS_FOLDER, test_folder("bits"), e));
+    CALL(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("bits"), e));
     add_file(digest, test_folder("bits/bits.json"));
     add_file(digest, test_folder("bits/frontier.csv"));
     free(text);
@@ -167,8 +169,8 @@ void digest_proof(struct digest *digest)
     proof.seconds = 0;
     CALL(ulp_proof_text(&proof, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_proof_write(&proof, ULP_AS_FOLDER, test_folder("proof"), e));
-    CALL(ulp_proof_write(&proof, ULP_AS_JSON, test_folder("proof/alone.json"), e));
+    CALL(ulp_proof_write(&proof, ULP_OUTPUT_FOLDER, test_folder("proof"), e));
+    CALL(ulp_proof_write(&proof, ULP_OUTPUT_JSON, test_folder("proof/alone.json"), e));
     add_file(digest, test_folder("proof/proof.json"));
     free(text);
     ulp_proof_free(&proof);
@@ -187,9 +189,9 @@ void digest_scales(struct digest *digest)
     scales.seconds = 0;
     CALL(ulp_scales_text(&scales, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_scales_write(&scales, ULP_AS_JSON, test_folder("scales.json"), e));
+    CALL(ulp_scales_write(&scales, ULP_OUTPUT_JSON, test_folder("scales.json"), e));
     add_file(digest, test_folder("scales.json"));
-    CALL(ulp_scales_write(&scales, ULP_AS_HTML, test_folder("scales.html"), e));
+    CALL(ulp_scales_write(&scales, ULP_OUTPUT_HTML, test_folder("scales.html"), e));
     free(text);
     ulp_scales_free(&scales);
     const struct ulp_sample sample = {.inputs = &inputs};
@@ -285,9 +287,9 @@ void digest_study(struct digest *digest)
     CALL(ulp_study_text(&study, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    CALL(ulp_study_write(&study, ULP_AS_JSON, test_folder("study.json"), e));
+    CALL(ulp_study_write(&study, ULP_OUTPUT_JSON, test_folder("study.json"), e));
     CALL(ulp_study_write_csv(&study, test_folder("study.csv"), e));
-    CALL(ulp_study_write(&study, ULP_AS_HTML, test_folder("study.html"), e));
+    CALL(ulp_study_write(&study, ULP_OUTPUT_HTML, test_folder("study.html"), e));
     add_file(digest, test_folder("study.json"));
     add_file(digest, test_folder("study.csv"));
     add_file(digest, test_folder("study.html"));
@@ -304,8 +306,8 @@ void digest_lint(struct digest *digest)
     result.seconds = 0;
     CALL(ulp_lint_text(&result, 3, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
-    CALL(ulp_lint_write(&result, ULP_AS_JSON, test_folder("lint.json"), e));
-    CALL(ulp_lint_write(&result, ULP_AS_HTML, test_folder("lint.html"), e));
+    CALL(ulp_lint_write(&result, ULP_OUTPUT_JSON, test_folder("lint.json"), e));
+    CALL(ulp_lint_write(&result, ULP_OUTPUT_HTML, test_folder("lint.html"), e));
     add_file(digest, test_folder("lint.html"));
     CALL(ulp_lint_write_sarif(&result, test_folder("lint.sarif"), e));
     add_file(digest, test_folder("lint.json"));
@@ -338,8 +340,8 @@ void digest_fix(struct digest *digest)
     CALL(ulp_fix_text(&fix, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    CALL(ulp_fix_write(&fix, ULP_AS_JSON, test_folder("fix.json"), e));
-    CALL(ulp_fix_write(&fix, ULP_AS_HTML, test_folder("fix.html"), e));
+    CALL(ulp_fix_write(&fix, ULP_OUTPUT_JSON, test_folder("fix.json"), e));
+    CALL(ulp_fix_write(&fix, ULP_OUTPUT_HTML, test_folder("fix.html"), e));
     add_file(digest, test_folder("fix.json"));
     ulp_fix_free(&fix);
 }
@@ -363,9 +365,9 @@ void digest_doctor(struct digest *digest)
     CALL(ulp_doctor_text(&doctor, 100, false, &text, e));
     add_bytes(digest, text, strlen(text));
     free(text);
-    CALL(ulp_doctor_write(&doctor, ULP_AS_FOLDER, test_folder("diagnosis"), e));
-    CALL(ulp_doctor_write(&doctor, ULP_AS_JSON, test_folder("diagnosis/alone.json"), e));
-    CALL(ulp_doctor_write(&doctor, ULP_AS_HTML, test_folder("diagnosis/page.html"), e));
+    CALL(ulp_doctor_write(&doctor, ULP_OUTPUT_FOLDER, test_folder("diagnosis"), e));
+    CALL(ulp_doctor_write(&doctor, ULP_OUTPUT_JSON, test_folder("diagnosis/alone.json"), e));
+    CALL(ulp_doctor_write(&doctor, ULP_OUTPUT_HTML, test_folder("diagnosis/page.html"), e));
     add_file(digest, test_folder("diagnosis/doctor.json"));
     ulp_doctor_free(&doctor);
 }

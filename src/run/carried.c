@@ -1,4 +1,4 @@
-#include "run/kept.h"
+#include "run/carried.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,7 +34,7 @@ struct note {
     struct note *before;
 };
 
-struct ulp_kept {
+struct ulp_carried {
     _Atomic size_t runs;
     pthread_mutex_t preparing, mutex; /* the second guards all that follows */
     struct counted *counted;          /* the last first */
@@ -50,7 +50,7 @@ struct ulp_kept {
     struct ulp_packed *packed; /* NULL before the second run */
 };
 
-size_t ulp_kept_place(const struct ulp_program *program, const struct ulp_block *block)
+size_t ulp_carried_place(const struct ulp_program *program, const struct ulp_block *block)
 {
     size_t place = 0;
     for (size_t b = 0; b < program->block_count && program->blocks[b] != block; b++)
@@ -59,17 +59,17 @@ size_t ulp_kept_place(const struct ulp_program *program, const struct ulp_block 
     return place;
 }
 
-void ulp_kept_lend(struct ulp_kept *kept)
+void ulp_carried_lend(struct ulp_carried *kept)
 {
     kept->lends = true;
 }
 
-bool ulp_kept_lends(const struct ulp_kept *kept)
+bool ulp_carried_lends(const struct ulp_carried *kept)
 {
     return kept->lends;
 }
 
-static void forget(struct ulp_kept *kept, struct entry *entry)
+static void forget(struct ulp_carried *kept, struct entry *entry)
 {
     ulp_packed_drop(kept->packed, &entry->tensor);
     ulp_tensor_free(&entry->tensor);
@@ -78,7 +78,7 @@ static void forget(struct ulp_kept *kept, struct entry *entry)
 /* What the budget asks for: constants that no run uses just now. */
 static bool reclaim(void *owner)
 {
-    struct ulp_kept *kept = owner;
+    struct ulp_carried *kept = owner;
     bool any = false;
     pthread_mutex_lock(&kept->mutex);
     for (size_t i = 0; i < kept->count; i++)
@@ -90,16 +90,16 @@ static bool reclaim(void *owner)
     return any;
 }
 
-size_t ulp_kept_limit(const struct ulp_budget *budget)
+size_t ulp_carried_limit(const struct ulp_budget *budget)
 {
     const size_t limit = ulp_budget_limit(budget);
     return limit ? limit / ULP_TUNE_KEPT_SHARE : ULP_TUNE_KEPT_BYTES;
 }
 
-enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget,
-                                struct ulp_error *error)
+enum ulp_status ulp_carried_create(struct ulp_carried **out, struct ulp_budget *budget,
+                                   struct ulp_error *error)
 {
-    struct ulp_kept *kept = calloc(1, sizeof *kept);
+    struct ulp_carried *kept = calloc(1, sizeof *kept);
     *out = kept;
     ULP_TRY(ulp_taken(kept, error));
     pthread_mutex_init(&kept->preparing, NULL);
@@ -108,13 +108,13 @@ enum ulp_status ulp_kept_create(struct ulp_kept **out, struct ulp_budget *budget
     ulp_budget_open(&kept->factors, budget);
     ulp_budget_open(&kept->memory[0], budget);
     ulp_budget_open(&kept->memory[1], budget);
-    kept->bytes_max = ulp_kept_limit(budget);
+    kept->bytes_max = ulp_carried_limit(budget);
     ulp_budget_set_reclaim(&kept->constants, reclaim, kept);
     return ULP_OK;
 }
 
-enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, struct ulp_pool **out,
-                                   struct ulp_error *error)
+enum ulp_status ulp_carried_take_pool(struct ulp_carried *kept, int thread_count,
+                                      struct ulp_pool **out, struct ulp_error *error)
 {
     *out = atomic_exchange(&kept->pool, NULL);
     if (*out && ulp_pool_serves(*out, thread_count))
@@ -123,14 +123,14 @@ enum ulp_status ulp_kept_take_pool(struct ulp_kept *kept, int thread_count, stru
     return ulp_pool_create(out, thread_count, error);
 }
 
-void ulp_kept_leave_pool(struct ulp_kept *kept, struct ulp_pool *pool)
+void ulp_carried_return_pool(struct ulp_carried *kept, struct ulp_pool *pool)
 {
     if (pool && ulp_pool_rest(pool))
         pool = atomic_exchange(&kept->pool, pool);
     ulp_pool_free(pool);
 }
 
-void ulp_kept_forget(struct ulp_kept *kept)
+void ulp_carried_forget(struct ulp_carried *kept)
 {
     pthread_mutex_lock(&kept->mutex);
     struct ulp_packed *packed = kept->packed;
@@ -157,12 +157,12 @@ void ulp_kept_forget(struct ulp_kept *kept)
     }
 }
 
-void ulp_kept_free(struct ulp_kept *kept)
+void ulp_carried_free(struct ulp_carried *kept)
 {
     if (!kept)
         return;
     ulp_budget_set_reclaim(&kept->constants, NULL, NULL);
-    ulp_kept_forget(kept);
+    ulp_carried_forget(kept);
     ulp_pool_free(kept->pool);
     for (struct counted *c = kept->counted, *before; c; c = before) {
         before = c->before;
@@ -190,11 +190,11 @@ static enum ulp_status keep_constants(struct ulp_packed *packed, const struct ul
 }
 
 /* For the second run. */
-static bool prepare(struct ulp_kept *kept, const struct ulp_program *program)
+static bool prepare(struct ulp_carried *kept, const struct ulp_program *program)
 {
     struct ulp_error error;
     struct ulp_packed *packed = NULL;
-    const size_t count = ulp_kept_place(program, NULL);
+    const size_t count = ulp_carried_place(program, NULL);
     /* in no budget: it would stay there when the rest is given up */
     void *entries =
         calloc(1, (count + 1) * sizeof *kept->entries + program->node_count * sizeof *kept->reruns);
@@ -218,7 +218,7 @@ static bool prepare(struct ulp_kept *kept, const struct ulp_program *program)
     return true;
 }
 
-bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_program *program)
+bool ulp_carried_begin(struct ulp_carried *kept, const struct ulp_program *program)
 {
     if (atomic_fetch_add(&kept->runs, 1) == 0)
         return false;
@@ -229,33 +229,33 @@ bool ulp_kept_begin(struct ulp_kept *kept, const struct ulp_program *program)
     return is;
 }
 
-struct ulp_packed *ulp_kept_packed(struct ulp_kept *kept)
+struct ulp_packed *ulp_carried_packed(struct ulp_carried *kept)
 {
     return kept->packed;
 }
 
-struct ulp_budget *ulp_kept_memory(struct ulp_kept *kept, bool scratch)
+struct ulp_budget *ulp_carried_memory(struct ulp_carried *kept, bool scratch)
 {
     return &kept->memory[scratch];
 }
 
-size_t ulp_kept_spare(struct ulp_kept *kept)
+size_t ulp_carried_spare(struct ulp_carried *kept)
 {
     return ulp_budget_spare(&kept->memory[0]) + ulp_budget_spare(&kept->memory[1]);
 }
 
-size_t ulp_kept_bytes(const struct ulp_kept *kept)
+size_t ulp_carried_bytes(const struct ulp_carried *kept)
 {
     return ulp_budget_used(&kept->constants) + ulp_budget_used(&kept->factors);
 }
 
-struct ulp_budget *ulp_kept_room(struct ulp_kept *kept, size_t bytes)
+struct ulp_budget *ulp_carried_room(struct ulp_carried *kept, size_t bytes)
 {
     const size_t used = ulp_budget_used(&kept->constants);
     return used <= kept->bytes_max && bytes <= kept->bytes_max - used ? &kept->constants : NULL;
 }
 
-bool ulp_kept_find(struct ulp_kept *kept, size_t place, struct ulp_tensor *view)
+bool ulp_carried_find(struct ulp_carried *kept, size_t place, struct ulp_tensor *view)
 {
     struct entry *entry = &kept->entries[place];
     pthread_mutex_lock(&kept->mutex);
@@ -268,22 +268,23 @@ bool ulp_kept_find(struct ulp_kept *kept, size_t place, struct ulp_tensor *view)
     return found;
 }
 
-bool ulp_kept_leave(struct ulp_kept *kept, size_t place, struct ulp_tensor *value)
+bool ulp_carried_add(struct ulp_carried *kept, size_t place, struct ulp_tensor *value)
 {
     struct entry *entry = &kept->entries[place];
     struct ulp_error error;
     pthread_mutex_lock(&kept->mutex);
-    const bool left = entry->tensor.type == ULP_TYPE_UNDEFINED &&
-                      (value->count <= 1 || ulp_packed_keep(kept->packed, value, &error) == ULP_OK);
-    if (left) {
+    const bool added =
+        entry->tensor.type == ULP_TYPE_UNDEFINED &&
+        (value->count <= 1 || ulp_packed_keep(kept->packed, value, &error) == ULP_OK);
+    if (added) {
         *entry = (struct entry){*value, 1};
         *value = ulp_tensor_view(&entry->tensor);
     }
     pthread_mutex_unlock(&kept->mutex);
-    return left;
+    return added;
 }
 
-void ulp_kept_release(struct ulp_kept *kept, size_t place)
+void ulp_carried_release(struct ulp_carried *kept, size_t place)
 {
     pthread_mutex_lock(&kept->mutex);
     kept->entries[place].users--;
@@ -300,8 +301,8 @@ static bool is_of(const struct counted *c, const struct ulp_tensor *constant,
            c->rounding == in->rounding;
 }
 
-bool ulp_kept_find_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
-                           const struct ulp_arithmetic *in, struct ulp_lowered *out)
+bool ulp_carried_find_lowered(struct ulp_carried *kept, const struct ulp_tensor *constant,
+                              const struct ulp_arithmetic *in, struct ulp_lowered *out)
 {
     pthread_mutex_lock(&kept->mutex);
     const struct counted *c = kept->counted;
@@ -313,8 +314,8 @@ bool ulp_kept_find_lowered(struct ulp_kept *kept, const struct ulp_tensor *const
     return c != NULL;
 }
 
-void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *constant,
-                            const struct ulp_arithmetic *in, const struct ulp_lowered *lowered)
+void ulp_carried_add_lowered(struct ulp_carried *kept, const struct ulp_tensor *constant,
+                             const struct ulp_arithmetic *in, const struct ulp_lowered *lowered)
 {
     struct counted *c = malloc(sizeof *c);
     if (!c)
@@ -327,7 +328,7 @@ void ulp_kept_leave_lowered(struct ulp_kept *kept, const struct ulp_tensor *cons
 }
 
 /* Under the mutex. */
-static const void *find_note(const struct ulp_kept *kept, const void *mark, size_t part)
+static const void *find_note(const struct ulp_carried *kept, const void *mark, size_t part)
 {
     const struct note *n = kept->notes;
     while (n && (n->mark != mark || n->part != part))
@@ -335,7 +336,7 @@ static const void *find_note(const struct ulp_kept *kept, const void *mark, size
     return n ? n->note : NULL;
 }
 
-const void *ulp_kept_find_note(struct ulp_kept *kept, const void *mark, size_t part)
+const void *ulp_carried_find_note(struct ulp_carried *kept, const void *mark, size_t part)
 {
     pthread_mutex_lock(&kept->mutex);
     const void *note = find_note(kept, mark, part);
@@ -343,7 +344,7 @@ const void *ulp_kept_find_note(struct ulp_kept *kept, const void *mark, size_t p
     return note;
 }
 
-void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, void *note)
+void ulp_carried_add_note(struct ulp_carried *kept, const void *mark, size_t part, void *note)
 {
     struct note *n = malloc(sizeof *n);
     pthread_mutex_lock(&kept->mutex);
@@ -357,13 +358,14 @@ void ulp_kept_leave_note(struct ulp_kept *kept, const void *mark, size_t part, v
     free(n);
 }
 
-struct ulp_rerun *ulp_kept_find_rerun(const struct ulp_kept *kept, const struct ulp_step *step)
+struct ulp_rerun *ulp_carried_find_rerun(const struct ulp_carried *kept,
+                                         const struct ulp_step *step)
 {
     return atomic_load(&kept->reruns[step->number]);
 }
 
-void ulp_kept_leave_rerun(struct ulp_kept *kept, const struct ulp_step *step,
-                          struct ulp_rerun *rerun)
+void ulp_carried_add_rerun(struct ulp_carried *kept, const struct ulp_step *step,
+                           struct ulp_rerun *rerun)
 {
     struct ulp_rerun *none = NULL;
     if (!atomic_compare_exchange_strong(&kept->reruns[step->number], &none, rerun))

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "run/kept.h"
+#include "run/carried.h"
 #include "run/program/program.h"
 #include "tests/support/text_model.h"
 
@@ -142,7 +142,7 @@ START_TEST(further_runs_compute_none_of_it)
         /* by every limit of memory, without a leak */
         size_t works = 0;
         for (size_t limit = 0; limit < 200000; limit += 3000) {
-            budget.limit_bytes = budget.used_bytes - ulp_kept_bytes(program->kept) + limit;
+            budget.limit_bytes = budget.used_bytes - ulp_carried_bytes(program->carried) + limit;
             struct ulp_tensor_set *outputs = (struct ulp_tensor_set[2]){{0}};
             const enum ulp_status status =
                 ulp_program_run(program, &inputs, NULL, NULL, 0, outputs, NULL, &error);
