@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Lists the operators of ai.onnx with the opset versions of their meanings, from the onnx package. `ulpscope ops` counts its coverage
-against this list: scripts/list_onnx_operators.py > src/cli/conformance/onnx_operators.def; tests/cli/check_coverage.sh compares them."""
+"""Lists the operators of ai.onnx with the opset versions of their meanings, from the onnx package. `conformance --coverage` counts what is covered
+against this list: scripts/list_onnx_operators.py > tests/conformance/onnx_operators.def; tests/conformance/check_coverage.sh compares them."""
 import onnx
 
 versions = {}

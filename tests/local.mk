@@ -85,6 +85,7 @@ include tests/tensor/local.mk
 include tests/formula/local.mk
 include tests/kernels/local.mk
 include tests/load/local.mk
+include tests/conformance/local.mk
 include tests/ops/local.mk
 include tests/run/local.mk
 include tests/walk/local.mk

@@ -36,7 +36,6 @@ ulpscope_SOURCES += %D%/command/audit_options.c
 ulpscope_SOURCES += %D%/command/audit_samples.c
 ulpscope_SOURCES += %D%/command/command_bits.c
 ulpscope_SOURCES += %D%/command/command_compare.c
-ulpscope_SOURCES += %D%/command/conformance.c
 ulpscope_SOURCES += %D%/command/command_demo.c
 ulpscope_SOURCES += %D%/command/command_diff.c
 ulpscope_SOURCES += %D%/command/command_doctor.c
@@ -87,12 +86,6 @@ ulpscope_SOURCES += %D%/sandbox/landlock.c
 ulpscope_SOURCES += %D%/sandbox/landlock.h
 ulpscope_SOURCES += %D%/sandbox/sandbox.c
 ulpscope_SOURCES += %D%/sandbox/sandbox.h
-ulpscope_SOURCES += %D%/conformance/conformance_case.c
-ulpscope_SOURCES += %D%/conformance/conformance.h
-ulpscope_SOURCES += %D%/conformance/coverage.c
-ulpscope_SOURCES += %D%/conformance/coverage.h
-ulpscope_SOURCES += %D%/conformance/onnx_operators.def
-ulpscope_SOURCES += %D%/conformance/conformance_scope.c
 # The program is a user of the library, by its public headers; what it prints with are functions of src/base
 # that it has for itself. What it lacks becomes public, or is its own.
 ulpscope_SOURCES += src/base/error.c

@@ -49,7 +49,6 @@ static const struct {
     {"diff", command_diff, "say what became better or worse between two audits"},
     {"report", command_report, "write the report of an audit as other tools read it"},
     {"ops", command_ops, "list the operators this version computes"},
-    {"conformance", command_conformance, "run ONNX's own test cases"},
     {"arith", command_arith, "explain the name of an arithmetic"},
     {"mcp", command_mcp,
      "serve audits, plans and lookups to agents, by the Model Context Protocol"},
@@ -63,7 +62,7 @@ static const char exit_codes[] =
     "0 done; 1 done, but a limit of --fail-above or --fail-on was crossed or cannot be\n"
     "judged (NaN, nothing to compare), the doctor does not call it fine, the lint found an error,\n"
     "no plan meets a tolerance, the tolerance of --check is not met, --fail-if-worse found\n"
-    "something, a recording is not explained, or a conformance case failed;\n"
+    "something, or a recording is not explained;\n"
     "2 wrong usage, or an output that is read, too, or a symbolic link;\n"
     "3 unreadable or malformed input; 4 unsupported model; 5 out of memory or --max-memory\n"
     "reached; 6 the time of --max-time is over.";

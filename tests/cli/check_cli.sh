@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit demo run compare extract plan bits lint tolerance study show diff report overflow ops conformance arith mma; do
+for command in audit demo run compare extract plan bits lint tolerance study show diff report overflow ops arith mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -253,20 +253,6 @@ zipfile.ZipFile("other_name.npz", "w").writestr("patch.npy", zipfile.ZipFile(sys
     shows err "other_name.npz: input 'patches'" "an array of another name"
 fi
 
-cases=$source/tests/data/microsoft
-case=$(dirname "$(find "$cases" -name model.onnx | sort | head -1)")
-expect 0 "a folder of cases" "$program" conformance "$cases"
-expect 0 "one case" "$program" conformance "$case"
-shows out "total                              1       0            0" "one case"
-expect 1 "a tolerance of nothing" "$program" conformance "$cases" --arith fp16 --tolerance 0,0
-shows out FAILED "a tolerance of nothing"
-expect 2 "no folder of cases" "$program" conformance
-expect 2 "bad tolerance" "$program" conformance "$cases" --tolerance nan,0
-expect 3 "missing folder" "$program" conformance nowhere
-expect 3 "folder without cases" "$program" conformance "$work"
-expect 0 "scope" "$program" conformance --list
-shows out "sequences" "scope"
-
 # Equal bits for every instruction set and any number of threads, over the whole network.
 for arith in fp32 fp16 fp16-strict tf32 bf16-strict mpfr:128; do
     for setting in "" avx512 avx512ifma avx512,avx2; do
@@ -339,7 +325,6 @@ expect 0 "two --arith" "$program" audit "$model" -i "$inputs" -a fp32 -a tf32,bf
 grep -c '^   "name": "\(fp32\|tf32\|bf16\)"' two_report/report.json | grep -qx 3 || fail "one --arith drops another"
 expect 2 "one arithmetic in two --arith" "$program" audit "$model" -i "$inputs" -a fp32 -a fp32
 expect 2 "two arithmetics for run" "$program" run "$model" -i "$inputs" -a fp32 -a fp16
-expect 2 "two arithmetics for conformance" "$program" conformance "$cases" -a fp32 -a fp16
 expect 0 "limit kept" "$program" audit "$model" -i "$inputs" --arith fp32 --fail-above nonfinite=0 --fail-above sqnr_db=60
 
 expect 1 "limits of one output and arithmetic" "$program" audit "$model" -i "$inputs" -a fp16,fp32 -q --fail-above fp16:logits:sqnr_db=40 --fail-above fp32:sqnr_db=60 \

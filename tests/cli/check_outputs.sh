@@ -28,7 +28,7 @@ done
 [ "$(cat ./*.options | awk -F ';' '$3 != ""' | wc -l)" -ge 15 ] || fail "few options are read"
 [ "$(cat ./*.options | awk -F ';' '$4 != ""' | wc -l)" -ge 20 ] || fail "few options are written"
 # external data is known when the model is loaded: by a function that looks at the outputs
-if grep -rn 'ulp_model_load(' "$source/src/cli" | grep -v 'option/outputs.c\|conformance_case.c' >calls; then
+if grep -rn 'ulp_model_load(' "$source/src/cli" | grep -v option/outputs.c >calls; then
     fail "models are loaded without a look at the outputs: $(cat calls)"
 fi
 

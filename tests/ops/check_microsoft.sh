@@ -3,7 +3,7 @@
 # left out. QuantizeLinear of FP16 in the types that the model declares.
 folder=${srcdir:-.}/tests/data
 check() {
-    said=$("${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}" conformance -a "$1" "$2")
+    said=$(${ULPSCOPE_EMULATOR:-} "${top_builddir:-.}/conformance" -a "$1" "$2")
     code=$?
     echo "$said"
     cases=$(find "$2" -name model.onnx | wc -l)

@@ -1,5 +1,5 @@
 /* Every row of the operator table by itself: its texts parse, its formula parses, and a node that
- * gives what the row requires binds to it. Numbers are checked by conformance.sh. */
+ * gives what the row requires binds to it. Numbers are checked by ONNX's own cases (tests/conformance). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

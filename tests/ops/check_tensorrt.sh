@@ -4,7 +4,7 @@
 # and attributes that are not computed are refused, and said by name.
 program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 folder=${srcdir:-.}/tests/data/tensorrt
-said=$("$program" conformance "$folder")
+said=$(${ULPSCOPE_EMULATOR:-} "${top_builddir:-.}/conformance" "$folder")
 code=$?
 echo "$said"
 cases=$(find "$folder" -name model.onnx | wc -l)

@@ -1,4 +1,4 @@
-"""The ONNX backend on ONNX's own test cases, run by onnx.backend.test's runner: what `ulpscope conformance` passes in a folder of
+"""The ONNX backend on ONNX's own test cases, run by onnx.backend.test's runner: what build/conformance passes in a folder of
 cases passes here, and nothing else fails. With --suite also the cases that the installed onnx generates: of what fails every
 operator is one that the program lists as out of scope, or the case is named here with its reason."""
 import collections
@@ -22,7 +22,7 @@ import ulpscope
 import ulpscope.onnx_backend as backend
 
 warnings.filterwarnings("ignore")
-PROGRAM, FOLDER, SUITE, EVERY = sys.argv[1], pathlib.Path(sys.argv[2]), "--suite" in sys.argv, int(os.environ.get("EVERY", 12))
+CONFORMANCE, FOLDER, SUITE, EVERY = sys.argv[1], pathlib.Path(sys.argv[2]), "--suite" in sys.argv, int(os.environ.get("EVERY", 12))
 
 # what the cases of onnx 1.23 have that the operators here do not: the largest of no booleans is false there, true here
 NEWER = {"test_reduce_max_empty_set_bool"}
@@ -99,7 +99,7 @@ def of_folder():
         (pathlib.Path(chosen) / "cases").mkdir()
         for name in names:
             (pathlib.Path(chosen) / "cases" / name).symlink_to(FOLDER / name)
-        said = subprocess.run([PROGRAM, "conformance", "-v", f"{chosen}/cases"], capture_output=True, text=True).stdout
+        said = subprocess.run([CONFORMANCE, "-v", f"{chosen}/cases"], capture_output=True, text=True).stdout
         program = {name: verdict for verdict, name in re.findall(r"^(passed|failed|out)\b.*?(test_\w+)", said, flags=re.M)}
         runner = new_runner()
         for case in load_model_tests(chosen, "cases"):
@@ -118,7 +118,7 @@ def of_folder():
 def of_suite():
     from onnx.backend.test.loader import load_model_tests
 
-    listed = subprocess.run([PROGRAM, "conformance", "--list"], capture_output=True, text=True).stdout
+    listed = subprocess.run([CONFORMANCE, "--list"], capture_output=True, text=True).stdout
     parts = re.split(r"^\S.*\n", listed, flags=re.M)
     operators, cases = [set(re.findall(r"^  (\w+)", part, flags=re.M)) for part in (parts[1], parts[3] + parts[4])]
     tests = {test.name: test for test in load_model_tests(kind="node")}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The ONNX backend on ONNX's test cases beside `ulpscope conformance`, and Polygraphy's command line with the package's runner, where a
+# The ONNX backend on ONNX's test cases beside build/conformance, and Polygraphy's command line with the package's runner, where a
 # Python has onnx and polygraphy. ULPSCOPE_TEST_LONG=1: all cases, and those that onnx itself generates.
 set -u
 . "${top_srcdir:-.}/tests/python/package.sh"
@@ -14,7 +14,7 @@ elif [ ! -d "$cases" ]; then
     echo "there is neither ULPSCOPE_TEST_DATA nor $cases: the ONNX backend was not tested"
 else
     every=12; [ -n "${ULPSCOPE_TEST_LONG:-}" ] && every=1
-    EVERY=$every "$python" "$source/tests/python/check_backend.py" "$program" "$cases" ${ULPSCOPE_TEST_LONG:+--suite} || exit 1
+    EVERY=$every "$python" "$source/tests/python/check_backend.py" "${top_builddir:-.}/conformance" "$cases" ${ULPSCOPE_TEST_LONG:+--suite} || exit 1
     done=1
 fi
 if "$python" -c 'import polygraphy' 2>/dev/null; then

@@ -1,18 +1,15 @@
-/* ulpscope ops: listing operators and their coverage. */
+/* ulpscope ops: listing operators. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/conformance/coverage.h"
 #include "cli/command.h"
 
 static const char documentation[] =
     "List the operators that this version computes: name, opset versions, and the formula that "
-    "defines the operator, or the formulas that its computation calls. Then count how many "
-    "operators of each opset are covered, and say why the others are not."
+    "defines the operator, or the formulas that its computation calls."
     "\vExamples:\n"
-    "  ulpscope ops              every operator, and the coverage of each opset\n"
-    "  ulpscope ops --coverage   the coverage alone\n"
+    "  ulpscope ops              every operator\n"
     "  ulpscope ops Softmax Gelu their rows with formulas";
 
 static int compare_rows(const void *a, const void *b)
@@ -74,36 +71,13 @@ static int check_names(const struct ulp_operator_info *rows, size_t count, int n
     return unknown;
 }
 
-enum { OPTION_COVERAGE = 512 };
-
-static error_t parse_option(int key, char *argument, struct argp_state *state)
-{
-    bool *coverage_only = state->input;
-    (void)argument;
-    if (key != OPTION_COVERAGE)
-        return ARGP_ERR_UNKNOWN;
-    *coverage_only = true;
-    return 0;
-}
-
 int command_ops(int argc, char **argv)
 {
-    static const struct argp_option options[] = {{"coverage", OPTION_COVERAGE, 0, 0,
-                                                  "Print only that count, with the reasons", 0},
-                                                 {0}};
-    static const struct argp argp = {.options = options,
-                                     .parser = parse_option,
-                                     .args_doc = "[OPERATOR...]",
-                                     .doc = documentation};
+    static const struct argp argp = {.args_doc = "[OPERATOR...]", .doc = documentation};
     int first = argc;
-    bool coverage_only = false;
-    const int code = parse_words(&argp, argc, argv, &first, &coverage_only);
+    const int code = parse_words(&argp, argc, argv, &first, NULL);
     if (code != ULP_OK)
         return code;
-    if (coverage_only) {
-        print_coverage(stdout);
-        return ULP_OK;
-    }
     size_t count, names = 0, formulas = 0;
     struct ulp_operator_info *rows = read_rows(&count);
     if (!rows)
@@ -120,10 +94,8 @@ int command_ops(int argc, char **argv)
             print_row(&rows[i]);
     }
     free(rows);
-    if (first >= argc) {
-        say(stdout, "%zu operators in %zu rows, %zu of the rows are formulas\n\n", names, count,
+    if (first >= argc)
+        say(stdout, "%zu operators in %zu rows, %zu of the rows are formulas\n", names, count,
             formulas);
-        print_coverage(stdout);
-    }
     return unknown ? ULP_ERROR_UNSUPPORTED : ULP_OK;
 }

@@ -2,7 +2,6 @@
 # Runs ONNX's own test cases: those of Debian's libonnx-testdata and, when ULPSCOPE_TEST_DATA is set, the archives there.
 # Skipped (77) where neither is.
 set -eu
-program=${ULPSCOPE_PROGRAM:-${top_builddir:-.}/ulpscope}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ran=no
@@ -11,7 +10,7 @@ run()
 {
     ran=yes
     echo "== $1"
-    "$program" conformance "$1" || failed=yes
+    ${ULPSCOPE_EMULATOR:-} "${top_builddir:-.}/conformance" "$1" || failed=yes
 }
 for part in node simple pytorch-operator; do
     debian=/usr/share/libonnx-testdata/data/$part

@@ -1,9 +1,9 @@
-/* The list of what `ulpscope conformance` leaves out, with a reason for each. Nothing else is
+/* The list of what conformance leaves out, with a reason for each. Nothing else is
  * excused. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/conformance/conformance.h"
+#include "tests/conformance/conformance.h"
 
 #define SEQUENCES "sequences"
 #define OPTIONAL "optional values"

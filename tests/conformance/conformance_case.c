@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/conformance/conformance.h"
+#include "tests/conformance/conformance.h"
 
 ULP_FREES(ulp_program_free, struct ulp_program)
 

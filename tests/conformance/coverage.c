@@ -3,16 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/conformance/conformance.h"
-#include "cli/command.h"
-#include "cli/conformance/coverage.h"
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/coverage.h"
 
 static const struct onnx_operator {
     const char *name, *versions;
     int removed; /* the opset without it; 0: it still exists */
 } onnx_operators[] = {
 #define OPERATOR(name, versions, removed) {name, versions, removed},
-#include "cli/conformance/onnx_operators.def"
+#include "tests/conformance/onnx_operators.def"
 #undef OPERATOR
 };
 #define ONNX_COUNT (sizeof onnx_operators / sizeof *onnx_operators)
@@ -40,7 +39,7 @@ static void print_opset(FILE *out, int opset)
             existing++;
             covered += is_covered(onnx_operators[i].name, opset);
         }
-    say(out, "%5d %9zu %9zu %9zu\n", opset, existing, covered, existing - covered);
+    fprintf(out, "%5d %9zu %9zu %9zu\n", opset, existing, covered, existing - covered);
 }
 
 int print_coverage(FILE *out)
@@ -60,7 +59,7 @@ int print_coverage(FILE *out)
             }
         const char *reason = find_excuse(excused_operators, op->name);
         if (first)
-            say(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
+            fprintf(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
                 reason ? reason : "NO REASON IS WRITTEN DOWN");
         unexplained += first && !reason;
     }

@@ -1,4 +1,5 @@
-/* ulpscope conformance: finding ONNX's test cases, running them, counting results. */
+/* conformance DIR...: ONNX's test cases found, run, and their results counted. */
+#include <argp.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,29 +10,31 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "cli/conformance/conformance.h"
-#include "cli/command.h"
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/coverage.h"
 
 #define ONNX_RELATIVE 1e-3
 #define ONNX_ABSOLUTE 1e-7
 #define DEPTH_MAX 8
 #define TALLY_ROOM 1024
 
-enum { OPTION_LIST = 512, OPTION_TOLERANCE };
+enum { OPTION_LIST = 512, OPTION_TOLERANCE, OPTION_MEMORY, OPTION_COVERAGE };
 
-/* clang-format off */
 static const struct argp_option option_list[] = {
-    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32; ulpscope arith explains them)", 0},
+    {"arith", 'a', "ARITH", 0, "The arithmetic (default fp32)", 0},
     {"tolerance", OPTION_TOLERANCE, "RTOL,ATOL", 0,
-     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own 1e-3,1e-7; "
-     "for formats of fewer than 24 bits, 8 ulps of 1 where that is more", 0},
+     "Floats pass when |got - expected| <= ATOL + RTOL * |expected|. Default: ONNX's own "
+     "1e-3,1e-7; for formats of fewer than 24 bits, 8 ulps of 1 where that is more",
+     0},
     {"only", 'o', "TEXT", 0, "Run only cases whose folder name contains TEXT", 0},
     {"verbose", 'v', 0, 0, "Print a line for every case, not only for those that fail", 0},
-    {"list", OPTION_LIST, 0, 0, "Print what is out of scope (operators, types, single cases) and "
-                                "why, and exit", 0},
+    {"list", OPTION_LIST, 0, 0,
+     "Print what is out of scope (operators, types, single cases) and why, and exit", 0},
+    {"coverage", OPTION_COVERAGE, 0, 0,
+     "Print how many operators of each opset are covered and why the others are not, and exit", 0},
+    {"max-memory", OPTION_MEMORY, "BYTES", 0, "Of each case (default 4 GiB)", 0},
     {0},
 };
-/* clang-format on */
 
 static const char documentation[] =
     "Run ONNX's own test cases and count, for each operator, how many passed, failed and are out "
@@ -39,17 +42,11 @@ static const char documentation[] =
     "a folder of such folders. Integers and booleans must be equal, floats within the tolerance. A "
     "written list (--list) decides what is out of scope, not what fails."
     "\vExit codes: 0 every case in scope passed; 1 one failed; 2 usage; 3 DIR cannot be read or "
-    "holds no case.\n\n"
-    "Examples:\n"
-    "  ulpscope conformance /usr/share/libonnx-testdata/data/node\n"
-    "  ulpscope conformance node/test_softmax_axis_0 -v\n"
-    "  ulpscope conformance node --only softmax --arith fp16\n"
-    "  ulpscope conformance node --arith mpfr:128 --tolerance 1e-5,1e-6\n"
-    "  ulpscope conformance --list";
+    "holds no case.";
 
 struct options {
     const char *arithmetic, *only;
-    bool verbose, list, has_tolerance;
+    bool verbose, list, coverage, has_tolerance;
     struct tolerance tolerance;
     char **folders;
     int folder_count;
@@ -64,8 +61,8 @@ static void set_tolerance(struct argp_state *state, struct options *options, con
     const char *second = good ? end + 1 : text;
     t.absolute = strtod(second, &last);
     if (!good || last == second || *last || !(t.relative >= 0 && t.absolute >= 0))
-        refuse(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7",
-               text);
+        argp_error(state, "--tolerance %s: expected RTOL,ATOL, both at least 0, such as 1e-3,1e-7",
+                   text);
     options->tolerance = t;
     options->has_tolerance = true;
 }
@@ -74,24 +71,25 @@ static error_t parse_option(int key, char *argument, struct argp_state *state)
 {
     struct options *options = state->input;
     switch (key) {
-    case ARGP_KEY_INIT: state->child_inputs[0] = &options->max_memory_bytes; return 0;
     case 'a':
         if (options->arithmetic)
-            refuse(state, "--arith %s: one arithmetic at a time, %s is another", argument,
-                   options->arithmetic);
+            argp_error(state, "--arith %s: one arithmetic at a time, %s is another", argument,
+                       options->arithmetic);
         options->arithmetic = argument;
         return 0;
     case 'o': options->only = argument; return 0;
     case 'v': options->verbose = true; return 0;
     case OPTION_LIST: options->list = true; return 0;
+    case OPTION_COVERAGE: options->coverage = true; return 0;
+    case OPTION_MEMORY: options->max_memory_bytes = strtoull(argument, NULL, 10); return 0;
     case OPTION_TOLERANCE: set_tolerance(state, options, argument); return 0;
     case ARGP_KEY_ARGS:
         options->folders = state->argv + state->next;
         options->folder_count = state->argc - state->next;
         return 0;
     case ARGP_KEY_END:
-        if (!options->list && options->folder_count == 0)
-            refuse(state, "which cases? Give a folder");
+        if (!options->list && !options->coverage && options->folder_count == 0)
+            argp_error(state, "which cases? Give a folder");
         return 0;
     default: return ARGP_ERR_UNKNOWN;
     }
@@ -113,7 +111,7 @@ static void print_list(const char *title, const struct excuse *list)
 {
     puts(title);
     for (; list->what; list++)
-        say(stdout, "  %-28s %s\n", list->what, list->reason);
+        printf("  %-28s %s\n", list->what, list->reason);
 }
 
 /* ---- counting ---- */
@@ -151,7 +149,7 @@ static int order_tallies(const void *a, const void *b)
 
 static void print_tally(const struct tally *tally)
 {
-    say(stdout, "%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
+    printf("%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
         tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
 }
 
@@ -170,7 +168,7 @@ static enum ulp_status run_one(struct session *session, const char *path, const 
                         strerror(errno));
     count_result(session, &result);
     if (result.verdict == VERDICT_FAILED || session->options->verbose)
-        say(stdout, "%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
+        printf("%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
             result.message);
     return ULP_OK;
 }
@@ -214,7 +212,7 @@ static enum ulp_status run_folders(struct session *session, struct ulp_error *er
                                 &session->arithmetic, error));
     session->tolerance =
         options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
-    say(stdout, "%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
+    printf("%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
         session->tolerance.relative, session->tolerance.absolute);
     for (int i = 0; i < options->folder_count; i++) {
         char path[PATH_MAX];
@@ -231,38 +229,48 @@ static enum ulp_status run_folders(struct session *session, struct ulp_error *er
     return ULP_OK;
 }
 
-int command_conformance(int argc, char **argv)
+static void print_lists(void)
 {
-    static const struct argp_child children[] = {{&memory_argp, 0, NULL, 0}, {0}};
+    print_list("operators", excused_operators);
+    print_list("types", excused_types);
+    print_list("cases, by the start of their name", excused_cases);
+    puts("cases with wrong data, in the versions of ONNX that have it");
+    for (const struct wrong_case *row = wrong_cases; row->excuse.what; row++)
+        printf("  %-28s %s\n", row->excuse.what, row->excuse.reason);
+}
+
+static int fail(const struct ulp_error *error)
+{
+    fprintf(stderr, "conformance: %s\n", error->message);
+    return (int)error->status;
+}
+
+int main(int argc, char **argv)
+{
     static const struct argp argp = {.options = option_list,
                                      .parser = parse_option,
-                                     .children = children,
                                      .args_doc = "DIR...",
                                      .doc = documentation};
-    struct options options = {.max_memory_bytes = REPORT_MEMORY};
+    struct options options = {.max_memory_bytes = (size_t)4 << 30};
     struct ulp_error error = {0};
-    const int code = parse_arguments(&argp, argc, argv, &options);
-    if (code != ULP_OK)
-        return code;
+    argp_err_exit_status = ULP_ERROR_USAGE;
+    argp_parse(&argp, argc, argv, 0, NULL, &options);
     if (options.list) {
-        print_list("operators", excused_operators);
-        print_list("types", excused_types);
-        print_list("cases, by the start of their name", excused_cases);
-        puts("cases with wrong data, in the versions of ONNX that have it");
-        for (const struct wrong_case *row = wrong_cases; row->excuse.what; row++)
-            say(stdout, "  %-28s %s\n", row->excuse.what, row->excuse.reason);
+        print_lists();
         return ULP_OK;
     }
+    if (options.coverage)
+        return print_coverage(stdout) ? 1 : ULP_OK;
     struct session *session = calloc(1, sizeof *session);
     if (!session)
-        return fail_memory();
+        return ULP_ERROR_MEMORY;
     session->options = &options;
     session->total = (struct tally){.op = "total"};
     enum ulp_status status = run_folders(session, &error);
     bool failed = session->total.counts[VERDICT_FAILED] != 0;
     if (status == ULP_OK) {
         qsort(session->tallies, session->tally_count, sizeof *session->tallies, order_tallies);
-        say(stdout, "%-28s %7s %7s %12s\n", "operator", "passed", "failed", "out of scope");
+        printf("%-28s %7s %7s %12s\n", "operator", "passed", "failed", "out of scope");
         for (size_t i = 0; i < session->tally_count; i++)
             print_tally(&session->tallies[i]);
         print_tally(&session->total);
