@@ -1,7 +1,7 @@
 /* The linker turns the calls of our own objects into those of __wrap_NAME (tests/cli/local.mk).
  * Calls of other libraries (jansson, GMP, protobuf-c, zlib, and libc's own in fopen or scandir)
  * find these definitions of malloc and its like before libc's, or before AddressSanitizer's, whose
- * own functions they then call. With musl all is linked statically, and the linker sees to the
+ * own functions they then call. Where all is linked statically the linker sees to the
  * libraries' calls, too. */
 #define _GNU_SOURCE
 #include "tests/support/exhaust.h"
