@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Record what ONNX Runtime computes for its own operators (domain com.microsoft), as folders in the layout of ONNX's test cases:
+"""Record what ONNX Runtime computes for its own operators (domain com.microsoft), an archive an operator, each with folders in the layout of ONNX's test cases:
 
     lab/record_microsoft_ops.py tests/data/microsoft tests/data/declared
 
@@ -9,6 +9,7 @@ Needs numpy, onnx and onnxruntime. Inputs come from a fixed seed; graph optimisa
 import functools
 import pathlib
 import sys
+import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -425,7 +426,7 @@ def run(op, arrays, attributes, change=np.asarray):
     return [np.ascontiguousarray(change(r)) for r in session.run(None, feed)]
 
 
-def record(folder, op, variant, arrays, attributes):
+def record(members, op, variant, arrays, attributes):
     """twin=(operator, inputs, attributes[, change]): another form of the same values, for which there is a kernel; change, if given,
     turns its results into the operator's. A function: it gives the results."""
     model, given, wanted = make_model(op, arrays, attributes)
@@ -433,22 +434,32 @@ def record(folder, op, variant, arrays, attributes):
     results = twin() if callable(twin) else run(*twin)
     del model.graph.output[:]
     model.graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip(wanted, results))
-    data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, data.parent / "model.onnx")
+    case = "test_" + "_".join(filter(None, [op.lower(), variant]))
+    members[f"{case}/model.onnx"] = model.SerializeToString()
     for kind, pairs in (("input", given.items()), ("output", zip(wanted, results))):
         for i, (name, array) in enumerate(pairs):
-            (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(array, name).SerializeToString())
+            members[f"{case}/test_data_set_0/{kind}_{i}.pb"] = numpy_helper.from_array(array, name).SerializeToString()
+
+
+def pack(path, members):
+    """The same members give the same file."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(members):
+            archive.writestr(zipfile.ZipInfo(name), members[name], zipfile.ZIP_DEFLATED, 9)
 
 
 def main():
     failed = 0
+    archives = {}
     for folder, (op, variant, arrays, attributes) in [*((1, case) for case in cases()), *((2, case) for case in declared_cases())]:
         try:
-            record(pathlib.Path(sys.argv[folder]), op, variant, arrays, attributes)
+            record(archives.setdefault(pathlib.Path(sys.argv[folder]) / f"{op.lower()}.zip", {}), op, variant, arrays, attributes)
         except Exception as error:
             failed += 1
             print(f"{op} {variant}: {error}", file=sys.stderr)
+    for path, members in archives.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pack(path, members)
     return 1 if failed else 0
 
 

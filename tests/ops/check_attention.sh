@@ -10,9 +10,10 @@ grep -q "^cudnn  *8  100.00%  100.00%" short.txt || fail "cuDNN of few keys has 
 for form in written multihead; do
     python3 "$source/lab/compare_attention.py" "$program" "$source/tests/data/unit/h200_attention.npz" --form "$form" >form.txt || fail "attention as $form is not the recorded one: $(cat form.txt)"
 done
+for operator in attention groupqueryattention multiheadattention; do python3 -m zipfile -e "$source/tests/data/microsoft/$operator.zip" cases; done
 # equal bits for any number of threads and any instruction set; masks, a past and grouped heads among them
 for case in multiheadattention multiheadattention_past attention_pairs groupqueryattention_later groupqueryattention_window groupqueryattention_sink; do
-    folder=$source/tests/data/microsoft/test_$case
+    folder=cases/test_$case
     for kernel in flash2 cudnn efficient math; do
         for setting in 1: 2: 2:avx512 2:avx512,avx2; do
             ULPSCOPE_DISABLE_CPU=${setting#*:} "$program" run "$folder/model.onnx" -i "$folder/test_data_set_0" -a "bf16,attention=$kernel" -t "${setting%:*}" -q -o "out_$setting.npz" ||
@@ -29,7 +30,7 @@ done
 expect 0 "a runtime without a matrix unit" "$program" arith torch:fp16,unit=none
 grep -qx "fp16,unit=none,epilogue=rounded,constants=ieee" out || fail "attention= and recurrence= are not gone: $(head -3 out)"
 expect 2 "said as well" "$program" arith torch:fp16,unit=none,attention=cudnn
-folder=$source/tests/data/microsoft/test_multiheadattention
+folder=cases/test_multiheadattention
 for cut in '' ,split-k=4 ,promote=32; do
     "$program" run "$folder/model.onnx" -i "$folder/test_data_set_0" -a "bf16,attention=cudnn$cut" -q -o "cut$cut.npz" || fail "attention with $cut"
     cmp -s cut.npz "cut$cut.npz" || fail "attention is another with $cut"

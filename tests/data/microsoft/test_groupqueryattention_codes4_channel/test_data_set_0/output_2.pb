@@ -1,1 +1,0 @@
-Bpresent_valueJ ÝŠg§yhD½šR¾÷swó_hã«ˆ˜wE·o}ø…š)ˆvù…Ï§ØW¹ž¦;V‰÷géJš‡˜ÊYvöe«Vš––gÆiøg—Jzw|›„b×}}&fš¸<éotýyjÈ–€TÀ¨_²X˜xüfg~iŸE<–…Y|ˆšßuš¹ªl¸‡ˆªZ»QŠ»/k'[i•‰÷fXÛ[X¶‡ÏW

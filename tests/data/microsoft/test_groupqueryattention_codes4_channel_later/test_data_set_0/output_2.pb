@@ -1,1 +1,0 @@
-Bpresent_valueJ€¦gjrªãìM tßÍaîø…©øœx€1k=-|ÒÖ!aŸg7n)—@ëQVdS …›§x©ioŒùox¬ÏGvØ¾cìauà„¶Èu	£pû4âD`‘àòn\¾©Á ¥É-oá£ĞH5VÄG®iv†7¬ªÆi‰‡g„Ox

@@ -1,1 +1,0 @@
-Bpresent_keyJ ]ä4§kº¦TTˆT\E§sˆzÇWCxøK}„ªûÛ—Â8™HTjòaWñdâŠ›•ž™“@¦f©½yF’†C–¹%»Y©™–%dWf˜ÇDƒÇx­©«O¹Hxj=¬y¸ÙhŠyˆi÷ãeKH=—Û•cÅ‹Ê64Èxg{§'n—4›bw•kœ¸£ºwx/gwÇ¹–mgiBÇpzD‡–ccV±l€†š·

@@ -1,1 +1,0 @@
-Bx3Jјтанo«жoвlжqнl_kkснqЎдkeJза[’ркиlзёаu\зф]OлфиldмЯлYsYfrйmз—хfi5нmмчYr–йииbЎlcpл–sонkиjmqлџf—№џиyZиpImб`cсеXyйoоoнмглnнmB9дrjojбerJl^„жaиqOавaмKemкulcl`яjlаkPeh—„пecпjZUарpбеуdlлrйт]жн№”’qNл’^Pц

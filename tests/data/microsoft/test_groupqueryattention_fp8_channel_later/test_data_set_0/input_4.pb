@@ -1,1 +1,0 @@
-Bx4JÀöopìamSjÕìtEnsêjîáãénawtæ]nq×o]rìbcqthéíÅtLeúniôÍZwrédfkðç|álrVáZqdënêãçjkCaïé`ápÖqû÷âaÌfjõqksõhñcir_Ý×cacêöï[Þì`goZqÜÝçp÷ñPZjêiGðhèåtkhôebmoärîpijäbjaDbÓlÚxìsëìæÚpSëoôTnìiêqäñKväaã^`sçZ\gfðq\

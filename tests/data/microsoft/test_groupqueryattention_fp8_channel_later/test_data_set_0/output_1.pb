@@ -1,1 +1,0 @@
-Bpresent_keyJАтанo«жoвlжqнl_kkснqЎдkeJза[’ркиlзёаu\зф]OлфиldмЯлYsYfrйmз—хfi5нmмчYr–йииbЎlcpл–sонkиjmqлџf—№џиyZjщqoь`yжўбьа`sз~аr”R~жп_nYoqbiххиpImб`cсеXyйoоoнмглnнmB9дrjojбerJl^„жaиqOавaмKemкulcl`яjlаkPeh—„пecпjZUарpбеуdlлrйт]жн№”’qNл’^PцюVюj{yaнng÷qinxtюZ}mъfmfpуж~сэсџ

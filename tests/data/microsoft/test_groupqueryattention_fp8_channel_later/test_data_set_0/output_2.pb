@@ -1,1 +1,0 @@
-Bpresent_valueJ€öopìamSjÕìtEnsêjîáãénawtæ]nq×o]rìbcqthéíÅtLeúniôÍZwrédfkðç|álrVáZqdënêãçjkCaïé`ápÖqû÷âaÌfjõqksõhúë~vxúÓöktvùõè^çõuërøXZy¾ûëoéQvëñcir_Ý×cacêöï[Þì`goZqÜÝçp÷ñPZjêiGðhèåtkhôebmoärîpijäbjaDbÓlÚxìsëìæÚpSëoôTnìiêqäñKväaã^`sçZ\gfðq\vñ[÷z~÷þ{louyUóþtéÐ]ôûó~ñþ}vèù~y

@@ -1,1 +1,0 @@
-Bx3JΐrμoimθευNgζQ`ιasreάλϊφUρθςlίu΄qπρφΧgςkιογάζQkιφλmλbjΩkKΩbRdμεlςΤcpφγθhήS=ζε_ρηςcλiΨοΥαeΨβ\ΡθΞoΫaςKRcpkgw^ibcgΦςιpλρiρθΧΦRνιέpέάgπfβlΔqsΤQTrζπqδigοmaρπξΧioνκlgiιqρρlοqσκvTςpςι[ββαawPεilbΫYΐrοδΠ

@@ -1,1 +1,0 @@
-Bx4Jјs№сjhеphbсст_лрlbрптЁglуTсbfхiџDmплdqYзйжnмшb]nкар≥’љЏсЗ]аpидуkфнqqlhpOЊ[гл]aбрk∆нpЁjмўсikshxяs“n“„иnwmnЉЋяfоtqiUмprgнdymй№gcSOnтоолччгооe б№wббUрсVmpцўl[pкlkfGmkl»`вsлkкирjsmкЁoЁлхЁrdзhожh`qi

@@ -1,1 +1,0 @@
-Bpresent_keyJ€rìoimèåõNgæQ`éasreÜëúöUñèòlßu´qğñö×gòkéïãÜæQkéöëmëbjÙkKÙbRdìålòÔcpöãèhŞS=æå_ñçòcëiØïÕáeØâ\ÑèÎoÛaõéqİuúërÂsîwòssÕW}úéîsgñarøioÆë]òKRcpkgw^ibcgÖòépëñiñè×ÖRíéİpİÜgğfâlÄqsÔQTræğqäigïmañğî×ioíêlgiéqññlïqóêvTòpòé[ââáawPåilbÛYÀrïäĞxsiùép>òïìsTtùnòîMmO×XanuÒ{hÕëõô

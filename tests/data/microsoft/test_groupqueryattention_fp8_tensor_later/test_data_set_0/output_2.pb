@@ -1,1 +1,0 @@
-Bpresent_valueJАs№сjhеphbсст_лрlbрптЁglуTсbfхiџDmплdqYзйжnмшb]nкар≥’љЏсЗ]аpидуkфнqqlhpOЊ[гл]aбрk∆нpЁjмўсikshxяs“qlтiMпнaцуgъuцhjрnjыцsуomцwёobyюn“„иnwmnЉЋяfоtqiUмprgнdymй№gcSOnтоолччгооe б№wббUрсVmpцўl[pкlkfGmkl»`вsлkкирjsmкЁoЁлхЁrdзhожh`qiдцTф[дwyъzш«эжщюxдmzsа}mщs~wpн©ч

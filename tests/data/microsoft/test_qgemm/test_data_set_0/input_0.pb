@@ -1,1 +1,0 @@
-Bx0J[yD(|Npg2uwDRcSJ9Tv

@@ -1,1 +1,0 @@
-ByJ6J‹vTnNjP@u–KJy@b†Ie7¹nY®€[‘Oƒ;c”{7–aÀ‘óˆªÇ~¥J¤–kŸ¥Wx
