@@ -60,7 +60,7 @@ def audit(program, data, model, inputs, arithmetics):
 
 def canonical(program, name):
     """The name that the report uses."""
-    return subprocess.run([program, "arith", name], capture_output=True, text=True, check=True).stdout.split()[0]
+    return subprocess.run([program, "list", name], capture_output=True, text=True, check=True).stdout.split()[0]
 
 
 def same_figures(a, b):

@@ -260,7 +260,7 @@ def compare_layers(program, folder, data, options):
     constants = {"last": np.array([-1]), "axis": np.array(-1), "twice": np.array([1, 1, 2, 2], dtype=np.float32),
                  "ones": np.ones(32, dtype=np.float32), "zeros": np.zeros(32, dtype=np.float32)}
     used = [name for name in inputs if name != "x4o"]
-    known = subprocess.run([program, "ops"], capture_output=True, text=True, check=True).stdout.split("\n")
+    known = subprocess.run([program, "list", "operators"], capture_output=True, text=True, check=True).stdout.split("\n")
     known = {line.split()[0] for line in known if line}
     names = [name for name in LAYERS if LAYERS[name][0] in known]
     nodes = [item for name in names for item in BEFORE.get(name, []) + [node(LAYERS[name][0], LAYERS[name][1], name, **LAYERS[name][2])]]

@@ -12,7 +12,7 @@ static enum ulp_status refuse(struct ulp_error *error)
     return ulp_out_of_memory(error);
 }
 
-/* The formula of the row that the node is bound to, as `ulpscope ops` shows it: of a contraction
+/* The formula of the row that the node is bound to, as `ulpscope list` shows it: of a contraction
  * what follows the sum, of others the formulas that it evaluates, one a line. NULL: it has none. */
 static enum ulp_status copy_formula(const struct ulp_operator *op, struct ulp_arena *memory,
                                     const char **out, struct ulp_error *error)

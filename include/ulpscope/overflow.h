@@ -101,7 +101,7 @@ struct ulp_overflow_output {
 /* A value inside a node, which no output shows: what an instruction of its formula computes, or the
  * partial sums of a row or of a product. */
 struct ulp_overflow_hidden {
-    char *words; /* of the formula ("d * d"; ulpscope ops shows it whole); "sum over k" */
+    char *words; /* of the formula ("d * d"; ulpscope list NAME shows it whole); "sum over k" */
     bool sum;    /* partial sums, in increasing order of their terms */
     double largest, smallest; /* magnitudes, as of an output */
     /* of a product: no partial sum is larger, in any order. Partial sums are formed only where that

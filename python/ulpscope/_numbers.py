@@ -79,7 +79,7 @@ class Format:
 
 
 class Arithmetic:
-    """How every operator computes, by name: "fp16@h200", "tf32,order=pairwise", "mpfr:128" (`ulpscope arith --help`).
+    """How every operator computes, by name: "fp16@h200", "tf32,order=pairwise", "mpfr:128" (`ulpscope list` explains them).
 
     >>> print(Arithmetic("fp16@h200").unit)
     h200.mma.f16.f32

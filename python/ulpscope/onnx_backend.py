@@ -45,7 +45,7 @@ def _dtype(value: onnx.ValueInfoProto) -> Any:
 
 
 class UlpscopeBackend(Backend):  # type: ignore[misc]
-    """`arithmetic` of prepare and run_*: any that `ulpscope arith --help` names; "model" obeys the declared types."""
+    """`arithmetic` of prepare and run_*: any that `ulpscope list` explains; "model" obeys the declared types."""
 
     @classmethod
     def is_compatible(cls, model: onnx.ModelProto, device: str = "CPU", **_kwargs: Any) -> bool:

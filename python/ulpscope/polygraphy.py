@@ -84,7 +84,7 @@ def export_argument_groups() -> list[Any]:
             self.group.add_argument(
                 "--ulpscope-arith",
                 help="Arithmetics that --ulpscope computes in, a runner for each: fp16@h200, tf32, trt:fp16, ... "
-                "('ulpscope arith --help' explains them). Default: model, the types that the model declares",
+                "('ulpscope list NAME' explains one). Default: model, the types that the model declares",
                 nargs="+",
                 default=None,
             )

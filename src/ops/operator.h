@@ -253,7 +253,7 @@ extern const struct ulp_operator ulp_operator_written_attention;
 
 /* The row for (domain, name) at that opset, or NULL. */
 const struct ulp_operator *ulp_operator_find(const char *domain, const char *name, int64_t opset);
-/* All rows, by index, until NULL: for `ulpscope ops` and the harness. */
+/* All rows, by index, until NULL: for `ulpscope list operators` and the harness. */
 const struct ulp_operator *ulp_operator_row(size_t index);
 
 /* Round, Floor or Ceil, whose results decide what a Cast behind them gives. */

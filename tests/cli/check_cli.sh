@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit demo run compare extract plan bits lint tolerance study show diff report overflow ops arith mma; do
+for command in audit demo run compare extract plan bits lint tolerance study show diff report overflow list mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -131,11 +131,11 @@ shows out "have a stored value in all" "fusion compared"
 shows out "reduce: " "fusion compared"
 expect 2 "fusion of two" "$program" audit "$model" --fuse-compare -a fp16,bf16
 expect 2 "fusion of what rounds every step" "$program" audit "$model" --fuse-compare -a fp32
-expect 0 "a target explained" "$program" arith trt
+expect 0 "a target explained" "$program" list trt
 shows out "  product     TensorRT 11; the newest: also called trt." "a target explained"
 shows out "  source      onnx-tensorrt" "a target explained"
 shows out "trt11:fp16 stands for" "a target explained"
-expect 0 "what a runtime's name stands on" "$program" arith trt:fp16
+expect 0 "what a runtime's name stands on" "$program" list trt:fp16
 shows out "seen in engines: 282 of 331" "what a runtime's name stands on"
 echo '{"groups": [{"nodes": ["embed/MatMul", "head/Gem"]}]}' >groups.json
 echo '{"groups": [{"nodes": ["embed/MatMul", "embed/Add"]}]}' >one.json
@@ -478,7 +478,7 @@ for rule in saturated ieee tensorrt onnxcommon-converter onnxconverter-common; d
     code=0; [ $rule != onnxcommon-converter ] || code=2
     expect $code "constants=$rule" "$program" audit "$model" -i "$inputs" -a "fp16,constants=$rule" -q
 done
-shows <("$program" arith bf16,constants=onnxconverter-common 2>&1) "makes FP16 and no bf16" "onnxconverter-common of bf16"
+shows <("$program" list bf16,constants=onnxconverter-common 2>&1) "makes FP16 and no bf16" "onnxconverter-common of bf16"
 
 expect 0 "schedules" "$program" audit "$model" -i "$inputs" --arith fp32,tf32,fp16 --schedules --out report2
 shows out "schedules of tf32" "schedules"
@@ -501,14 +501,17 @@ expect 0 "a folder of another name" "$program" audit "$model" --dim batch=3 --ar
 shows "a b/report/summary.txt" "batch = 3" "the summary says how open dimensions were taken"
 shows "a b/report/layers.csv" '"fp32,order=pairwise"' "layers.csv quotes names"
 
-expect 0 ops "$program" ops
-shows out "Softmax" ops
-expect 4 "ops of nothing" "$program" ops Nothing
-expect 0 arith "$program" arith fp16 tf32@a100 mpfr:200
-expect 0 "all presets" "$program" arith
-expect 2 "unknown arith" "$program" arith fp17
-
-expect 0 "list of units" "$program" mma --list
+expect 0 "the operators" "$program" list operators
+shows out "Softmax" "the operators"
+expect 4 "an operator that there is not" "$program" list Sofmax
+shows err "no operator 'Sofmax' (did you mean \"Softmax\"" "an operator that there is not"
+expect 0 "names of every kind" "$program" list fp16 tf32@a100 mpfr:200 trt10 Softmax h200.mma.f16.f32 rtx3090
+shows out "rtx3090  has the units of a2" "names of every kind"
+expect 0 "what there is" "$program" list
+shows out "instruction sets" "what there is"
+for what in arithmetics parts targets; do expect 0 "all $what" "$program" list $what; done
+expect 2 "an arithmetic that there is not" "$program" list fp17
+expect 0 "list of units" "$program" list units
 shows out h200.mma.f16.f32 "list of units"
 
 # Recordings beside the truth.

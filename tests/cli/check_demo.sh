@@ -20,7 +20,7 @@ mkdir linked && ln -s "$work/target" linked/model.onnx
 expect 3 "a link in the demo's folder" "$program" demo -o linked
 [ ! -e target ] || fail "the demo wrote through a link"
 expect 2 "a model for the demo" "$program" demo "$model"
-if "$program" arith fp16 --sandbox 2>&1 | grep -q Landlock; then echo "no Landlock: the demo is not run in a sandbox"; else
+if "$program" list fp16 --sandbox 2>&1 | grep -q Landlock; then echo "no Landlock: the demo is not run in a sandbox"; else
     expect 0 "the demo in a sandbox" "$program" demo --sandbox -o boxed
 fi
 exit $failed

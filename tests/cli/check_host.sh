@@ -75,7 +75,7 @@ fi
 
 # Output that is lost is said, however the program ends.
 if [ -w /dev/full ]; then
-    for arguments in --help --version "audit --help" ops "arith fp16" "mma --list" "run $model -q" "audit $model -q"; do
+    for arguments in --help --version "audit --help" "list operators" "list fp16" "list units" "run $model -q" "audit $model -q"; do
         # shellcheck disable=SC2086
         "$program" $arguments >/dev/full 2>err
         [ $? -eq 3 ] || fail "ulpscope $arguments with a full disk ends well"

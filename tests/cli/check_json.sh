@@ -102,7 +102,7 @@ expect 0 "an audit with a checkpoint" "$program" audit model.onnx -i in.npz -a b
 rm first.json
 expect 0 "its merge" "$program" merge kept -q
 [ ! -e first.json ] || fail "merge writes the file of the audit's --json"
-if "$program" arith fp16 --sandbox >out 2>err; then
+if "$program" list fp16 --sandbox >out 2>err; then
     expect 0 "in the sandbox" "${overflow[@]}" --sandbox
     python3 equal.py out out || fail "in the sandbox: no JSON"
 fi

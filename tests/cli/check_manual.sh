@@ -78,7 +78,7 @@ trap 'rm -rf "$folder"' EXIT
 cp "$made/ulpscope" "$folder/completion"
 mkdir "$folder/here" "$folder/here/sub"
 touch "$folder/here/net.onnx" "$folder/here/in.npz" "$folder/here/with space.npz"
-gpus=$("$program" arith --help | sed -n 's/^  @\([a-z0-9|]*\)$/\1/p' | tr '|' '\n' | sort | tr '\n' ' ' | sed 's/ $//')
+gpus=$("$program" list parts | sed -n 's/^@\([a-z0-9|]*\)$/\1/p' | tr '|' '\n' | sort | tr '\n' ' ' | sed 's/ $//')
 formats=$("$program" report --list | awk '{print $1}' | sort | tr '\n' ' ' | sed 's/ $//')
 [ -n "$gpus" ] && [ -n "$formats" ] || wrong "no GPUs or no formats were found"
 expect 'ulpscope audit m.onnx --arith fp16' 'fp16 fp16-strict'
@@ -95,8 +95,9 @@ expect 'ulpscope audit m.onnx --gpu ' "$gpus"
 expect 'ulpscope report r --to ' "$formats"
 expect 'ulpscope overflow m.onnx --fail-on ' '1bit 3bits overflows'
 expect 'ulpscope lint --explain cast-down' 'cast-down-up'
-expect 'ulpscope ops Softm' 'Softmax'
-expect 'ulpscope arith -- fp64' 'fp64'
+expect 'ulpscope list Softm' 'Softmax'
+expect 'ulpscope list -- fp64' 'fp64'
+expect 'ulpscope list arithm' 'arithmetics'
 expect 'ulpscope mma h200.mma.f16' 'h200.mma.f16.f16 h200.mma.f16.f32'
 expect 'ulpscope audit m.onnx --seed ' ''
 made=$(cd "$made" && pwd) program=$(cd "$(dirname "$program")" && pwd)/ulpscope

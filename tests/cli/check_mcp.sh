@@ -70,7 +70,7 @@ lint, text = s.good("lint", model="model.onnx")
 check("decomposed-layernorm" in json.dumps(lint["result"]), f"lint: {text[:300]}")
 compare, text = s.good("compare", **given, recordings=["recorded.npz"], arith="fp32,bf16")
 check("bf16" in text and compare["result"], f"compare: {text[:300]}")
-check("FP16" in s.good("explain", arith="fp16@a100")[1].upper(), "explain")
+check("FP16" in s.good("explain", name="fp16@a100")[1].upper(), "explain")
 
 outside = "there is no such file or folder below the root"
 for path in ("../outside/model.onnx", "/etc/passwd", "link.onnx", "nowhere.onnx"):

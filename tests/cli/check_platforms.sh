@@ -74,8 +74,8 @@ both prove prove "$model"
 both tolerance tolerance "$model" -i "$inputs"
 both plan plan "$model" -i "$inputs" --tolerance sqnr_db=50 -o plan
 both lint lint "$model"
-both ops ops
-both arith arith fp16@h100 mpfr:128
+both operators list operators
+both list list fp16@h100 mpfr:128
 if [ -n "${ULPSCOPE_TEST_DATA:-}" ]; then
     for name in acopf_14 mnist_8 micro_kws_qdq magika_v3_3 self_attention_ezkl t5_random_encoder; do
         folder=$ULPSCOPE_TEST_DATA/models/$name

@@ -48,5 +48,5 @@ python3 - <<'EOF' || fail "scales looks at other factors"
 import json
 assert {t["node"] for t in json.load(open("s.json"))["tensors"]} == {"conv_wide", "matmul_weight", "matmul_values"}
 EOF
-expect 2 "no scales" "$program" arith fp16,scaled=modelopt
+expect 2 "no scales" "$program" list fp16,scaled=modelopt
 exit $failed

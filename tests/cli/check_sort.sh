@@ -84,7 +84,7 @@ both prove prove "$model"
 both tolerance tolerance "$model" -i "$inputs"
 both plan plan "$model" -i "$inputs" --tolerance sqnr_db=50 -o plan --frontier
 both lint lint "$model"
-both ops ops
+both operators list operators
 both show show "$work/plain/audit/report"
 both diff diff "$work/plain/audit/report" "$work/plain/again/report"
 both report-csv report "$work/plain/audit/report" --to csv

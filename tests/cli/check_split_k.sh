@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # split-k=cublas against an H100: recorded products whose k was cut, where the Python of ULPSCOPE_TEST_PYTHON has numpy and onnx.
 . "${top_srcdir:-.}/tests/support/program.sh" || exit 99
-expect 2 "no such table" "$program" arith fp16@a100,split-k=cublas
-expect 0 "TF32" "$program" arith tf32@h100,split-k=cublas
-expect 0 "FP32" "$program" arith fp32,split-k=cublas
-expect 2 "no such products" "$program" arith fp16@h100,acc=fp16,factor=fp8-e4m3,split-k=cublas
-expect 2 "rows without a table" "$program" arith fp16@h100,rows=8
-expect 0 "rows" "$program" arith fp16@h100,split-k=cublas,rows=8
+expect 2 "no such table" "$program" list fp16@a100,split-k=cublas
+expect 0 "TF32" "$program" list tf32@h100,split-k=cublas
+expect 0 "FP32" "$program" list fp32,split-k=cublas
+expect 2 "no such products" "$program" list fp16@h100,acc=fp16,factor=fp8-e4m3,split-k=cublas
+expect 2 "rows without a table" "$program" list fp16@h100,rows=8
+expect 0 "rows" "$program" list fp16@h100,split-k=cublas,rows=8
 python3 -c 'import numpy; from onnx import helper' 2>/dev/null || { echo "no numpy and onnx in python3"; [ "$failed" = 0 ] && exit 77; exit "$failed"; }
 # what split-k=cublas gives, three slices of whole 64 of 4,096 products, compare finds of the numbers alone; 3 of whole blocks of 16 give others
 python3 - "$program" "$source" "$work" <<'END' || fail "compare with slices of 64"

@@ -14,7 +14,7 @@ python3 - <<'PYTHON'
 import os, re, subprocess, sys
 from onnx import defs
 
-said = subprocess.run([os.environ["ULPSCOPE_PROGRAM"], "ops"], capture_output=True, text=True, check=True).stdout
+said = subprocess.run([os.environ["ULPSCOPE_PROGRAM"], "list", "operators"], capture_output=True, text=True, check=True).stdout
 rows, wrong = {}, 0
 for name, since, until in re.findall(r"^(\w+) +opset (\d+)-(\d*)", said, re.M):
     rows.setdefault(name, []).append((int(since), int(until or 99)))

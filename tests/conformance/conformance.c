@@ -150,7 +150,7 @@ static int order_tallies(const void *a, const void *b)
 static void print_tally(const struct tally *tally)
 {
     printf("%-28s %7zu %7zu %12zu\n", tally->op, tally->counts[VERDICT_PASSED],
-        tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
+           tally->counts[VERDICT_FAILED], tally->counts[VERDICT_OUT_OF_SCOPE]);
 }
 
 /* ---- walking folders ---- */
@@ -169,7 +169,7 @@ static enum ulp_status run_one(struct session *session, const char *path, const 
     count_result(session, &result);
     if (result.verdict == VERDICT_FAILED || session->options->verbose)
         printf("%-6s %s%s%s\n", words[result.verdict], name, *result.message ? ": " : "",
-            result.message);
+               result.message);
     return ULP_OK;
 }
 
@@ -213,7 +213,7 @@ static enum ulp_status run_folders(struct session *session, struct ulp_error *er
     session->tolerance =
         options->has_tolerance ? options->tolerance : default_tolerance(&session->arithmetic);
     printf("%s, floats within %.3g relative + %.3g absolute\n", session->arithmetic.name,
-        session->tolerance.relative, session->tolerance.absolute);
+           session->tolerance.relative, session->tolerance.absolute);
     for (int i = 0; i < options->folder_count; i++) {
         char path[PATH_MAX];
         ULP_TRY(realpath(options->folders[i], path)

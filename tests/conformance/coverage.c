@@ -60,7 +60,7 @@ int print_coverage(FILE *out)
         const char *reason = find_excuse(excused_operators, op->name);
         if (first)
             fprintf(out, "  %-28s %2d-%-2d  %s\n", op->name, first, last,
-                reason ? reason : "NO REASON IS WRITTEN DOWN");
+                    reason ? reason : "NO REASON IS WRITTEN DOWN");
         unexplained += first && !reason;
     }
     return unexplained;

@@ -56,7 +56,7 @@ python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_c
 # TF32 and FP32, products too: left are vectors that a warp adds in a tree, one split Conv, one window that was not recorded and one batch whose rest comes first
 python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types tf32 --largest 50000 --least 211 >"$work/out" || fail "recorded TF32: $(cat "$work/out")"
 python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_floats.npz" --types f32 --largest 50000 --least 78 >"$work/out" || fail "recorded FP32: $(cat "$work/out")"
-expect 0 "TF32's convolutions" "$program" arith tf32,conv=torch
-expect 2 "no matrix unit" "$program" arith fp16,unit=none,conv=torch
+expect 0 "TF32's convolutions" "$program" list tf32,conv=torch
+expect 2 "no matrix unit" "$program" list fp16,unit=none,conv=torch
 shows err "conv=" "what is wrong"
 exit $failed

@@ -65,11 +65,11 @@ for kind in ("LSTM", "GRU"):
     same(f"{kind} clipped", run(kind, arrays, clip=0.5), run(kind, arrays, "fp16", clip=0.5))
 END
 for bad in fp32,recurrence=cudnn fp16,acc=fp16,recurrence=cudnn bf16,unit=none,recurrence=cudnn; do
-    expect 2 "$bad" "$program" arith "$bad"
+    expect 2 "$bad" "$program" list "$bad"
     shows err "recurrence=" "$bad"
 done
 expect 2 "there is no proof of a kernel" "$program" prove model.onnx -a torch:fp16,unit=mma
 shows err "add recurrence=plain" "what to do"
-expect 0 "a kernel is described" "$program" arith bf16,recurrence=cudnn
+expect 0 "a kernel is described" "$program" list bf16,recurrence=cudnn
 shows out "where cuDNN's kernels store" "the kernels"
 exit $failed

@@ -67,6 +67,6 @@ for name, (nodes, constants, shapes, outputs, why) in CASES.items():
         sys.exit(f"{name}: {found} for {wanted}; {text}")
 END
 expect 2 "lanes that differ" "$program" run m.onnx -i i.npz -a "fp16,fp16,written-attention=kernel"
-expect 0 "described" "$program" arith torch:fp16,written-attention=kernel
+expect 0 "described" "$program" list torch:fp16,written-attention=kernel
 shows out "one Attention" "what it means"
 exit $failed

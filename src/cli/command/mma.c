@@ -9,7 +9,6 @@ struct mma_options {
     char *words[3]; /* UNIT IN.npz OUT.npz */
     int word_count;
     int threads;
-    bool list;
     size_t max_memory_bytes;
 };
 
@@ -23,8 +22,8 @@ static error_t take(struct argp_state *state, struct mma_options *options, char 
 
 static void check(const struct argp_state *state, const struct mma_options *options)
 {
-    if (!options->list && options->word_count != 3)
-        refuse(state, "expected UNIT IN.npz OUT.npz, or --list");
+    if (options->word_count != 3)
+        refuse(state, "expected UNIT IN.npz OUT.npz");
 }
 
 static const char documentation[] =
@@ -34,35 +33,18 @@ static const char documentation[] =
     "gets d [T,M,N], patterns of the accumulator's format. Where K is larger than the unit's "
     "block, blocks are added one after the other."
     "\vExamples:\n"
-    "  ulpscope mma --list\n"
+    "  ulpscope list units\n"
     "  ulpscope mma h200.mma.f16.f32 in.npz out.npz\n"
     "  ulpscope mma v100.mma.f16.f16 in.npz out.npz\n"
     "In Python: np.savez('in.npz', a=a.astype(np.float16).view(np.uint16), b=..., "
     "c=c.astype(np.float32).view(np.uint32))";
 
-static enum ulp_status list_units(void)
-{
-    struct ulp_unit_info unit;
-    struct ulp_gpu_info gpu;
-    size_t count = 0;
-    say(stdout, "%-26s %5s %8s  %s\n", "unit", "block", "fraction", "parameters");
-    for (; ulp_unit_info(count, &unit); count++)
-        say(stdout, "%-26s %5d %8d  %s\n", unit.name, unit.block, unit.fraction_bits, unit.source);
-    say(stdout, "%zu units\n", count);
-    for (size_t i = 0; ulp_gpu_info(i, &gpu); i++)
-        if (*gpu.known)
-            say(stdout, "%-8s has the units of %s: %s; not measured itself\n", gpu.name, gpu.unit,
-                gpu.known);
-    return ULP_OK;
-}
 static enum ulp_status run_mma(const struct mma_options *options, struct ulp_error *error)
 {
     ULP_SCOPED(ulp_budget_free_of) struct ulp_budget *budget = NULL;
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set in = {0};
     ULP_SCOPED(ulp_tensor_set_free) struct ulp_tensor_set out = {0};
     ULP_SCOPED(ulp_tensor_free) struct ulp_tensor d = {0};
-    if (options->list)
-        return list_units();
     ULP_TRY(ulp_budget_create(options->max_memory_bytes, &budget, error));
     ULP_TRY(ulp_tensor_set_read(options->words[1], budget, &in, error));
     const enum ulp_status status =
@@ -76,7 +58,7 @@ static enum ulp_status run_mma(const struct mma_options *options, struct ulp_err
 
 #define OPTIONS "cli/command/mma_option.def"
 #define PARSED struct mma_options
-#define WORDS "UNIT IN.npz OUT.npz\n--list"
+#define WORDS "UNIT IN.npz OUT.npz"
 #define CHILDREN MEMORY_CHILD
 #define TAKE take
 #define CHECK check

@@ -10,7 +10,7 @@
 #
 # into command[1 ..], summary[c], words[c], before[c], after[c], options[c], and of option k: group[c, k], letters[c, k], names[c, k],
 # argument[c, k], text[c, k]; values[KIND], separated by spaces.
-BEGIN { FS = "\t" }
+BEGIN { FS = "\t"; values["what"] = "arithmetics parts targets operators units" }
 function plain(text)
 {
     gsub(/\\\\/, "\001", text)
@@ -22,6 +22,7 @@ $1 == "program" { version = $2 }
 $1 == "purpose" { purpose = plain($2) }
 $1 == "exit" { exit_codes = plain($2) }
 $1 == "command" { command[++command_count] = $2; summary[command_count] = plain($3); number[$2] = command_count }
+$1 == "value" && $2 ~ /^(arithmetic|target|operator|unit)$/ && !listed[$3]++ { values["what"] = values["what"] " " $3 }
 $1 == "value" { if (!seen[$2, $3]++) values[$2] = values[$2] (values[$2] == "" ? "" : " ") $3 }
 $1 == "options" { c = number[$2]; title = "" }
 $1 == "words" { words[c] = plain($2) }
@@ -57,7 +58,7 @@ function kind(word,    out, i, list, count)
     if (word == "ARITH" || word == "LIST") return "arithmetic"
     if (word ~ /=ARITH$/) return "keep"
     if (word == "GPU") return "gpu"
-    if (word == "UNIT" || word == "TARGET" || word == "RULE" || word == "OPERATOR" || word == "FIGURE") return tolower(word)
+    if (word == "UNIT" || word == "TARGET" || word == "RULE" || word == "WHAT" || word == "FIGURE") return tolower(word)
     if (word == "FORMAT") return "report-format"
     if (word == "FOLDER" || word == "DIR") return "folder"
     if (word ~ /\.[a-z]+$/) { sub(/.*\./, "", word); return "file " word }

@@ -314,7 +314,7 @@ static json_t *run_tool(struct mcp_server *server, const struct tool *tool, cons
     struct mcp_run run = {0};
     json_t *result = NULL;
     add_word(&words, NULL, "ulpscope");
-    add_word(&words, NULL, strcmp(tool->name, "explain") == 0 ? "arith" : tool->name);
+    add_word(&words, NULL, strcmp(tool->name, "explain") == 0 ? "list" : tool->name);
     add_limits(server, tool, folder, &words);
     enum ulp_status status = add_arguments(server, tool, given, &words, error);
     if (status == ULP_OK && words.failed)

@@ -483,7 +483,7 @@ enum ulp_status parse_arithmetics(const char *list, struct ulp_arithmetic **out,
     }
     return *count ? ULP_OK
                   : ulp_fail(error, ULP_ERROR_USAGE,
-                             "no arithmetic was given: try fp16,tf32 (ulpscope arith lists them)");
+                             "no arithmetic was given: try fp16,tf32 (ulpscope list arithmetics)");
 }
 
 double read_number(const struct argp_state *state, const char *option, const char *text, double low,

@@ -97,10 +97,7 @@ static char *make_text(const struct argp *argp, bool is_after)
     const char *doc = argp->doc ? argp->doc : "", *after = strchr(doc, '\v');
     if (!is_after)
         return strndup(doc, after ? (size_t)(after - doc) : strlen(doc));
-    char *shown = after && argp->help_filter
-                      ? argp->help_filter(ARGP_KEY_HELP_POST_DOC, after + 1, NULL)
-                      : NULL;
-    return shown && shown != after + 1 ? shown : strdup(after ? after + 1 : "");
+    return strdup(after ? after + 1 : "");
 }
 
 enum { MEANINGS = 32, WIDEST = 100 }; /* columns of --help */

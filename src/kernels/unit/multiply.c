@@ -141,7 +141,7 @@ enum ulp_status ulp_unit_multiply(const char *name, const struct ulp_tensor_set 
     *d = (struct ulp_tensor){0};
     if (!unit)
         return ulp_fail(error, ULP_ERROR_USAGE,
-                        "there is no unit '%s'; ulpscope mma --list has their names", name);
+                        "there is no unit '%s'; ulpscope list units has their names", name);
     enum ulp_status status = ulp_pool_create(&pool, thread_count, error);
     if (status == ULP_OK)
         status = multiply(unit, arrays, pool, budget, d, error);

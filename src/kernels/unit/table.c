@@ -320,7 +320,7 @@ const struct ulp_unit *ulp_unit_of(const struct ulp_arithmetic *arithmetic, stru
              "arithmetic %s: no matrix unit of '%s' multiplies %s into %s with '%s'. It has: %s",
              arithmetic->name, schedule->gpu, arithmetic->factor.name, arithmetic->accumulator.name,
              schedule->unit_class,
-             known.length ? known.data : "none; `ulpscope mma --list` shows all GPUs");
+             known.length ? known.data : "none; `ulpscope list units` shows all GPUs");
     ulp_text_free(&known);
     return NULL;
 }
