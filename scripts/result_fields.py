@@ -44,9 +44,9 @@ FILES = {
     "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes", "ulp_engine_map_changes"],
 }
 DECLARED = "analysis/writing/structs.h"
-# pages with tables of members between these lines
+# pages with tables of members between these lines: of a struct, or of it and those inside that stand nowhere before on the page
 PAGES = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "doc").glob("*.md") if "<!-- members of struct" in page.read_text())
-MEMBERS = re.compile(r"(<!-- members of struct (\w+), made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
+MEMBERS = re.compile(r"(<!-- members of struct (\w+)( and those inside)?, made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
     "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
@@ -211,7 +211,19 @@ class Tables:
         lines += [f"extern const struct ulp_struct ulp_struct_{s};" for s in structs]
         return "\n".join(lines + [""])
 
-    def described(self, struct):
+    def described_with(self, struct, seen):
+        """A heading and a table of the struct and of each inside it, from the whole to its parts."""
+        waiting, lines = [struct], []
+        while waiting:
+            struct = waiting.pop(0)
+            if struct in seen:
+                continue
+            seen.add(struct)
+            waiting += [m.tag for m in self.members(struct) if m.base == "struct" and m.tag not in LEAVES and "apart" not in m.flags]
+            lines.append(f"\n### {short(struct).replace('_', ' ')}\n\n{self.described(struct, True)}")
+        return "".join(lines) + "\n"
+
+    def described(self, struct, linked=False):
         """A table of the struct's members in JSON; those with one comment stand together."""
         rows = []
         for m in self.members(struct):
@@ -227,11 +239,11 @@ class Tables:
         for members, meaning in rows:
             for c, said in (("NULL: ", "left out: "), ("-1: ", "left out: "), ("NaN: ", "`null`: "), ("|", "\\|")):
                 meaning = meaning.replace(c, said)
-            kinds = list(dict.fromkeys(self.json_kind(m) for m in members))
+            kinds = list(dict.fromkeys(self.json_kind(m, linked) for m in members))
             lines.append(f"| {', '.join(f'`{m.name}`' for m in members)} | {', '.join(kinds)} | {meaning} |")
         return "\n".join(lines) + "\n"
 
-    def json_kind(self, m):
+    def json_kind(self, m, linked):
         if m.text:
             kind = "text"
         elif "node" in m.flags:
@@ -240,6 +252,8 @@ class Tables:
             kind = f"name in `{m.directive('in')}`"
         elif m.base == "struct":
             kind = "name" if m.tag in LEAVES else short(m.tag).replace("_", " ")
+            if linked and m.tag not in LEAVES:
+                kind = f"[{kind}](#{kind.replace(' ', '-')})"
         elif m.base == "enum":
             kind = "word" if m.tag in self.words else "number"
         else:
@@ -250,7 +264,9 @@ class Tables:
 
     def text(self, file):
         if file in PAGES:
-            return MEMBERS.sub(lambda found: found[1] + self.described(found[2]) + found[3], (ROOT / file).read_text())
+            seen = set()
+            return MEMBERS.sub(lambda found: found[1] + (self.described_with(found[2], seen) if found[3] else self.described(found[2])) + found[4],
+                               (ROOT / file).read_text())
         return self.declared() if file == DECLARED else self.source(file)
 
 

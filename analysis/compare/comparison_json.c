@@ -1,4 +1,4 @@
-/* compare.json, schema in doc/compare.md. */
+/* compare.json, schema in doc/fields.md. */
 #include <math.h>
 
 #include "analysis/audit/audit_json.h"

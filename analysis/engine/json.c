@@ -1,4 +1,4 @@
-/* engine.json: doc/engine.md has its schema. */
+/* engine.json: doc/fields.md has its schema. */
 
 #include "analysis/audit/place.h"
 #include "analysis/engine/words.h"

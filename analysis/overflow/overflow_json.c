@@ -1,4 +1,4 @@
-/* overflow.json: its schema is in doc/overflow.md. */
+/* overflow.json: its schema is in doc/fields.md. */
 #include <math.h>
 
 #include "analysis/audit/audit_json.h"

@@ -1,4 +1,4 @@
-/* proof.json: its schema is in doc/prove.md. */
+/* proof.json: its schema is in doc/fields.md. */
 
 #include <ulpscope.h>
 

@@ -208,7 +208,7 @@ ULP_API enum ulp_status ulp_comparison_run(const struct ulp_model *model,
                                            struct ulp_comparison *out, struct ulp_error *error);
 ULP_API void ulp_comparison_free(struct ulp_comparison *comparison);
 
-/* Write compare.json (schema: doc/compare.md). */
+/* Write compare.json (doc/fields.md). */
 ULP_API enum ulp_status ulp_comparison_write(const struct ulp_comparison *comparison,
                                              enum ulp_output_kind as, const char *path,
                                              struct ulp_error *error);

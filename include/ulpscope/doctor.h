@@ -102,7 +102,7 @@ ULP_API void ulp_doctor_free(struct ulp_doctor *doctor);
  * colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_doctor_text(const struct ulp_doctor *doctor, int width, bool colour,
                                         char **out, struct ulp_error *error);
-/* Write doctor.json (doc/doctor.md), beside it in a folder the files of the steps: lint.json,
+/* Write doctor.json (doc/fields.md), beside it in a folder the files of the steps: lint.json,
  * report.json and the like. */
 ULP_API enum ulp_status ulp_doctor_write(const struct ulp_doctor *doctor, enum ulp_output_kind as,
                                          const char *path, struct ulp_error *error);

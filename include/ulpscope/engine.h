@@ -324,7 +324,7 @@ ULP_API enum ulp_status ulp_engine_map_text(const struct ulp_engine_map *built,
 ULP_API enum ulp_status ulp_engine_map_changes_text(const struct ulp_engine_map_changes *changes,
                                                     size_t shown, int width, bool colour,
                                                     char **out, struct ulp_error *error);
-/* Write engine.json (doc/engine.md). wishes and changes may be NULL. */
+/* Write engine.json (doc/fields.md). wishes and changes may be NULL. */
 ULP_API enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,
                                              const struct ulp_wishes *wishes,
                                              const struct ulp_engine_map_changes *changes,

@@ -124,7 +124,7 @@ ULP_API void ulp_fix_free(struct ulp_fix *fix);
  * as in ulp_report_text. */
 ULP_API enum ulp_status ulp_fix_text(const struct ulp_fix *fix, int width, bool colour, char **out,
                                      struct ulp_error *error);
-/* Write fix.json (doc/fix.md). */
+/* Write fix.json (doc/fields.md). */
 ULP_API enum ulp_status ulp_fix_write(const struct ulp_fix *fix, enum ulp_output_kind as,
                                       const char *path, struct ulp_error *error);
 

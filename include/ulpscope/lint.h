@@ -117,7 +117,7 @@ ULP_API void ulp_lint_fixed_free(struct ulp_lint_fixed *fixed);
  * rule by name (0: all). Free *out with free(); width and colour as in ulp_report_text. */
 ULP_API enum ulp_status ulp_lint_text(const struct ulp_lint_result *result, size_t shown, int width,
                                       bool colour, char **out, struct ulp_error *error);
-/* Write lint.json (schema: doc/lint.md), or SARIF 2.1.0. */
+/* Write lint.json (doc/fields.md), or SARIF 2.1.0. */
 ULP_API enum ulp_status ulp_lint_write(const struct ulp_lint_result *result,
                                        enum ulp_output_kind as, const char *path,
                                        struct ulp_error *error);

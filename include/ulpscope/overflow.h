@@ -246,7 +246,7 @@ ULP_API enum ulp_status ulp_overflow_remedies(struct ulp_overflow_forecast *fore
                                               struct ulp_error *error);
 ULP_API void ulp_overflow_free(struct ulp_overflow_forecast *forecast);
 
-/* Write overflow.json (schema: doc/overflow.md). */
+/* Write overflow.json (doc/fields.md). */
 ULP_API enum ulp_status ulp_overflow_write(const struct ulp_overflow_forecast *forecast,
                                            enum ulp_output_kind as, const char *path,
                                            struct ulp_error *error);

@@ -110,7 +110,7 @@ ULP_API enum ulp_status ulp_proof_run(const struct ulp_model *model,
                                       struct ulp_proof *out, struct ulp_error *error);
 ULP_API void ulp_proof_free(struct ulp_proof *proof);
 
-/* Write proof.json (schema: doc/prove.md). */
+/* Write proof.json (doc/fields.md). */
 ULP_API enum ulp_status ulp_proof_write(const struct ulp_proof *proof, enum ulp_output_kind as,
                                         const char *path, struct ulp_error *error);
 /* The proof as text, the verdict first. Free *out with free(). width and colour as in

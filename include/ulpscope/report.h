@@ -1,4 +1,4 @@
-/* Writing an audit to files and to the terminal. doc/report.md is the schema of report.json. */
+/* Writing an audit to files and to the terminal. doc/fields.md is the schema of report.json. */
 #ifndef ULPSCOPE_REPORT_H
 #define ULPSCOPE_REPORT_H
 

@@ -91,7 +91,7 @@ ULP_API void ulp_scales_free(struct ulp_scales *scales);
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_scales_text(const struct ulp_scales *scales, int width, bool colour,
                                         char **out, struct ulp_error *error);
-/* Write scales.json (schema: doc/scales.md). */
+/* Write scales.json (doc/fields.md). */
 ULP_API enum ulp_status ulp_scales_write(const struct ulp_scales *scales, enum ulp_output_kind as,
                                          const char *path, struct ulp_error *error);
 

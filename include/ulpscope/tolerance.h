@@ -108,7 +108,7 @@ ULP_API double ulp_tolerance_excess(const struct ulp_tolerance_output *output, d
  * ulp_report_text. */
 ULP_API enum ulp_status ulp_tolerance_text(const struct ulp_tolerance *tolerance, int width,
                                            bool colour, char **out, struct ulp_error *error);
-/* Write it as JSON (schema: doc/tolerance.md). */
+/* Write it as JSON (doc/fields.md). */
 ULP_API enum ulp_status ulp_tolerance_write_json(const struct ulp_tolerance *tolerance,
                                                  const char *path, struct ulp_error *error);
 
