@@ -14,6 +14,3 @@ void ulp_export_csv(const struct ulp_exporting *e);
 void ulp_export_jsonl(const struct ulp_exporting *e);
 void ulp_export_prometheus(const struct ulp_exporting *e);
 void ulp_export_model_explorer(const struct ulp_exporting *e);
-/* saved_annotate.c: the model once more, figures in its nodes' metadata. */
-enum ulp_status ulp_export_onnx(struct ulp_saved *saved, const struct ulp_saved_request *request,
-                                const char *path, struct ulp_error *error);

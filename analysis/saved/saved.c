@@ -62,15 +62,6 @@ const char *ulp_saved_remark(const json_t *node)
                                               : "";
 }
 
-const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name)
-{
-    const json_t *lane;
-    size_t l;
-    json_array_foreach(saved->lanes, l,
-                       lane) if (strcmp(ulp_saved_text(lane, "name"), name) == 0) return lane;
-    return NULL;
-}
-
 static enum ulp_status check(struct ulp_saved *saved, struct ulp_error *error)
 {
     const enum ulp_status status = ulp_json_check_schema(saved->root, error);

@@ -39,5 +39,3 @@ extern const struct ulp_saved_figure ulp_saved_figures[ULP_SAVED_FIGURES];
 void ulp_saved_add_shape(struct ulp_text *out, const json_t *output);
 /* The node's remarks: " not finite here" and the like. */
 const char *ulp_saved_remark(const json_t *node);
-/* The arithmetic of that name; NULL: there is none. */
-const json_t *ulp_saved_arithmetic(const struct ulp_saved *saved, const char *name);

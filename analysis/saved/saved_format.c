@@ -22,18 +22,13 @@ static enum ulp_status add_junit(const struct ulp_exporting *e, struct ulp_error
 static const struct row {
     struct ulp_saved_format format;
     void (*add)(const struct ulp_exporting *e); /* NULL: try */
-    enum ulp_status (*try)(const struct ulp_exporting *e,
-                           struct ulp_error *error); /* NULL: write */
-    enum ulp_status (*write)(struct ulp_saved *saved, const struct ulp_saved_request *request,
-                             const char *path, struct ulp_error *error);
+    enum ulp_status (*try)(const struct ulp_exporting *e, struct ulp_error *error);
 } rows[] = {
-#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL, NULL},
-#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function, NULL},
-#define FORMAT_OF_FILES(name, function, meaning) {{name, meaning}, NULL, NULL, function},
+#define FORMAT(name, function, meaning) {{name, meaning}, function, NULL},
+#define FORMAT_THAT_MAY_FAIL(name, function, meaning) {{name, meaning}, NULL, function},
 #include "analysis/saved/export.def"
 #undef FORMAT
 #undef FORMAT_THAT_MAY_FAIL
-#undef FORMAT_OF_FILES
 };
 enum { ROW_COUNT = sizeof rows / sizeof *rows };
 
@@ -112,9 +107,6 @@ enum ulp_status ulp_saved_export(struct ulp_saved *saved, const struct ulp_saved
     const struct row *row;
     size_t lane;
     enum ulp_status status = find(saved, request, &row, &lane, error);
-    if (status == ULP_OK && row->write)
-        status = ulp_fail(error, ULP_ERROR_USAGE, "%s is no text: give the file to write it to",
-                          request->format);
     if (status == ULP_OK)
         status = add(saved, request, row, lane, &text, error);
     return ulp_page_take(&text, status, out, error);
@@ -128,8 +120,6 @@ enum ulp_status ulp_saved_write(struct ulp_saved *saved, const struct ulp_saved_
     const struct row *row;
     size_t lane;
     ULP_TRY(find(saved, request, &row, &lane, error));
-    if (row->write)
-        return row->write(saved, request, path, error);
     ULP_TRY(ulp_text_open(&file, path, error));
     enum ulp_status status = add(saved, request, row, lane, &file, error);
     const enum ulp_status closed =

@@ -77,17 +77,12 @@ struct ulp_saved_request {
     const char *const *limits; /* of junit: as of ulp_audit_check */
     size_t limit_count;
     bool allow_nonfinite_inputs;
-    const char *model; /* of onnx: path of the audited model; NULL: as the report has it */
 };
-/* The report in that format. Free *out with free(). ULP_ERROR_USAGE: onnx, which is written to a
- * file. */
+/* The report in that format. Free *out with free(). */
 ULP_API enum ulp_status ulp_saved_export(struct ulp_saved *saved,
                                          const struct ulp_saved_request *request, char **out,
                                          struct ulp_error *error);
-/* The same into the file `path`, which is complete or unchanged. onnx: a copy of the model, whose
- * nodes, also those in bodies and functions, have figures of all arithmetics in metadata_props and
- * doc_string; without these the file, read again before it gets its name, is the model byte for
- * byte. */
+/* The same into the file `path`, which is complete or unchanged. */
 ULP_API enum ulp_status ulp_saved_write(struct ulp_saved *saved,
                                         const struct ulp_saved_request *request, const char *path,
                                         struct ulp_error *error);

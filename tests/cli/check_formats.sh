@@ -57,7 +57,7 @@ cmp -s whole.json kept.json || fail "show wrote whole.json without a node"
 expect 3 "JSON into no folder" "$program" diff one several --json nowhere/diff.json
 expect 0 "differences as JSON" "$program" diff one several --json -
 cp out diff.json
-for command in "run $model" "extract $model" ops arith mma; do
+for command in "run $model" "extract $model" list mma; do
     expect 2 "$command as JSON" "$program" $command --json -
     shows err "there is no option '--json'" "$command as JSON"
 done

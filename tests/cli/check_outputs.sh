@@ -159,9 +159,6 @@ for name in report bits plan overflow compare engine proof lint study; do
     spared report/$name.json report report --to jsonl -o report/$name.json
     [ $name = report ] || rm report/$name.json
 done
-# without --model the path is in the report
-expect 2 "the model of a report" "$program" report report --to onnx -o model.onnx
-cmp -s "$model" model.onnx || fail "the model of a report has changed"
 
 # ---- parts of audits and studies
 expect 0 "a checkpoint" "$program" audit model.onnx -i in.npz -a bf16 -q --checkpoint parts
@@ -195,12 +192,7 @@ PY
         spared big/weights.bin "${words[0]}" big/model.onnx "${words[@]:1}" big/weights.bin
     done
     spared big/weights.bin audit big/model.onnx --reference-model big/model.onnx --html big/weights.bin
-    expect 0 "a report of a model with weights beside it" "$program" audit big/model.onnx -a bf16 -q -o big-report
-    expect 2 "a copy in the weights" "$program" report big-report --to onnx -o big/weights.bin
-    shows err "weights.bin" "a copy in the weights"
     [ "$(wc -c <big/weights.bin)" -eq 8 ] || fail "weights have changed"
-    expect 0 "a copy beside the weights" "$program" report big-report --to onnx -o big/copy.onnx
-    expect 0 "a copy beside the weights, again" "$program" report big-report --to onnx -o big/copy.onnx
 fi
 
 # ---- two outputs are two files

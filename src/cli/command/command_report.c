@@ -16,8 +16,7 @@ struct report_options {
 static void check_options(struct argp_state *state, const struct report_options *options)
 {
     const char *format = options->request.format;
-    const bool junit = format && strcmp(format, "junit") == 0,
-               onnx = format && strcmp(format, "onnx") == 0;
+    const bool junit = format && strcmp(format, "junit") == 0;
     const struct combination rows[] = {
         {true, !options->report, "which report? Give report.json, or the folder of audit --out"},
         {options->html, format || options->out,
@@ -26,9 +25,7 @@ static void check_options(struct argp_state *state, const struct report_options 
          "which format? Give --to with one that ulpscope report --list names, or --html FILE"},
         {junit, !options->request.limit_count,
          "--to junit writes limits: give at least one --fail-above"},
-        {options->request.limit_count, !junit, "--fail-above is of --to junit"},
-        {onnx, !options->out, "--to onnx writes a file: give -o FILE.onnx"},
-        {options->request.model, !onnx, "--model is of --to onnx"}};
+        {options->request.limit_count, !junit, "--fail-above is of --to junit"}};
     if (!options->list)
         REFUSE_COMBINATIONS(state, rows);
 }
@@ -53,9 +50,7 @@ static const char documentation[] =
     "  ulpscope report report/ --to model-explorer -a fp16 --figure headroom -o headroom.json\n"
     "      colours the nodes in Model Explorer: --node_data_paths=headroom.json\n"
     "  ulpscope report report/ --to junit --fail-above sqnr_db=40 -o limits.xml\n"
-    "      limits that the audit did not know, as a CI server shows them; exit code 1\n"
-    "  ulpscope report report/ --to onnx -o annotated.onnx\n"
-    "      Netron shows each node's share, error and headroom beside its attributes";
+    "      limits that the audit did not know, as a CI server shows them; exit code 1";
 
 static enum ulp_status list_formats(void)
 {
