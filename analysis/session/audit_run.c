@@ -42,6 +42,7 @@ static bool any_overflows(const struct ulp_audit *audit)
 /* The reference's outputs of the samples that may be run again. */
 struct kept_truths {
     const struct ulp_samples *samples;
+    const struct ulp_audit_options *options;
     size_t lane_count;
     struct ulp_tensor_set items[OVERFLOWING_SAMPLES];
 };
@@ -52,12 +53,28 @@ static size_t part_begin(const struct ulp_samples *samples, size_t part)
     return part * samples->count / OVERFLOWING_SAMPLES;
 }
 
-static enum ulp_status keep_truth(void *context, size_t sample, struct ulp_tensor_set *outputs,
-                                  struct ulp_error *error)
+static bool keeps_truths(const struct ulp_audit_options *options)
+{
+    return options->shares && !options->original;
+}
+
+static enum ulp_status show_outputs(const struct ulp_audit_options *options, size_t sample,
+                                    const struct ulp_tensor_set *outputs, struct ulp_error *error)
+{
+    if (!options->outputs)
+        return ULP_OK;
+    struct ulp_environment *paused = ulp_environment_pause();
+    const enum ulp_status status = options->outputs(options->context, sample, outputs, error);
+    ulp_environment_resume(paused);
+    return status;
+}
+
+static enum ulp_status take_outputs(void *context, size_t sample, struct ulp_tensor_set *outputs,
+                                    struct ulp_error *error)
 {
     struct kept_truths *truths = context;
-    (void)error;
-    for (size_t part = 0; part < OVERFLOWING_SAMPLES; part++)
+    const enum ulp_status status = show_outputs(truths->options, sample, outputs, error);
+    for (size_t part = 0; keeps_truths(truths->options) && part < OVERFLOWING_SAMPLES; part++)
         if (part_begin(truths->samples, part) == sample &&
             part_begin(truths->samples, part + 1) > sample) {
             truths->items[part] = outputs[0];
@@ -65,7 +82,7 @@ static enum ulp_status keep_truth(void *context, size_t sample, struct ulp_tenso
         }
     for (size_t l = 0; l < truths->lane_count; l++)
         ulp_tensor_set_free(&outputs[l]);
-    return ULP_OK;
+    return status;
 }
 
 /* What arithmetics do otherwise: those that overflow without it, and all with what helps most. */
@@ -142,7 +159,7 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
 {
     const struct ulp_audit_options *options = session->options;
     ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
-    if (options->shares && !options->original)
+    if (keeps_truths(options))
         ULP_TRY(run_again(session, truths, out, error));
     ULP_TRY(ulp_session_stored(session, out, error));
     if (options->original)
@@ -162,6 +179,9 @@ static enum ulp_status check_options(const struct ulp_audit_options *options,
                                      const struct ulp_arithmetic *reference,
                                      struct ulp_error *error)
 {
+    if (options->entire_only && (options->shares || options->certify))
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "shares and a certificate need what nodes introduce: not entire_only");
     if (options->verify && options->original)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "shares are verified against the model's own reference: without a "
@@ -179,14 +199,14 @@ enum ulp_status ulp_audit_run(const struct ulp_model *model, const struct ulp_ar
     ULP_OPTIONS_TAKE(ulp_audit_options, options, error);
     ULP_SCOPED(ulp_programs_free)
     struct ulp_programs programs = {.model = model, .lanes = lanes, .lane_count = lane_count};
-    struct kept_truths truths = {.samples = samples, .lane_count = lane_count};
+    struct kept_truths truths = {.samples = samples, .options = options, .lane_count = lane_count};
     struct ulp_session session = {.programs = &programs,
                                   .samples = samples,
                                   .options = options,
                                   .follows = true,
                                   .context = &truths,
-                                  .ends =
-                                      options->shares && !options->original ? keep_truth : NULL};
+                                  .ends = keeps_truths(options) || options->outputs ? take_outputs
+                                                                                    : NULL};
     enum ulp_status status = ulp_options_read(&programs.options, sizeof programs.options,
                                               sizeof programs.options, options->plan, error);
     if (status == ULP_OK)

@@ -12,7 +12,6 @@ struct ulp_session {
     struct ulp_programs *programs; /* lane 0 is the reference; `first` may be made already */
     const struct ulp_samples *samples;
     const struct ulp_audit_options *options;
-    bool entire_only;  /* of the views: the runs are quicker */
     bool plain_shares; /* shares are not taken apart by causes */
     bool follows;      /* what diverged is run again with the reference's decisions */
     const struct ulp_observer *observers; /* of the lanes' runs, beside the session's own: */

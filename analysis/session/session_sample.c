@@ -184,7 +184,7 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
     const struct ulp_session *session = one->session;
     const struct ulp_observer *progress = one->options->progress;
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
-                                        .audit = !session->entire_only,
+                                        .audit = !one->options->entire_only,
                                         .departure = one->departure,
                                         .moved = (!one->attributor ||
                                                   ulp_attributor_reads_moved(one->attributor)) &&

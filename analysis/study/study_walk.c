@@ -118,6 +118,7 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
                                               .task = given->task,
                                               .allow_nonfinite_inputs =
                                                   given->allow_nonfinite_inputs,
+                                              .entire_only = true,
                                               .progress = given->progress};
     const struct ulp_samples samples = {.items = w->s->samples, .count = w->s->sample_count};
     ULP_SCOPED(ulp_programs_free)
@@ -129,7 +130,6 @@ static enum ulp_status run_walk(struct walking *w, struct ulp_error *error)
     struct ulp_session session = {.programs = &programs,
                                   .samples = &samples,
                                   .options = &options,
-                                  .entire_only = true,
                                   .context = w,
                                   .begins = tell_begin,
                                   .ends = w->has_trials ? add_trials : NULL};

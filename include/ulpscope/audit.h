@@ -645,6 +645,14 @@ struct ulp_audit_options {
     /* shares of every output are found; else of each sample's worst one and of those whose error,
      * relative to their values, is half as large and more */
     bool every_output;
+    /* nodes are not computed on the reference's inputs, nor in its arithmetic: single, introduced
+     * and carried have no figures (count 0), and the runs take a third to a half of the time.
+     * Without `shares` and `certify` */
+    bool entire_only;
+    /* with the outputs of every lane, the reference's first, of a sample that was run; they stay
+     * the audit's. Not of samples that a checkpoint has. What it returns ends the audit */
+    enum ulp_status (*outputs)(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+                               struct ulp_error *error);
 };
 
 /* Audit a model: every sample through all lanes (lanes[0] is the reference), by the program of its

@@ -11,7 +11,7 @@ from . import _declarations as d
 from ._arrays import TensorSet
 from ._errors import UsageError
 from ._library import Owner, Watch, call, lib, text
-from ._loaded import Inputs, Keep, Keeps, Loaded, Samples, begins, find_task, list_of, sample_items, strings
+from ._loaded import Inputs, Keep, Keeps, Loaded, Outputs, Samples, begins, find_task, list_of, sample_items, shows, strings
 from ._numbers import ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
 from ._results import Audit, Comparison, Overflow, Proof, Search, Study, StudyRows, Tolerance
@@ -35,6 +35,8 @@ class Judging(Loaded):
         timings: bool = False,
         task: str | None = None,
         allow_nonfinite_inputs: bool = False,
+        entire_only: bool = False,
+        outputs: Outputs | None = None,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Audit:
@@ -44,7 +46,11 @@ class Judging(Loaded):
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
         timings: where the time goes (Audit.timings).
-        task: what the outputs are for ("classify"; None: recognised)."""
+        task: what the outputs are for ("classify"; None: recognised).
+
+        entire_only (with attribute=False): nodes introduce and carry nothing that is told, in a third to a half of the time.
+        outputs: called after each sample with its index and the outputs by name, of the reference (nearest doubles) and of each
+        arithmetic, one after the other."""
         if plan is not None and keep is not None:
             raise UsageError("plan and keep both say which nodes are kept: give one")
         keep = plan if plan is not None else keep
@@ -72,6 +78,8 @@ class Judging(Loaded):
                 begins=begins(d.ulp_audit_options, shown),
                 task=find_task(task),
                 allow_nonfinite_inputs=allow_nonfinite_inputs,
+                entire_only=entire_only,
+                **({"outputs": shows(outputs, len(lanes), watch)} if outputs else {}),
             )
             given = d.ulp_samples(len(sets), sample_items(names, sets))
             call("ulp_audit_run", self._model, structs, len(lanes), byref(given), byref(options), byref(audit.value))

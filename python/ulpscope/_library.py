@@ -128,17 +128,23 @@ class Watch:
         ask: Any = fields["cancelled"]
         self.observer = d.ulp_observer(None, see(self._see), ask(self._ask), node_done is None)
 
-    def _see(self, _context: Any, event: Any, _error: Any) -> int:
+    def guard(self, function: Callable[..., None], *arguments: Any) -> int:
+        """What a callback returns: an exception of the function's ends the call, and is raised from it."""
         try:
-            if self._progress is not None:
-                name = event.contents.name
-                self._progress.update(event.contents.progress, decode(name))
-            if self._node_done is not None:
-                self._node_done(event.contents)
+            function(*arguments)
         except BaseException as failure:  # noqa: B902  it is raised again from the call
             self._failure = failure
             return d.ULP_ERROR_CANCELLED
         return d.ULP_OK
+
+    def _see(self, _context: Any, event: Any, _error: Any) -> int:
+        return self.guard(self._show, event.contents)
+
+    def _show(self, event: Any) -> None:
+        if self._progress is not None:
+            self._progress.update(event.progress, decode(event.name))
+        if self._node_done is not None:
+            self._node_done(event)
 
     def _ask(self, _context: Any) -> bool:
         return self._interrupted or self._failure is not None

@@ -8,12 +8,12 @@ import os
 import warnings
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, Iterable, Mapping, Sequence, Union
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 from . import _declarations as d
-from ._arrays import Array, TensorSet, as_array, dtype_of, take_set, type_name
+from ._arrays import Array, TensorSet, as_array, copy_array, dtype_of, take_set, type_name
 from ._errors import InputError, UsageError
-from ._library import Owner, call, decode, lib, text
+from ._library import Owner, Watch, call, decode, lib, text
 from ._numbers import Arithmetic, ArithmeticName, find_arithmetic
 from ._progress import Progress
 from ._results import Search
@@ -21,6 +21,7 @@ from ._shared import models, output
 
 Inputs = Union[Mapping[str, Any], Sequence[Any]]  # arrays by name, or in the model's order
 Samples = Union[Inputs, Sequence[Inputs], Mapping[str, Inputs]]
+Outputs = Callable[[int, "list[dict[str, Array]]"], None]  # of a sample, the reference's first
 # nodes in another arithmetic: {"op:Softmax": "fp32"}, with the patterns of --keep; or what `plan` found
 Keep = Union[Mapping[str, ArithmeticName], Search]
 
@@ -197,6 +198,19 @@ def begins(options: Any, shown: Progress | None) -> Any:
 
     kind: Any = {f[0]: f[1] for f in options._fields_}["begins"]
     return kind(begin)
+
+
+def shows(function: Outputs, lanes: int, watch: Watch) -> Any:
+    """The callback `outputs` of an audit's options."""
+
+    def show(_context: Any, sample: int, sets: Any, _error: Any) -> int:
+        def arrays(set_: Any) -> dict[str, Array]:
+            return {decode(item.name): copy_array(item.tensor) for item in set_.items[: set_.count]}
+
+        return watch.guard(lambda: function(sample, [arrays(sets[lane]) for lane in range(lanes)]))
+
+    kind: Any = {f[0]: f[1] for f in d.ulp_audit_options._fields_}["outputs"]
+    return kind(show)
 
 
 def sample_items(names: Sequence[str], sets: Sequence[TensorSet]) -> Any:

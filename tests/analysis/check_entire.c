@@ -1,0 +1,194 @@
+/* Audits of the lanes' own values alone, and the outputs that an audit shows: figures are those of
+ * the whole audit, outputs those of runs of each lane, for stochastic rounding too, which has no
+ * bias. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <ulpscope.h>
+
+#include "base/random.h"
+#include "tests/analysis/shapes_test.h"
+#include "tests/support/onnx_text.h"
+
+enum { LANES = 4, SAMPLES = 3, TRIALS = 50, ELEMENTS = 512 };
+
+static const char *const names[LANES] = {"mpfr:128", "e5m4", "bf16,order=pairwise",
+                                         "e8m6,round=sr,seed=7"};
+static const char *const text =
+    "(float[N] x) => (float[N] y) <float k = {3}> { a = Mul(x, k) y = Mul(a, x) }";
+
+static float value(size_t sample, size_t i)
+{
+    return 0.3f + 1.7f * (float)i + 4.1f * (float)sample;
+}
+
+struct given {
+    struct ulp_model *model;
+    struct ulp_arithmetic lanes[LANES];
+    struct ulp_tensor_set sets[SAMPLES];
+    struct ulp_sample items[SAMPLES];
+    struct ulp_samples samples;
+};
+
+static void give(struct given *given)
+{
+    static const int64_t counts[SAMPLES] = {3, 7, 3};
+    *given = (struct given){.model = onnx_text_load(17, text)};
+    for (size_t l = 0; l < LANES; l++)
+        given->lanes[l] = test_arithmetic(names[l]);
+    for (size_t i = 0; i < SAMPLES; i++) {
+        given->sets[i] = shaped_inputs(i, counts[i], value);
+        given->items[i] = (struct ulp_sample){.name = "one", .inputs = &given->sets[i]};
+    }
+    given->samples = (struct ulp_samples){.items = given->items, .count = SAMPLES};
+}
+
+static void take_back(struct given *given)
+{
+    for (size_t i = 0; i < SAMPLES; i++)
+        ulp_tensor_set_free(&given->sets[i]);
+    ulp_model_free(given->model);
+}
+
+START_TEST(figures_are_the_whole_audits)
+{
+    struct given given;
+    struct ulp_audit whole, alone;
+    struct ulp_error error;
+    give(&given);
+    for (int only = 0; only < 2; only++) {
+        const struct ulp_audit_options options = {.entire_only = only, .thread_count = 1};
+        ck_ulp_ok(ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options,
+                                only ? &alone : &whole, &error),
+                  error);
+    }
+    for (size_t l = 0; l + 1 < LANES; l++)
+        for (size_t n = 0; n < whole.lanes[l].node_count; n++) {
+            const struct ulp_audit_output *a = &whole.lanes[l].nodes[n].outputs[0],
+                                          *b = &alone.lanes[l].nodes[n].outputs[0];
+            ck_assert_uint_gt(a->entire.count, 0);
+            ck_assert(a->entire.rms == b->entire.rms && a->entire.max_abs == b->entire.max_abs &&
+                      a->range.ref_rms == b->range.ref_rms &&
+                      a->worst_sample == b->worst_sample);
+            ck_assert_uint_gt(a->introduced.count, 0);
+            ck_assert_uint_eq(b->introduced.count + b->carried.count + b->single.count, 0);
+        }
+    ulp_audit_free(&whole);
+    ulp_audit_free(&alone);
+    take_back(&given);
+}
+END_TEST
+
+struct seen {
+    const struct given *given;
+    size_t count;
+};
+
+/* Each lane by itself gives the same bits. */
+static enum ulp_status look(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+                            struct ulp_error *error)
+{
+    struct seen *seen = context;
+    ck_assert_uint_eq(sample, seen->count++);
+    for (size_t l = 0; l < LANES; l++) {
+        const struct ulp_program_options options = {.inputs = &seen->given->sets[sample]};
+        struct ulp_program *program;
+        struct ulp_tensor_set own;
+        ck_ulp_ok(ulp_program_create(seen->given->model, &seen->given->lanes[l], 1, &options,
+                                     &program, error),
+                  *error);
+        ck_ulp_ok(ulp_program_run(program, options.inputs, NULL, NULL, 0, &own, NULL, error),
+                  *error);
+        const struct ulp_tensor *a = &lanes[l].items[0].tensor, *b = &own.items[0].tensor;
+        ck_assert_str_eq(lanes[l].items[0].name, "y");
+        ck_assert(ulp_tensor_same_shape(a, b));
+        for (size_t i = 0; i < a->count; i++)
+            ck_assert_double_eq(ulp_tensor_get(a, i), ulp_tensor_get(b, i));
+        ulp_tensor_set_free(&own);
+        ulp_program_free(program);
+    }
+    return ULP_OK;
+}
+
+static enum ulp_status stop(void *context, size_t sample, const struct ulp_tensor_set *lanes,
+                            struct ulp_error *error)
+{
+    (void)context, (void)lanes, (void)error;
+    return sample == 1 ? ULP_ERROR_CANCELLED : ULP_OK;
+}
+
+/* With shares, whose further runs show nothing, and without. */
+START_TEST(outputs_are_shown)
+{
+    struct given given;
+    struct ulp_audit audit;
+    struct ulp_error error;
+    give(&given);
+    for (int shares = 0; shares < 2; shares++) {
+        struct seen seen = {&given, 0};
+        struct ulp_audit_options options = {
+            .shares = shares, .entire_only = !shares, .context = &seen, .outputs = look};
+        ck_ulp_ok(ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options, &audit,
+                                &error),
+                  error);
+        ck_assert_uint_eq(seen.count, SAMPLES);
+        ulp_audit_free(&audit);
+        options.outputs = stop;
+        ck_assert_int_eq(ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options,
+                                       &audit, &error),
+                         ULP_ERROR_CANCELLED);
+    }
+    const struct ulp_audit_options both = {.shares = true, .entire_only = true};
+    ck_assert_int_eq(
+        ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &both, &audit, &error),
+        ULP_ERROR_USAGE);
+    ck_assert_ptr_nonnull(strstr(error.message, "entire_only"));
+    take_back(&given);
+}
+END_TEST
+
+static float third(size_t sample, size_t i)
+{
+    (void)sample, (void)i;
+    return 1 + 1 / 3.0f;
+}
+
+/* 1 + 1/3 rounded once to 4 bits behind the point, 1.3125 or 1.375, goes up with probability 1/3:
+ * of n elements times N trials the mean is off by 0 +- 2^-4 sqrt(2)/3 / sqrt(n N). Towards zero it
+ * is off by -2^-4/3 in every one. */
+START_TEST(stochastic_rounding_has_no_bias)
+{
+    struct ulp_model *model = onnx_text_load(
+        17, "(float[512] x) => (float[512] y) <float one = {1}> { y = Mul(x, one) }");
+    struct ulp_tensor_set inputs = shaped_inputs(0, ELEMENTS, third);
+    const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
+    const struct ulp_samples samples = {.items = &sample, .count = 1};
+    const struct ulp_audit_options options = {.entire_only = true};
+    struct ulp_arithmetic lanes[TRIALS + 2] = {test_arithmetic("mpfr:128"),
+                                               test_arithmetic("e8m4,round=rz")};
+    struct ulp_audit audit;
+    struct ulp_error error;
+    double bias = 0;
+    for (size_t t = 0; t < TRIALS; t++) {
+        char name[60];
+        snprintf(name, sizeof name, "e8m4,round=sr,seed=%llu",
+                 (unsigned long long)ulp_random_bits(0, t));
+        lanes[2 + t] = test_arithmetic(name);
+    }
+    ck_ulp_ok(ulp_audit_run(model, lanes, TRIALS + 2, &samples, &options, &audit, &error), error);
+    for (size_t t = 0; t < TRIALS; t++)
+        bias += audit.lanes[1 + t].outputs.outputs[0].entire.mean / TRIALS;
+    ck_assert_double_le(fabs(bias), 4 * 0x1p-4 * sqrt(2) / 3 / sqrt(ELEMENTS * (double)TRIALS));
+    ck_assert_double_eq_tol(audit.lanes[0].outputs.outputs[0].entire.mean, -0x1p-4 / 3, 1e-7);
+    ulp_audit_free(&audit);
+    ulp_tensor_set_free(&inputs);
+    ulp_model_free(model);
+}
+END_TEST
+
+TEST_MAIN("audits of the lanes' own values", 0)
+{
+    tcase_add_test(tests, figures_are_the_whole_audits);
+    tcase_add_test(tests, outputs_are_shown);
+    tcase_add_test(tests, stochastic_rounding_has_no_bias);
+}
