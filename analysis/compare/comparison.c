@@ -1,4 +1,6 @@
 /* ulp_comparison_run: the whole comparison, step by step. */
+#include <stdlib.h>
+
 #include "analysis/compare/comparing.h"
 #include "analysis/audit/birth.h"
 #include "base/machine/clock.h"
@@ -31,19 +33,31 @@ static enum ulp_status measure_near(struct ulp_comparing *comparing,
     return status;
 }
 
-/* The recording may hold the same NaN: nothing that it explains is fine. */
-static enum ulp_status find_births(const struct ulp_comparing *comparing, struct ulp_error *error)
+/* The recording may hold the same NaN, or what is left of the same sum: nothing that it explains is
+ * fine. */
+static enum ulp_status judge_reference(const struct ulp_comparing *comparing,
+                                       struct ulp_error *error)
 {
     const struct ulp_compare_options *options = comparing->options;
-    struct ulp_birth_watch watch = {.memory = comparing->out->memory};
+    struct ulp_comparison *out = comparing->out;
+    struct ulp_birth_watch watch = {.memory = out->memory};
+    struct ulp_certificate certificate = {0};
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ULP_TRY(ulp_birth_find(&watch, comparing->model, &options->reference, comparing->inputs,
-                           options->thread_count, NULL, error));
-    if (!watch.count)
+    const enum ulp_status status =
+        ulp_birth_find(&watch, comparing->model, &options->reference, comparing->inputs,
+                       options->thread_count, &certificate, error);
+    free(certificate.node);
+    ULP_TRY(status);
+    if (ulp_certificate_is_lost(&certificate))
+        ulp_certificate_say(&text, &certificate, out->places[certificate.lost_at].name,
+                            out->places[certificate.lost_at].op, out->reference);
+    else if (watch.count)
+        ulp_birth_say(&text, ulp_birth_of(watch.items, watch.count, NULL), true);
+    else
         return ULP_OK;
-    ulp_birth_say(&text, ulp_birth_of(watch.items, watch.count, NULL), true);
-    comparing->out->born = text.failed ? NULL : ulp_arena_copy(watch.memory, text.data);
-    return ulp_taken(comparing->out->born, error);
+    out->ill = text.failed ? NULL : ulp_arena_copy(watch.memory, text.data);
+    out->lost = ulp_certificate_is_lost(&certificate);
+    return ulp_taken(out->ill, error);
 }
 
 enum ulp_status ulp_comparison_run(const struct ulp_model *model,
@@ -91,7 +105,7 @@ enum ulp_status ulp_comparison_run(const struct ulp_model *model,
     for (size_t f = 0; f < recording_count && !options->no_cause && status == ULP_OK; f++)
         status = ulp_compare_cause(&comparing, f, error);
     if (status == ULP_OK && !options->no_cause)
-        status = find_births(&comparing, error);
+        status = judge_reference(&comparing, error);
     if (measures)
         ulp_comparing_free(&comparing);
     ulp_arena_free(near_memory);

@@ -211,7 +211,7 @@ static void add_grade(const struct ulp_page *page, const struct ulp_comparison *
              ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[f].judged.grade)))
             worst = &comparison->tensors[t];
     }
-    if (!worst || (comparison->born && worst->values[f].judged.grade == ULP_GRADE_FINE))
+    if (!worst || (comparison->ill && worst->values[f].judged.grade == ULP_GRADE_FINE))
         return; /* of what is finite alone */
     ulp_text_add(&text, "What the outputs are for: ");
     ulp_judged_say(&text, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
@@ -227,13 +227,14 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
     struct ulp_headline head = {0};
     char name[ULP_SHOWN_BYTES];
     ulp_text_add(&head.what, "%s: ", ulp_show_end(name, sizeof name, file->name, 30));
-    if (comparison->born && (file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
-        ulp_text_show(&head.what, "%s; ", comparison->born);
+    if (comparison->ill &&
+        (comparison->lost || file->explained || file->cause.kind == ULP_CAUSE_UNJUDGED))
+        ulp_text_show(&head.what, "%s; ", comparison->ill);
     if (file->explained)
         say_explained(&head, comparison, f);
     else
         say_unexplained(&head, comparison, f);
-    ulp_page_headline(page, file->explained ? "" : page->red, &head);
+    ulp_page_headline(page, file->explained && !comparison->ill ? "" : page->red, &head);
     ulp_headline_free(page, &head);
     add_grade(page, comparison, f);
     add_unmatched(page, file);

@@ -152,9 +152,11 @@ struct ulp_comparison {
     size_t asked;   /* how many of them were asked about */
     char *unranked; /* why neighbours were not computed; NULL: they were, or were not wanted */
     size_t trials;
-    /* where the reference itself stops being finite with these inputs ("node 3 quotient (Div) is
-     * 0 / 0, in the reference already: all of c is 0"); NULL: nowhere, or not looked for */
-    char *born;
+    /* why the reference judges nothing with these inputs: it stops being finite itself ("node 3
+     * quotient (Div) is 0 / 0, in the reference already: all of c is 0"), or (lost) its own digits
+     * are not enough; NULL: it does, or was not looked at. No recording is fine then */
+    char *ill;
+    bool lost; /* that is why */
     size_t file_count;
     struct ulp_compared_file *files;
     size_t tensor_count;

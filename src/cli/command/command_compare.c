@@ -36,7 +36,8 @@ static const char documentation[] =
     "explain, and the cause. A recording is an .npz, the .json of Polygraphy's --save-outputs, an "
     "ONNX test_data_set folder or a folder of .npy files. It may hold any of the graph's tensors, "
     "under their names, in any float type."
-    "\vExit code 1: something is not explained. doc/compare.md says what explained means.\n\n"
+    "\vExit code 1: something is not explained, or the reference itself is not finite or lost its "
+    "digits. doc/compare.md says what explained means.\n\n"
     "Examples:\n"
     "  ulpscope compare model.onnx -i inputs.npz trt.json --arith fp16\n"
     "      is the engine's output what FP16 makes of these inputs?\n"
@@ -168,7 +169,7 @@ static enum ulp_status report(const struct compare_options *options,
 {
     const struct result result = {comparison,   print_comparison, write_comparison,
                                   options->out, "compare.json",   options->html};
-    bool explained = true;
+    bool explained = !comparison->ill;
     ULP_TRY(say_result(&result, error));
     for (size_t f = 0; f < comparison->file_count; f++)
         explained &= comparison->files[f].explained;
