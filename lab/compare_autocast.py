@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What AutoCast (NVIDIA ModelOpt) keeps in FP32, and how accurate that is, beside ulpscope's plan and fix of the same accuracy: the table of doc/plan.md.
+"""What AutoCast (NVIDIA ModelOpt) keeps in FP32, and how accurate that is, beside ulpscope's plan and fix of the same accuracy: the table of lab/plans.md.
 
     compare_autocast.py ULPSCOPE DATA EMULATOR.py [--only NAME ...]
 
 Needs modelopt, numpy, onnx, onnxruntime and GNU time; DATA and EMULATOR.py are those of measure_draws.py. AutoCast converts to FP16 by its defaults, with the
 network's inputs as calibration data, and as plan leaves the types of inputs and outputs (keep_io_types). What its nodes in FP32 reach, on the inputs and in half of plan's own draws
 (targets[].median), is the tolerance of `plan -a fp16 --cost macs --confidence 0.5` and of fix. AutoCast's graph as it is and plan's mixed.onnx are then judged by ONNX Runtime in
-FP32 with every FP16 value rounded, in the same eight draws of inputs and constants: the median of the worst output's dB. Prints rows for doc/plan.md; a network that AutoCast
+FP32 with every FP16 value rounded, in the same eight draws of inputs and constants: the median of the worst output's dB. Prints rows for lab/plans.md; a network that AutoCast
 refuses, or whose graph ONNX Runtime does, is said."""
 import argparse
 import csv

@@ -4,7 +4,7 @@
     lab/compare_plans.py ULPSCOPE DATA FILE [MODEL...] [--at-least SHARE]
 
 FILE, of lab/record_plans.py, has the nodes that each plan keeps in FP32, and the errors of PyTorch's outputs, eager and compiled, over some samples. DATA has models/NAME, generated/NAME,
-pretrained/NAME with model.onnx and inputs.npz or test_data_set_0. A network is judged by its worst output. Prints a row for each (doc/plan.md), and how many lie within 0.2, 0.5 and 2 dB, and meet the tolerance
+pretrained/NAME with model.onnx and inputs.npz or test_data_set_0. A network is judged by its worst output. Prints a row for each (lab/plans.md), and how many lie within 0.2, 0.5 and 2 dB, and meet the tolerance
 that the plan was made for; --at-least: exit code 1 when fewer than SHARE of the eager ones lie within 0.5 dB, or none was compared. Needs numpy and onnx."""
 import argparse
 import json

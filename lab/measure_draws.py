@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Do plans hold where roundings fall otherwise? Plans of ulpscope plan, judged by ONNX Runtime in draws that no search has seen.
 
-    measure_draws.py ULPSCOPE DATA EMULATOR.py [--before PROGRAM] [--for trt --for torch-compile] [--samples 8] [--only NAME ...] [--page doc/plan.md]
+    measure_draws.py ULPSCOPE DATA EMULATOR.py [--before PROGRAM] [--for trt --for torch-compile] [--samples 8] [--only NAME ...] [--page lab/plans.md]
 
 Needs numpy, onnx, onnxruntime and GNU time. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}. EMULATOR.py has raise_(model), which makes of a graph with types an FP32
 graph that rounds every FLOAT16 value by a pair of Casts, and run(model, inputs).

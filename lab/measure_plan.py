@@ -12,7 +12,7 @@ against `ulpscope run -a mpfr:128`, in numpy: the least sqnr_db of the outputs; 
 
 Of each the least N that meets the tolerance is found by trying every N up to 60, then by bisection, which can only favour the rule. That no node
 of the plan can be released is shown by releasing each. A network whose decisions FP32 takes otherwise than the reference, too, is judged by
-audits with the reference's decisions, by bisection alone, without that. Prints rows for doc/plan.md."""
+audits with the reference's decisions, by bisection alone, without that. Prints rows for lab/plans.md."""
 import argparse
 import csv
 import json
