@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What `ulpscope fix` makes of networks, against what `ulpscope plan` makes of them: the table of doc/fix.md.
+"""What `ulpscope fix` makes of networks, against what `ulpscope plan` makes of them: the table of lab/plans.md.
 
-    measure_fix.py PROGRAM CAUSES [DATA] [--for trt --for torch] [--only NAME...] [--minutes N] [--update doc/fix.md]
+    measure_fix.py PROGRAM CAUSES [DATA] [--for trt --for torch] [--only NAME...] [--minutes N] [--update lab/plans.md]
 
 CAUSES is the folder that examples/causes/causes.py has written: each cause at its own target, to be fine. DATA holds KIND/NAME/{model.onnx,inputs.npz or test_data_set_0}: each
 network in each target, to 60 dB. Plans are searched by the same tolerance, 40 dB for a cause. The seconds are the processor's, of each command; an audit with shares is
