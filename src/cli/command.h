@@ -21,7 +21,6 @@ int command_report(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_mcp(int argc, char **argv);
-int command_merge(int argc, char **argv);
 int command_lint(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_mma(int argc, char **argv);

@@ -27,7 +27,6 @@ static const struct {
      "write a model that comes out right there: edits, and what to keep in FP32"},
     {"audit", command_audit,
      "compare arithmetics with a reference, node by node: which layer loses accuracy"},
-    {"merge", command_merge, "put the shards of an audit together"},
     {"run", command_run, "run a model in one arithmetic and write its outputs"},
     {"compare", command_compare,
      "say whether an arithmetic explains what another framework recorded"},

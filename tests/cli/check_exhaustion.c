@@ -70,7 +70,7 @@ static const command_line commands[] = {
      "{}/out", "-t", "1"},
     {"ulpscope", "audit", "{}/model.onnx", "-i", "{}/samples.txt", "-a", "fp16", "--checkpoint",
      "{}/done", "--out", "{}/out", "-t", "1"},
-    {"ulpscope", "merge", "{}/shard", "--out", "{}/out"},
+    {"ulpscope", "audit", "--merge", "{}/shard", "--out", "{}/out"},
     {"ulpscope", "plan", "{}/model.onnx", "-i", "{}/inputs.npz", "-a", "fp16", "--tolerance",
      "sqnr_db=62", "--frontier", "--validate", "{}/test_data_set_0", "--out", "{}/out", "--html",
      "{}/out/out.html", "-t", "1"},

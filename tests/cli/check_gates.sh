@@ -284,11 +284,11 @@ shows out "by constant c" "overflow: a constant handed on"
 "$program" study beside.onnx -i good.npz --sweep 'fp16,round={rne,sr}' --trials 5 >out
 sed -n '/^c$/,/^$/p' out | grep -q "[0-9]e+" && fail "study: a constant has an error"
 rm -rf done && expect 0 "audit: constants alone" "$program" audit constant.onnx -a fp16 -q --checkpoint done
-expect 0 "merge: constants alone" "$program" merge done
+expect 0 "merge: constants alone" "$program" audit --merge done
 rm -rf done mixed && mkdir mixed && cp good.npz nan.npz mixed
 expect 0 "a shard with NaN" "$program" audit square.onnx -i mixed -a fp16 -q --shard 1/1 --checkpoint done --fail-above sqnr_db=20
-shut "merge: NaN among the inputs" "input x" "holds NaN or infinity" "$program" merge done
-expect 0 "merge: NaN meant" "$program" merge done --allow-nonfinite-inputs
+shut "merge: NaN among the inputs" "input x" "holds NaN or infinity" "$program" audit --merge done
+expect 0 "merge: NaN meant" "$program" audit --merge done --allow-nonfinite-inputs
 "$program" prove constant.onnx >out
 grep -q "for every" out && fail "prove: every of no inputs"
 "$program" run constant.onnx -a fp16 -q -o constant.npz

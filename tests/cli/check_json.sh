@@ -17,7 +17,7 @@ cases() {
     cat <<'LINES'
 audit report.json model.onnx -i in.npz -a bf16
 audit report.json model.onnx -i in.npz -a bf16 --fail-above sqnr_db=300
-merge report.json parts
+audit report.json --merge parts
 doctor doctor.json model.onnx -i in.npz -a fp16
 overflow overflow.json model.onnx -i in.npz
 compare compare.json model.onnx recorded.npz -i in.npz -a fp16
@@ -100,8 +100,8 @@ expect 2 "--json of a shard" "$program" audit model.onnx -q --checkpoint new --s
 # of two command lines the first says where it goes
 expect 0 "an audit with a checkpoint" "$program" audit model.onnx -i in.npz -a bf16 -q --checkpoint kept --json first.json
 rm first.json
-expect 0 "its merge" "$program" merge kept -q
-[ ! -e first.json ] || fail "merge writes the file of the audit's --json"
+expect 0 "its merge" "$program" audit --merge kept -q
+[ ! -e first.json ] || fail "audit --merge writes the file of the audit's --json"
 if "$program" list fp16 --sandbox >out 2>err; then
     expect 0 "in the sandbox" "${overflow[@]}" --sandbox
     python3 equal.py out out || fail "in the sandbox: no JSON"

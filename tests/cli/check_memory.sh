@@ -22,8 +22,8 @@ with zipfile.ZipFile("outer.npz", "w", zipfile.ZIP_DEFLATED) as z: # d has 4096 
         z.writestr(name + ".npy", npy((1, 4096, 16), "<u2", 2 << 16))
 END
 "$program" audit "$model" -i "$inputs" -a fp16 --no-attribute -q --shard 1/1 --checkpoint shard >/dev/null || failed=1
-for command in "lint $model" "mma h200.mma.f16.f32 wide.npz d.npz" "mma h200.mma.f16.f32 outer.npz d.npz" "merge shard -q"; do
-    case $command in lint* | merge*) limit=20K ;; *) limit=30M ;; esac
+for command in "lint $model" "mma h200.mma.f16.f32 wide.npz d.npz" "mma h200.mma.f16.f32 outer.npz d.npz" "audit --merge shard -q"; do
+    case $command in lint* | audit*) limit=20K ;; *) limit=30M ;; esac
     # shellcheck disable=SC2086
     expect 5 "$command within $limit" "$program" $command --max-memory $limit
     # shellcheck disable=SC2086

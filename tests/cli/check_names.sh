@@ -95,7 +95,7 @@ for kind in utf8 bytes; do
         walk "$kind: report to $format" "0 2 3" "$program" report made/report --to "$format" -o "made/handed.${extension/prometheus/prom}"
     done
     walk "$kind: a checkpoint" 0 "$program" audit $m -a fp16 -q --shard 1/1 --checkpoint made/parts
-    walk "$kind: merge" 0 "$program" merge made/parts -o made/merged
+    walk "$kind: merge" 0 "$program" audit --merge made/parts -o made/merged
     walk "$kind: no such node" 2 "$program" show made/report nobody
     walk "$kind: no such dimension" "0 2" "$program" audit $m -q --dim nobody=3
     walk "$kind: an engine of it" "2 3" "$program" engine $m

@@ -44,7 +44,6 @@ words_of() {
     word() { if [ "$1" = "$4" ]; then echo "$file"; else echo "$2"; fi; }
     case $1 in
     report | show) word REPORT model.onnx - "$2" ;;
-    merge) word FOLDER model.onnx - "$2" ;;
     diff) word OLD model.onnx - "$2"; word NEW model.onnx - "$2" ;;
     mma) echo h200; word IN.npz in.npz - "$2" ;;
     compare) word MODEL.onnx model.onnx - "$2"; word RECORDING in.npz - "$2" ;;
@@ -110,7 +109,6 @@ cross() {
 for command in $commands; do
     inputs_of=$(awk -F ';' '$3 != "" && $4 == "" { print $1 }' "$command.options")
     words=$(awk -F '\t' '$1 == "words" { sub(/\\n.*/, "", $2); gsub(/[].[]+( |$)|\[/, " ", $2); print $2 }' "$command.text")
-    [ "$command" != merge ] || words=FOLDER
     [ "$command" != mma ] || words=IN.npz
     [ "$command" != extract ] || words=MODEL.onnx # the other names nodes
     [ "$command" != show ] || words=REPORT
@@ -119,8 +117,7 @@ for command in $commands; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
             case $command-$input-$output in
-            plan-apply-html | plan-apply-json | report-model-html) continue ;; # they do not go together
-            merge-FOLDER-out) continue ;;                    # a folder of parts, below
+            plan-apply-html | plan-apply-json) continue ;; # they do not go together
             plan-apply-out) files="mixed.onnx mixed.onnx.data" ;;
             *) files=$names ;;
             esac
@@ -163,11 +160,12 @@ done
 # ---- parts of audits and studies
 expect 0 "a checkpoint" "$program" audit model.onnx -i in.npz -a bf16 -q --checkpoint parts
 for part in parts/audit.part parts/sample-000001.part; do
-    spared $part merge parts --html $part
+    spared $part audit --merge parts --html $part
     spared $part audit model.onnx -i in.npz -a bf16 --checkpoint parts --html $part
 done
-spared in.npz merge parts --html in.npz # which the shards' arguments name
-spared model.onnx merge parts --html model.onnx
+spared in.npz audit --merge parts --html in.npz # which the shards' arguments name
+spared model.onnx audit --merge parts --html model.onnx
+spared model.onnx audit --merge model.onnx --json model.onnx
 expect 2 "a part that is not there yet" "$program" audit model.onnx -i in.npz --checkpoint fresh --html fresh/sample-000001.part
 [ ! -e fresh ] || fail "a refused audit makes a folder"
 expect 0 "a kept study" "$program" study model.onnx -i in.npz -q --sweep 'e8m{6,7}' --checkpoint kept
@@ -248,7 +246,7 @@ good bits model.onnx -i in.npz --tolerance sqnr_db=30 --stop-after 2 -o o --html
 good engine model.onnx model.onnx -o o --html o/o.html
 expect 0 "a recording" "$program" run model.onnx -i in.npz -q -o recording.npz
 good compare model.onnx -i in.npz recording.npz -o o --html o/o.html
-good merge parts -o o --html o/o.html
+good audit --merge parts -o o --html o/o.html
 expect 0 "a plan" "$program" plan model.onnx -i in.npz -q --tolerance sqnr_db=40 -o planned
 expect 0 "a plan's own folder" "$program" plan model.onnx -i in.npz -q --apply planned/plan.json -o planned
 expect 0 "beside a plan" "$program" audit model.onnx -i in.npz -q --plan planned/plan.json -o planned

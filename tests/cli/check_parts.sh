@@ -172,15 +172,15 @@ END
 
 for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
 shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"
-expect 3 "a shard is missing" "$program" merge shard1 shard3 -o merged
+expect 3 "a shard is missing" "$program" audit --merge shard1 shard3 -o merged
 shows err "sample 2 of 7, samples/s1.npz, is in none of the folders" "a shard is missing"
 lines err 1 "a shard is missing"
 [ ! -e merged/report.json ] || fail "a partial report"
-expect 0 "merge" "$program" merge shard3 shard1 shard2 -o merged
+expect 0 "merge" "$program" audit --merge shard3 shard1 shard2 -o merged
 same merged "merged shards"
 expect 0 "shards in one folder" "${audit[@]}" --shard 2/2 --checkpoint both
 expect 0 "shards in one folder" "${audit[@]}" --shard 1/2 --checkpoint both
-expect 0 "shards in one folder" "$program" merge both -o together
+expect 0 "shards in one folder" "$program" audit --merge both -o together
 same together "shards in one folder"
 
 # killed when one sample is finished, and when three are
@@ -230,18 +230,18 @@ expect 2 "a shard without a folder" "${audit[@]}" --shard 1/2
 expect 2 "no shard" "${audit[@]}" --shard 3/2 --checkpoint z
 expect 2 "a shard with a report" "${audit[@]}" --shard 1/2 --checkpoint z -o z
 expect 2 "a shard with a page" "${audit[@]}" --shard 1/2 --checkpoint z --html z.html
-expect 0 "merge to a page" "$program" merge both --html page.html
+expect 0 "merge to a page" "$program" audit --merge both --html page.html
 grep -q '</html>' page.html || fail "merge to a page"
-expect 2 "merge nothing" "$program" merge
-expect 3 "merge no folder" "$program" merge nowhere
+expect 2 "merge nothing" "$program" audit --merge
+expect 3 "merge no folder" "$program" audit --merge nowhere
 shows err "nowhere: is no folder that audit --checkpoint wrote" "merge no folder"
 expect 0 "a shard of another audit" "$program" audit "$model" -i samples -a fp16,tf32 -q --shard 2/3 --checkpoint foreign
-expect 3 "merge a shard of another audit" "$program" merge shard1 foreign shard3
+expect 3 "merge a shard of another audit" "$program" audit --merge shard1 foreign shard3
 shows err "foreign/audit.part: is of another audit: it has 'arithmetic tf32', this one 'arithmetic bf16'; merge folders of one audit alone, and leave this one out" \
     "merge a shard of another audit"
 mkdir elsewhere
-expect 3 "merge elsewhere" env -C elsewhere "$program" merge ../shard1 ../shard2 ../shard3
-shows err "samples, which the shards' arguments name: No such file or directory; run merge in the folder where the shards were run" "merge elsewhere"
+expect 3 "merge elsewhere" env -C elsewhere "$program" audit --merge ../shard1 ../shard2 ../shard3
+shows err "samples, which the shards' arguments name: No such file or directory; run audit --merge in the folder where the shards were run" "merge elsewhere"
 lines err 1 "merge elsewhere"
 expect 0 "a folder below others" "$program" audit "$model" -i samples/s0.npz -a bf16 -q --checkpoint a/b/c
 [ -e a/b/c/sample-000001.part ] || fail "a folder below others"
@@ -330,11 +330,11 @@ if grep -q '^#define HAVE_MPI 1' "$program_folder/config.h" && command -v mpirun
         expect 0 "shard $k over ranks" mpirun --oversubscribe -n 2 "${audit[@]}" -t 1 --shard $k/2 --checkpoint ranked
         [ "$(grep -c "samples are finished in ranked" out)" -eq 1 ] || fail "shard $k over ranks: said by one rank"
     done
-    expect 0 "shards over ranks" "$program" merge ranked -o ranks
+    expect 0 "shards over ranks" "$program" audit --merge ranked -o ranks
     same ranks "shards over ranks"
     expect 0 "a shard for each rank" mpirun --oversubscribe -n 1 "${audit[@]}" -t 1 --shard 1/2 --checkpoint ranked1 : \
         -n 1 "${audit[@]}" -t 1 --shard 2/2 --checkpoint ranked2
-    expect 0 "a shard for each rank" "$program" merge ranked1 ranked2 -o ranks
+    expect 0 "a shard for each rank" "$program" audit --merge ranked1 ranked2 -o ranks
     same ranks "a shard for each rank"
     expect 2 "a shard for one rank alone" mpirun --oversubscribe -n 1 "${audit[@]}" --shard 1/2 --checkpoint ranked3 : -n 1 "${audit[@]}"
     shows err "rank 1 of 2 has no --shard, and others have one" "a shard for one rank alone"

@@ -49,7 +49,7 @@ same tolerance tolerance models/model.onnx --json {}/tolerance.json --trials 2
 expect 0 "a report" "$program" audit models/model.onnx -i inputs.npz -a fp16 -q -o report
 expect 0 "show" "$program" show report 'op:MatMul' --sandbox
 for k in 1 2; do expect 0 "shard $k" "$program" audit models/model.onnx -i list.txt -a fp16 -q --shard $k/2 --checkpoint shards --sandbox; done
-expect 0 merge "$program" merge shards -o merged --sandbox
+expect 0 merge "$program" audit --merge shards -o merged --sandbox
 expect 0 "--sandbox=try" "$program" lint models/model.onnx --sandbox=try
 if python3 -c 'import numpy' 2>/dev/null; then
     python3 -c 'import numpy as np

@@ -45,8 +45,9 @@ static void check_combinations(const struct argp_state *state, const struct audi
         {o->shard, !o->checkpoint_count,
          "--shard leaves its samples in a folder: give --checkpoint FOLDER"},
         {o->shard, o->out || o->html || is_json_asked(),
-         "--shard is a part of an audit: the report is written by ulpscope merge --out, --json and "
-         "--html, so leave them out here"},
+         "--shard is a part of an audit: the report is written by ulpscope audit --merge, with "
+         "--out, "
+         "--json and --html, so leave them out here"},
         {o->checkpoint_count > 1, !o->merge, "--checkpoint takes one folder"},
         {o->checkpoint_count, shapes,
          "--checkpoint is of one audit: give one --shape of each input"},
@@ -129,6 +130,7 @@ static const char documentation[] =
 
 #define OPTIONS "cli/command/audit_option.def"
 #define PARSED struct audit_options
+#define WORDS "MODEL.onnx\n--merge FOLDER..."
 #define CHILDREN    \
     COMMON_CHILD(1) \
     KEEP_CHILD CHILD(built_argp, &options->built, "With --engine:", 1) JUDGE_CHILD JSON_CHILD

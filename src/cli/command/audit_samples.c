@@ -88,7 +88,7 @@ static void say_shard(const struct running *running, const struct ulp_checkpoint
     else
         say(stdout, "shard %zu of %zu: there is none of the %zu samples in it.", options->shard,
             options->shard_count, all);
-    say(stdout, " When all shards are: ulpscope merge FOLDER... --out REPORT\n");
+    say(stdout, " When all shards are: ulpscope audit --merge FOLDER... --out REPORT\n");
 }
 
 /* NULL: values are kept in memory alone. */
@@ -99,7 +99,7 @@ static const char *spill_folder(const struct audit_options *options)
                                                : "/tmp";
 }
 
-/* The words of the command line, each with a zero byte behind it: ulpscope merge reads them. */
+/* The words of the command line, each with a zero byte behind it: audit --merge reads them. */
 static void put_arguments(const struct audit_options *options, struct ulp_text *words)
 {
     for (int a = 0; a < options->argc; a++)

@@ -206,6 +206,8 @@ static void note_ranks(const struct audit_options *options)
 
 int command_audit(int argc, char **argv)
 {
+    if (asks_to_merge(argc, argv))
+        return merge_audits(argc, argv);
     struct audit_options options;
     int code = parse_audit_options(argc, argv, &options);
     if (code == ULP_OK) {

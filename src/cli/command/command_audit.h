@@ -26,10 +26,10 @@ struct audit_options {
     char **checkpoints;
     size_t checkpoint_count;
     size_t shard, shard_count; /* from 1; 0: all samples */
-    bool merge;                /* every sample is finished: ulpscope merge */
+    bool merge;                /* every sample is finished: --merge */
     bool timings;
     struct ulp_timer *timer; /* NULL: no --timings */
-    int argc;                /* as they were given, for ulpscope merge */
+    int argc;                /* as they were given, for --merge */
     char **argv;
 };
 
@@ -61,6 +61,10 @@ void free_audit_options(struct audit_options *options);
 
 /* command_audit.c: audits and reports; returns an exit code. */
 int run_audit(const struct audit_options *options);
+
+/* audit_merge.c: with --merge, the shards' audit, whose exit code it returns. */
+bool asks_to_merge(int argc, char **argv);
+int merge_audits(int argc, char **argv);
 
 /* audit_samples.c: what the options ask of the library. The audit is freed also after a failure.
  * *whole: it is of all samples; else others have the rest (a

@@ -234,7 +234,6 @@ static const struct {
     const char *command, *with, *names;
 } written[] = {
     {"audit", NULL, "report.json layers.csv summary.txt"},
-    {"merge", NULL, "report.json layers.csv summary.txt"},
     {"plan", "--apply", "mixed.onnx mixed.onnx.data"},
     {"plan", NULL,
      "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "

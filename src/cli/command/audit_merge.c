@@ -1,4 +1,4 @@
-/* ulpscope merge: the shards of an audit as one. */
+/* ulpscope audit --merge: the shards of an audit as one. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +37,17 @@ static const char documentation[] =
     "Examples:\n"
     "  ulpscope audit model.onnx -i samples/ --shard 1/2 --checkpoint one/\n"
     "  ulpscope audit model.onnx -i samples/ --shard 2/2 --checkpoint two/\n"
-    "  ulpscope merge one/ two/ --out report/";
+    "  ulpscope audit --merge one/ two/ --out report/";
 
-/* The shards' paths are taken from where merge is run. */
+/* The shards' paths are taken from where they are merged. */
 static enum ulp_status check_paths(const struct common_options *common, struct ulp_error *error)
 {
     for (size_t i = 0; i <= common->input_count; i++) {
         const char *path = i ? common->inputs[i - 1] : common->model;
         if (access(path, F_OK) != 0)
             return ulp_fail(error, ULP_ERROR_INPUT,
-                            "%s, which the shards' arguments name: %s; run merge in the folder "
-                            "where the shards were run",
+                            "%s, which the shards' arguments name: %s; run audit --merge in the "
+                            "folder where the shards were run",
                             path, strerror(errno));
     }
     return ULP_OK;
@@ -120,14 +120,22 @@ static int merge_shards(const struct merge_options *merge)
 
 #define OPTIONS "cli/command/merge_option.def"
 #define PARSED struct merge_options
-#define WORDS "FOLDER..."
+#define WORDS "--merge FOLDER..."
 #define CHILDREN \
     MEMORY_CHILD CHILD(judge_argp, &options->allow_nonfinite_inputs, NULL, 0) JSON_CHILD
 #define TAKE take
 #define CHECK check
 #include "cli/option/parser.def"
 
-int command_merge(int argc, char **argv)
+bool asks_to_merge(int argc, char **argv)
+{
+    for (int a = 1; a < argc && strcmp(argv[a], "--") != 0; a++)
+        if (strcmp(argv[a], "--merge") == 0)
+            return true;
+    return false;
+}
+
+int merge_audits(int argc, char **argv)
 {
     struct merge_options merge = {0};
     sandbox_wait();
