@@ -5,7 +5,7 @@
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
  * units by themselves), schedule.h (in how many slices k was cut), run.h (compile and run lanes
  * side by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
- * the truth), search.h (what to keep in a wider arithmetic, the fewest bits for each layer),
+ * the truth), search.h (what to keep in a wider arithmetic, a format for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
  * one walk), fix.h (a model that holds, of one that fails), verdict.h (fine, borderline, broken),

@@ -44,10 +44,10 @@ enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
 
 /* The files in a folder, in the order of the page; a report is of the kind whose member it has. */
 static const struct {
-    const char *kind, *file, *member;
+    const char *kind, *file /* NULL: the next kind's */, *member;
 } known[] = {{"doctor", "doctor.json", "causes"},
              {"audit", "report.json", "peak_bytes"},
-             {"bits", "bits.json", "uniforms"}, /* a plan, too, and of layers */
+             {"formats", NULL, "uniforms"}, /* a plan, too, and of layers */
              {"plan", "plan.json", "keep"},
              {"overflow", "overflow.json", "scanned_count"},
              {"scales", "scales.json", "choices"}, /* tensors, too */
@@ -94,6 +94,8 @@ static enum ulp_status read_folder(struct reading *reading, const char *folder,
                                    struct ulp_budget *budget, struct ulp_error *error)
 {
     for (size_t k = 0; k < KNOWN; k++) {
+        if (!known[k].file)
+            continue;
         ULP_SCOPED(ulp_text_free) struct ulp_text path = {0};
         struct stat info;
         ulp_text_add(&path, "%s/%s", folder, known[k].file);

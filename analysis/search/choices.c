@@ -25,20 +25,14 @@ static enum ulp_status check(const struct ulp_arithmetic *arithmetic, bool by_no
 }
 
 static enum ulp_status set_choice(struct ulp_search_choice *out, const char *name,
-                                  const char *parts, const struct ulp_search_options *options,
-                                  struct ulp_error *error)
+                                  const struct ulp_search_options *options, struct ulp_error *error)
 {
-    const bool by_node = options->by_node;
-    char text[512];
     *out = (struct ulp_search_choice){0};
-    if (snprintf(text, sizeof text, "%s%s%s", name, parts && *parts ? "," : "",
-                 parts ? parts : "") >= (int)sizeof text)
-        return ulp_fail(error, ULP_ERROR_USAGE, "%s: too many parts", name);
-    ULP_TRY(ulp_arithmetic_find(text, &out->arithmetic, error));
-    ULP_TRY(check(&out->arithmetic, by_node, text, error));
+    ULP_TRY(ulp_arithmetic_find(name, &out->arithmetic, error));
+    ULP_TRY(check(&out->arithmetic, options->by_node, name, error));
     out->arithmetic.ranges = out->arithmetic.scales_static ? options->ranges : NULL;
     const struct ulp_format *storage = &out->arithmetic.storage;
-    snprintf(out->name, sizeof out->name, "%s", parts ? name : out->arithmetic.asked);
+    snprintf(out->name, sizeof out->name, "%s", out->arithmetic.asked);
     out->mantissa = storage->precision - 1;
     out->exponent = storage->storage_bits - storage->precision;
     out->bits = 1 + out->exponent + out->mantissa;
@@ -100,7 +94,7 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
                                           : "bf16@h200",
              name, strcmp(plain, "fp32") == 0 ? "none" : "mma",
              options->tensorrt && ulp_scaling_is_power(&row) ? ",scale=up" : "");
-    ULP_TRY(set_choice(out, text, NULL, options, error));
+    ULP_TRY(set_choice(out, text, options, error));
     const struct ulp_scaling *scaling = &out->arithmetic.scaling[0];
     if (!ulp_scaling_is_fake(&out->arithmetic))
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
@@ -128,7 +122,7 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
         struct ulp_arithmetic *target = &search->targets[search->target_count],
                               *lowered = &search->lowered[search->target_count++];
         ULP_TRY(name_choice(search, names[t], room, &name, error));
-        ULP_TRY(set_choice(&choice, name, NULL, options, error));
+        ULP_TRY(set_choice(&choice, name, options, error));
         *target = *lowered = choice.arithmetic;
         search->target_names[search->target_count - 1] =
             ulp_target_find(names[t]) ? target->asked : names[t];
@@ -157,7 +151,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     if (!options->by_node)
         ULP_TRY(find_plain(options, &plain, &search->scaled, error));
     if (search->scaled)
-        ULP_TRY(set_choice(&search->choices[search->choice_count++], plain, NULL, options, error));
+        ULP_TRY(set_choice(&search->choices[search->choice_count++], plain, options, error));
     for (size_t f = 0; f < options->format_count; f++) {
         if (search->scaled && strcmp(options->formats[f], plain) == 0)
             continue;
@@ -167,7 +161,7 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         ULP_TRY(name_choice(search, options->formats[f], room, &name, error));
         ULP_TRY(search->scaled && ulp_scaling_find(options->formats[f], &scaling)
                     ? set_scaled(choice, options->formats[f], plain, options, error)
-                    : set_choice(choice, name, NULL, options, error));
+                    : set_choice(choice, name, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE,
@@ -187,23 +181,6 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
     return ULP_OK;
 }
 
-static enum ulp_status list_grid(struct ulp_searcher *search, struct ulp_arena *memory,
-                                 struct ulp_error *error)
-{
-    enum { EXPONENT_MIN = 2, COUNT = (ULP_SEARCH_EXPONENT_MAX - 1) * ULP_SEARCH_MANTISSA_MAX };
-    const char *parts = search->options->parts ? search->options->parts : ULP_SEARCH_PARTS;
-    search->grid = true;
-    ULP_TAKE(search->choices, memory, COUNT, error);
-    for (int e = ULP_SEARCH_EXPONENT_MAX; e >= EXPONENT_MIN; e--)
-        for (int m = ULP_SEARCH_MANTISSA_MAX; m >= 1; m--) {
-            char name[16];
-            snprintf(name, sizeof name, "e%dm%d", e, m);
-            ULP_TRY(set_choice(&search->choices[search->choice_count++], name, parts,
-                               search->options, error));
-        }
-    return ULP_OK;
-}
-
 void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
 {
     struct ulp_search_choice *narrow = &search->choices[search->narrow];
@@ -218,8 +195,9 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
     if (options->by_node && options->format_count != 2)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "a plan is of two arithmetics, the wider one first");
-    ULP_TRY(options->format_count ? list_formats(search, memory, error)
-                                  : list_grid(search, memory, error));
+    if (!options->format_count)
+        return ulp_fail(error, ULP_ERROR_USAGE, "a search is of formats: give these");
+    ULP_TRY(list_formats(search, memory, error));
     if (options->by_node) {
         ULP_TRY(list_targets(search, error));
         search->narrow = search->base = 1;
@@ -250,9 +228,6 @@ enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *er
     search->fixed = ulp_arena_take(memory, nodes + 1, sizeof *search->fixed);
     search->nodes.free = ulp_arena_take(memory, nodes + 1, sizeof *search->nodes.free);
     ULP_TRY(ulp_taken(chosen && search->fixed && search->nodes.free, error));
-    if (search->grid && options->never_count)
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "nodes can be kept in the narrowest format of a list: give formats");
     for (size_t n = 0; n < nodes; n++)
         search->fixed[n] = -1;
     for (size_t p = 0; p < options->never_count + options->always_count; p++) {

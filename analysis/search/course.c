@@ -184,7 +184,7 @@ enum ulp_status ulp_search_by_model(struct ulp_searcher *search, struct ulp_sear
     if (search->given)
         ULP_TRY(exchange(search, work, error));
     if (search->options->frontier)
-        ULP_TRY(ulp_search_frontier(search, out, error));
+        ULP_TRY(ulp_search_frontier(search, error));
     search->allowed = 1;
     /* the frontier may have met the tolerance at less cost */
     return ulp_search_finish(search, work, error);

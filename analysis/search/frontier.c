@@ -41,20 +41,6 @@ static void add_point(const struct ulp_searcher *search, struct ulp_search *out,
                                   .uniform_bits = find_uniform(out, allowed)};
 }
 
-/* Every layer with so many mantissa bits more; where there are none, as it is. Of a list: the next
- * format. */
-static void shift(const struct ulp_searcher *search, int steps, ulp_pick *of)
-{
-    for (size_t l = 0; l < search->layer_count; l++)
-        for (size_t c = 0; c < search->choice_count && search->grid; c++)
-            if (search->choices[c].exponent == search->choices[of[l]].exponent &&
-                search->choices[c].mantissa == search->choices[of[l]].mantissa + steps &&
-                search->layers[l].bits[c]) {
-                of[l] = (ulp_pick)c;
-                break;
-            }
-}
-
 /* What the neighbour's allocation becomes for another tolerance: `from` with its ratio, and the one
  * that the search goes on from. */
 struct point {
@@ -63,52 +49,21 @@ struct point {
     struct ulp_search_found found;
 };
 
-/* A wider tolerance: every layer that can has one bit less. */
-static enum ulp_status loosen(struct ulp_searcher *search, struct point *point,
-                              struct ulp_error *error)
-{
-    const size_t bytes = search->layer_count * sizeof *point->from;
-    memcpy(point->found.of, point->from, bytes);
-    point->found.given = true;
-    point->found.ratio = point->ratio;
-    memcpy(point->work, point->from, bytes);
-    shift(search, -1, point->work);
-    return ulp_search_merge(search, point->work, point->found.of, &point->found.ratio, error);
-}
-
-/* A tighter one: all have more bits, then those as before that can. */
-static enum ulp_status tighten(struct ulp_searcher *search, struct point *point,
-                               struct ulp_error *error)
-{
-    enum { MORE_MAX = 4 };
-    struct ulp_search_found *found = &point->found;
-    found->given = false;
-    memcpy(point->work, point->from, search->layer_count * sizeof *point->from);
-    for (int i = 0; i < MORE_MAX && !found->given && !search->over; i++) {
-        double ratio;
-        shift(search, 1, point->work);
-        ULP_TRY(ulp_search_emulate(search, point->work, &ratio, error));
-        ulp_search_offer(search, found, point->work, ratio);
-    }
-    return found->given ? ulp_search_merge(search, point->from, found->of, &found->ratio, error)
-                        : ULP_OK;
-}
-
-static enum ulp_status run_point(struct ulp_searcher *search, bool wider, struct point *point,
+/* From the neighbour's where that keeps to the tolerance. */
+static enum ulp_status run_point(struct ulp_searcher *search, struct point *point,
                                  struct ulp_error *error)
 {
+    const size_t bytes = search->layer_count * sizeof *point->from;
     struct ulp_search_found *found = &point->found;
-    ULP_TRY(wider && point->ratio <= search->allowed ? loosen(search, point, error)
-                                                     : tighten(search, point, error));
-    found->cost = ulp_search_cost(search, found->of);
+    found->given = false;
+    ulp_search_offer(search, found, point->from, point->ratio);
     ULP_TRY(ulp_search_approach(search, ROUNDS, point->work, found, error));
-    if (found->given)
-        ULP_TRY(ulp_search_descend(search, found->of, &found->ratio,
-                                   ulp_search_work(search) > FRONTIER_WORK, error));
-    if (found->given) {
-        memcpy(point->from, found->of, search->layer_count * sizeof *found->of);
-        point->ratio = found->ratio;
-    }
+    if (!found->given)
+        return ULP_OK;
+    ULP_TRY(ulp_search_descend(search, found->of, &found->ratio,
+                               ulp_search_work(search) > FRONTIER_WORK, error));
+    memcpy(point->from, found->of, bytes);
+    point->ratio = found->ratio;
     return ULP_OK;
 }
 
@@ -129,15 +84,13 @@ static enum ulp_status run_points(struct ulp_searcher *search, int last, struct 
     }
     for (int i = direction; i != last + direction && !search->over; i += direction) {
         search->allowed = ulp_math_exp2(i);
-        ULP_TRY(run_point(search, direction > 0, &point, error));
+        ULP_TRY(run_point(search, &point, error));
     }
     return ULP_OK;
 }
 
-enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_search *out,
-                                    struct ulp_error *error)
+enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_error *error)
 {
-    ULP_TRY(ulp_search_more_uniforms(search, ulp_math_exp2(FIRST), out, error));
     ULP_TRY(run_points(search, FIRST, error));
     return run_points(search, LAST, error);
 }

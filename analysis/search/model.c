@@ -216,32 +216,19 @@ double ulp_search_relaxed(const struct ulp_searcher *search)
 
 /* ---- one step ---- */
 
-/* Of eXmY one bit less is one of the exponent or one of the mantissa. */
-static bool is_below(const struct ulp_searcher *search, size_t from, size_t to)
-{
-    const struct ulp_search_choice *a = &search->choices[from], *b = &search->choices[to];
-    return !search->grid || (b->exponent <= a->exponent && b->mantissa <= a->mantissa);
-}
-
-static size_t lower_room(const struct ulp_searcher *search)
-{
-    return search->grid ? 3 : search->choice_count + 1;
-}
-
 enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
                                 struct ulp_error *error)
 {
-    const size_t choices = search->choice_count, most = lower_room(search);
+    const size_t choices = search->choice_count, most = choices + 1;
     ULP_TAKE(room->lower, search->emulation.memory, choices * most, error);
     for (size_t from = 0; from < choices; from++) {
         size_t count = 0;
         double next = -1;
         for (size_t c = 0; c < choices; c++)
-            if (room->bits[c] && room->cost[c] < room->cost[from] && room->cost[c] > next &&
-                is_below(search, from, c))
+            if (room->bits[c] && room->cost[c] < room->cost[from] && room->cost[c] > next)
                 next = room->cost[c];
-        for (size_t c = 0; c < choices && next >= 0 && count + 1 < most; c++)
-            if (room->bits[c] && room->cost[c] == next && is_below(search, from, c))
+        for (size_t c = 0; c < choices && next >= 0; c++)
+            if (room->bits[c] && room->cost[c] == next)
                 room->lower[from * most + count++] = (int16_t)c;
         room->lower[from * most + count] = -1;
     }
@@ -250,7 +237,7 @@ enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_r
 
 ptrdiff_t ulp_search_lower(const struct ulp_searcher *search, size_t layer, ulp_pick from, size_t n)
 {
-    return search->layers[layer].lower[from * lower_room(search) + n];
+    return search->layers[layer].lower[from * (search->choice_count + 1) + n];
 }
 
 ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t layer, ulp_pick from)

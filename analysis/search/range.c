@@ -163,7 +163,7 @@ static void set_choice(struct ulp_searcher *search, struct ulp_search_room *room
         room->bits[c] = 1;
     /* the widest is what there is for values that fit nothing */
     if (c > 0 && !search->options->by_node &&
-        !(room->largest * ulp_math_exp2(search->options->headroom) <= storage->max_finite))
+        !(room->largest <= storage->max_finite))
         room->bits[c] = 0;
 }
 

@@ -78,7 +78,7 @@ static enum ulp_status audit_once(struct ulp_searcher *search, const bool *which
 }
 
 /* Shares are measured where errors are well above those of FP32, and no range is left. */
-static const char probe_name[] = "e8m10," ULP_SEARCH_PARTS;
+static const char probe_name[] = "e8m10,result-only,compute=fp32,acc=fp32";
 /* An overflow hides those behind it. */
 #define AUDITS_MAX 4
 

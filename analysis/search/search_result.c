@@ -37,7 +37,6 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     out->by_node = options->by_node;
     out->scaled = search->scaled;
     out->budget = search->scaled ? options->budget : 0;
-    out->headroom = options->headroom;
     ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
     ULP_TRY(ulp_taken(out->arguments, error));
@@ -53,7 +52,7 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     return ULP_OK;
 }
 
-/* Is choice a reported before b: of fewer bits, and of eXmY of more exponents? The two of a plan
+/* Is choice a reported before b: of fewer bits? The two of a plan
  * stay in their order, the narrower one first, whatever they store in. */
 static bool is_before(const struct ulp_searcher *search, size_t a, size_t b)
 {
@@ -117,13 +116,12 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
     return ULP_OK;
 }
 
-/* Of eXmY; of a list the bits of the narrowest that has enough. */
+/* The exponent bits of the narrowest format that holds the layer's values; 0: none does. */
 static int find_needed(const struct ulp_searcher *search, const struct ulp_search_room *room)
 {
     int least = 0;
     for (size_t c = 0; c < search->choice_count; c++) {
-        const bool holds = room->largest * ulp_math_exp2(search->options->headroom) <=
-                           search->choices[c].arithmetic.storage.max_finite;
+        const bool holds = room->largest <= search->choices[c].arithmetic.storage.max_finite;
         if (holds && (!least || search->choices[c].exponent < least))
             least = search->choices[c].exponent;
     }
@@ -399,30 +397,24 @@ static enum ulp_status report_verdict(const struct ulp_searcher *search, struct 
     const struct ulp_model *model = search->emulation.given.model;
     const size_t count = ulp_model_output_count(model);
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    enum ulp_status status = ULP_OK;
-    for (size_t o = 0; o < count && status == ULP_OK; o++) {
+    for (size_t o = 0; o < count; o++) {
         struct ulp_judged *judged = &search->emulation.judged[o];
-        struct ulp_text why = {0};
+        ULP_SCOPED(ulp_text_free) struct ulp_text why = {0};
         if (judged->task == ULP_TASK_UNKNOWN)
             continue;
         judged->grade = ulp_judged_grade(judged, &why);
+        ULP_TRY(ulp_taken(!why.failed, error));
+        if (text.length && ulp_grade_weigh(judged->grade) <= ulp_grade_weigh(out->grade))
+            continue;
+        ulp_text_free(&text);
+        out->grade = judged->grade;
         judged->text = why.data;
-        if (!text.length || ulp_grade_weigh(judged->grade) > ulp_grade_weigh(out->grade)) {
-            ulp_text_free(&text);
-            out->grade = judged->grade;
-            if (!why.failed)
-                ulp_judged_say(&text, out->grade, judged,
-                               count > 1 ? ulp_model_output(model, o).name : NULL);
-        }
-        text.failed |= why.failed;
+        ulp_judged_say(&text, out->grade, judged,
+                       count > 1 ? ulp_model_output(model, o).name : NULL);
         judged->text = NULL;
-        ulp_text_free(&why);
+        ULP_TRY(ulp_taken(!text.failed, error));
     }
-    if (text.failed)
-        status = ulp_out_of_memory(error);
-    else if (text.data)
-        status = ulp_search_copy(out->memory, text.data, &out->grade_text, error);
-    return status;
+    return text.data ? ulp_search_copy(out->memory, text.data, &out->grade_text, error) : ULP_OK;
 }
 
 /* Each sample's figures are of a run of its own. */

@@ -66,7 +66,7 @@ static enum ulp_status add_layers(struct ulp_text *out, const struct ulp_search 
     for (size_t l = 0; l < shown; l++)
         add_layer(out, found, order[l]);
     if (shown < found->layer_count)
-        ulp_text_add(out, "        and %zu layers of smaller shares: bits.json (--out) has all\n",
+        ulp_text_add(out, "        and %zu layers of smaller shares: plan.json (--out) has all\n",
                      found->layer_count - shown);
     ulp_text_add(out,
                  "\nneeds: exponent bits that the largest magnitude needs; share: of the error; "

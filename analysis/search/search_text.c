@@ -329,7 +329,6 @@ static void say_allocation(struct ulp_headline *head, struct ulp_text *notes,
 
 static void add_basis(struct ulp_text *out, const struct ulp_search *found)
 {
-    const char *what = ulp_search_is_plan(found) ? "plan" : "allocation";
     const bool any = found->by_node ? found->kept_count : found->met && found->layer_count;
     ulp_text_add(out, "Rests on ");
     if (found->sample_count) /* none where nothing meets the tolerance */
@@ -351,13 +350,11 @@ static void add_basis(struct ulp_text *out, const struct ulp_search *found)
     for (size_t d = 0; d < found->decided_count; d++)
         ulp_text_show(out,
                       "%s is such a decision, so nothing can be asked of it, and the other outputs "
-                      "are judged: with the widest format everywhere %s, with this %s %s.\n",
-                      found->decided[d].name, found->decided[d].widest, what,
-                      found->decided[d].found);
+                      "are judged: with the widest format everywhere %s, with this plan %s.\n",
+                      found->decided[d].name, found->decided[d].widest, found->decided[d].found);
     if (found->met && found->validated_met < found->validated_count)
         ulp_text_add(
-            out, "The %s fits its samples too closely: give those that fail as --inputs, too.\n",
-            what);
+            out, "The plan fits its samples too closely: give those that fail as --inputs, too.\n");
     else if (any && !found->validated_count && !found->target_count)
         ulp_text_add(out, "Other inputs round otherwise: give several as --inputs, and others as "
                           "--validate.\n");

@@ -8,7 +8,7 @@
 #include "analysis/writing/columns.h"
 #include "base/text/text.h"
 
-/* What plan.json and bits.json have as their verdict, too; with_basis: and what it rests on. */
+/* What plan.json has as its verdict, too; with_basis: and what it rests on. */
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head);
 void ulp_search_verdict(struct ulp_text *out, const struct ulp_search *found, bool with_basis);
 /* search_write.c: the result as a document; NULL: out of memory. */
@@ -34,11 +34,6 @@ void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);
 void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found);
 
-/* Of plan, or of bits? */
-static inline bool ulp_search_is_plan(const struct ulp_search *found)
-{
-    return found->by_node || found->scaled;
-}
 /* Are a result's means weighted by its costs? */
 static inline bool ulp_search_is_weighted(const struct ulp_search *found)
 {

@@ -20,7 +20,7 @@
 static json_t *verdict_json(const struct ulp_search *found)
 {
     struct ulp_text text = {0};
-    ulp_search_verdict(&text, found, ulp_search_is_plan(found));
+    ulp_search_verdict(&text, found, true);
     return ulp_json_lines(&text);
 }
 
@@ -131,18 +131,13 @@ static enum ulp_status write_json(const struct ulp_search *found, struct ulp_tex
     return ulp_json_put_document(ulp_search_document(found), out, "plan.json", error);
 }
 
-static bool is_allocation(const struct ulp_search *found)
+static bool is_any(const struct ulp_search *found)
 {
-    return !ulp_search_is_plan(found);
+    (void)found;
+    return true;
 }
 
-/* Of bits also where no tolerance was met. */
 static bool has_points(const struct ulp_search *found)
-{
-    return !found->by_node || found->point_count > 0;
-}
-
-static bool has_picture(const struct ulp_search *found)
 {
     return found->point_count > 0;
 }
@@ -151,10 +146,9 @@ static const struct {
     const char *name;
     bool (*applies)(const struct ulp_search *);
     enum ulp_status (*write)(const struct ulp_search *, struct ulp_text *, struct ulp_error *);
-} files[] = {{"plan.json", ulp_search_is_plan, write_json},
-             {"bits.json", is_allocation, write_json},
+} files[] = {{"plan.json", is_any, write_json},
              {"frontier.csv", has_points, ulp_frontier_csv},
-             {"frontier.svg", has_picture, ulp_frontier_svg},
+             {"frontier.svg", has_points, ulp_frontier_svg},
              {"modelopt.yaml", ulp_modelopt_has_modules, ulp_modelopt_write},
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},
              {"npps.py", ulp_trt_has_formats, ulp_trt_polygraphy},
@@ -184,7 +178,7 @@ static enum ulp_status write_files(const struct ulp_search *found, const char *f
     for (size_t f = 0; f < sizeof files / sizeof *files && status == ULP_OK; f++)
         if (files[f].applies(found))
             status = write_file(found, folder, f, error);
-        else if (files[f].write != write_json) /* the other command's result stays */
+        else
             status = ulp_file_retire(folder, files[f].name, error);
     return ulp_files_release(begun, status, error);
 }
@@ -194,6 +188,6 @@ enum ulp_status ulp_search_write(const struct ulp_search *found, enum ulp_output
 {
     ULP_ENTER_ENVIRONMENT;
     return as == ULP_OUTPUT_FOLDER ? write_files(found, path, error)
-                                   : ulp_html_write_as(found->by_node ? "plan" : "bits", as,
+                                   : ulp_html_write_as(found->by_node ? "plan" : "formats", as,
                                                        ulp_search_document(found), path, error);
 }

@@ -84,7 +84,6 @@ struct ulp_searcher {
     bool holds;                           /* in as many draws as are to, in each target */
     double deadline;                      /* by ulp_seconds_now; INFINITY: none */
     bool over;                            /* it has passed */
-    bool grid;                            /* the choices are all of eXmY; else a list */
     bool scaled;                          /* some have scales: layers are products */
     double limit;                         /* what may be paid; INFINITY: as much as it takes */
     double most; /* with a limit: the emulated ratio of one format everywhere within it */
@@ -223,9 +222,6 @@ enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_sear
 /* Where the model's error is limited, too, once it is known: the same again. */
 enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
                                           struct ulp_error *error);
-/* For the frontier: more of them, down to an error `least` times what is allowed. */
-enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
-                                         struct ulp_search *out, struct ulp_error *error);
 /* course.c. The powers of one of several starts: as they are in `powers`, learnt, or each changed
  * by a random factor. */
 void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number);
@@ -284,8 +280,7 @@ enum ulp_status ulp_search_within(struct ulp_searcher *search, struct ulp_search
                                   struct ulp_error *error);
 /* frontier.c. Emulate allocations for other tolerances; and of all that were emulated, the best for
  * each. */
-enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_search *out,
-                                    struct ulp_error *error);
+enum ulp_status ulp_search_frontier(struct ulp_searcher *search, struct ulp_error *error);
 enum ulp_status ulp_search_points(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
 /* approach.c: allocations by the model for search->allowed, corrected by what they measure,

@@ -45,51 +45,6 @@ static enum ulp_status run_choice(struct uniform *uniform, size_t choice, double
     return ULP_OK;
 }
 
-/* Of eXmY, as ulp_search_choose lists them. */
-static size_t grid_choice(int exponent, int mantissa)
-{
-    return (size_t)((ULP_SEARCH_EXPONENT_MAX - exponent) * ULP_SEARCH_MANTISSA_MAX +
-                    ULP_SEARCH_MANTISSA_MAX - mantissa);
-}
-
-/* The fewest mantissa bits with so many exponent bits, by bisection; beyond the largest: none. */
-static enum ulp_status find_mantissa(struct uniform *uniform, int exponent, int *out,
-                                     struct ulp_error *error)
-{
-    int low = 0, high = ULP_SEARCH_MANTISSA_MAX + 1; /* fails; meets */
-    double ratio;
-    enum ulp_status status =
-        run_choice(uniform, grid_choice(exponent, ULP_SEARCH_MANTISSA_MAX), &ratio, error);
-    *out = high;
-    if (status != ULP_OK || ratio > 1)
-        return status;
-    for (high--; high - low > 1 && status == ULP_OK;) {
-        const int middle = (low + high) / 2;
-        status = run_choice(uniform, grid_choice(exponent, middle), &ratio, error);
-        if (ratio <= 1)
-            high = middle;
-        else
-            low = middle;
-    }
-    *out = high;
-    return status;
-}
-
-/* From the fewest exponent bits that hold every value on: one more may save two of the mantissa. */
-static enum ulp_status run_grid(struct uniform *uniform, struct ulp_error *error)
-{
-    int tried = 0;
-    for (int e = 2; e <= ULP_SEARCH_EXPONENT_MAX && tried < 2; e++) {
-        int mantissa;
-        if (!ulp_search_same(uniform->search, (ulp_pick)grid_choice(e, ULP_SEARCH_MANTISSA_MAX),
-                             uniform->work))
-            continue;
-        ULP_TRY(find_mantissa(uniform, e, &mantissa, error));
-        tried += mantissa <= ULP_SEARCH_MANTISSA_MAX;
-    }
-    return ULP_OK;
-}
-
 static void find_smallest(struct ulp_search *out)
 {
     out->uniform = -1;
@@ -126,9 +81,7 @@ enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_sear
     struct uniform uniform;
     double ratio;
     ULP_TRY(open_uniform(&uniform, search, out, error));
-    if (search->grid)
-        ULP_TRY(run_grid(&uniform, error));
-    for (size_t c = 0; c < search->choice_count && !search->grid; c++)
+    for (size_t c = 0; c < search->choice_count; c++)
         ULP_TRY(run_choice(&uniform, c, &ratio, error));
     find_smallest(out);
     set_scale(&uniform);
@@ -146,25 +99,8 @@ enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ul
     search->given = false;
     search->seen_count = out->uniform_count = 0;
     ULP_TRY(open_uniform(&uniform, search, out, error));
-    ULP_TRY(run_choice(&uniform, 0, &ratio, error));
-    if (search->grid)
-        ULP_TRY(run_grid(&uniform, error));
-    for (size_t c = 1; c < search->choice_count && !search->grid; c++)
+    for (size_t c = 0; c < search->choice_count; c++)
         ULP_TRY(run_choice(&uniform, c, &ratio, error));
     find_smallest(out);
-    return ULP_OK;
-}
-
-enum ulp_status ulp_search_more_uniforms(struct ulp_searcher *search, double least,
-                                         struct ulp_search *out, struct ulp_error *error)
-{
-    struct uniform uniform;
-    ULP_TRY(open_uniform(&uniform, search, out, error));
-    if (!search->grid || out->uniform < 0)
-        return ULP_OK;
-    const int exponent = search->choices[out->uniforms[out->uniform].format].exponent;
-    double ratio = INFINITY;
-    for (int m = 1; m <= ULP_SEARCH_MANTISSA_MAX && !(ratio <= least); m++)
-        ULP_TRY(run_choice(&uniform, grid_choice(exponent, m), &ratio, error));
     return ULP_OK;
 }

@@ -1,12 +1,12 @@
 /* Searching for the cheapest allocation: a format for each layer with which the outputs meet a
  * tolerance. `ulpscope plan` asks which nodes to keep in a wider arithmetic (two formats, every
- * node a layer, counted by nodes); `ulpscope bits` how few bits do (any eXmY, counted by bits).
+ * node a layer, counted by nodes); `ulpscope plan --formats` which of a list each layer gets.
  *
  * A layer is a node, or a node with the nodes behind it that only hand its values on. Its format is
  * what its results are stored in, and what its inputs and weights are rounded to when it reads
- * them. How many exponent bits it needs follows from the magnitudes of these values in the
- * reference. How many mantissa bits follows from its share in the error of the outputs: an error of
- * m bits goes as 2^-m, and to first order the powers of all layers add up.
+ * them. Which formats hold them follows from the magnitudes of these values in the reference. What
+ * error a format makes is measured with the layer alone in it; to first order the powers of all
+ * layers add up.
  *
  * That only says what to try. Every allocation is judged by emulating it, the one given meets the
  * tolerance in every sample, and in the end every layer was given a cheaper format by itself, in
@@ -25,13 +25,6 @@
  * each). NULL beyond. Static storage. */
 ULP_API const char *ulp_search_cost_name(size_t cost);
 
-/* What eXmY are followed by when no parts are given: FP32 inside an operator and in its sums, one
- * rounding when the result is stored. */
-#define ULP_SEARCH_PARTS "result-only,compute=fp32,acc=fp32"
-/* The largest eXmY: FP32's. */
-#define ULP_SEARCH_EXPONENT_MAX 8
-#define ULP_SEARCH_MANTISSA_MAX 23
-
 /* What a plan meets where nothing is asked: an error of 1 % of each output's rms, which verdicts
  * call fine of outputs that are for nothing known. */
 #define ULP_SEARCH_FINE "sqnr_db=40"
@@ -39,17 +32,14 @@ ULP_API const char *ulp_search_cost_name(size_t cost);
 struct ulp_search_options {
     size_t size; /* ULP_OPTIONS */
     struct ulp_arithmetic reference;
-    /* Names of arithmetics, one of which each layer gets. None: eXmY of 2 to 8 exponent bits and 1
-     * to 23 mantissa bits, followed by `parts` (NULL: ULP_SEARCH_PARTS).
-     * Formats with scales among them ("nvfp4", doc/scales.md) are those of the factors of products,
+    /* Names of arithmetics, one of which each layer gets. Formats with scales among them ("nvfp4", doc/scales.md) are those of the factors of products,
      * and layers are then the MatMul, Gemm and Conv nodes of the main graph; the one other format
      * ("bf16", which is added where there is none) is what all else is computed in. Factors are
      * scaled back and multiplied there, as fake quantisation does */
     const char *const *formats;
     size_t format_count;
-    const char *parts;
     /* A plan: every node is a layer, and may have either of two formats, the wider one first,
-     * whatever values it has. Else formats hold a layer's values, with the headroom */
+     * whatever values it has. Else formats hold a layer's values */
     bool by_node;
     /* One of ulp_search_cost_name, or a file of measured costs (doc/plan.md). NULL: "nodes" for a
      * plan, "weights" of formats with scales, else "bits" */
@@ -83,9 +73,6 @@ struct ulp_search_options {
      * scales quantised.onnx (doc/scales.md); NULL: do not */
     const char *mixed_folder;
     bool lower_io; /* of mixed.onnx: struct ulp_mixed_options */
-    /* So many binades stay free above the largest magnitude seen: 1 for inputs up to twice as
-     * large */
-    double headroom;
     /* Not 0: the model's error, as if the layers' errors did not know each other, is also at most
      * so many times what is allowed. With few samples an allocation else fits their roundings */
     double expected;
@@ -121,7 +108,7 @@ struct ulp_search_layer {
     /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
      * a plan did not look */
     double largest, smallest;
-    int exponent_needed; /* bits, for the largest with the headroom; 0: no format has enough */
+    int exponent_needed; /* bits, for the largest; 0: no format has enough */
     /* its part of the error's power, as the model has it: all add up to 1 */
     double share;
     /* How many times too large the error is when this layer alone gets a cheaper format, by the
@@ -205,7 +192,6 @@ struct ulp_search {
     size_t tolerance_count;
     char **tolerances;
     bool by_default; /* none was asked for */
-    double headroom;
     /* With the widest format everywhere, too, something is decided otherwise than by the reference
      * (scores that are nearly equal, say): all runs take the reference's decisions
      * (ulp_run_options.follow) */
@@ -322,7 +308,7 @@ ULP_API enum ulp_status ulp_search_text(const struct ulp_search *search, char **
                                         struct ulp_error *error);
 /* The files that ulp_search_write may make: index 0, 1, ... until NULL. Static storage. */
 ULP_API const char *ulp_search_file_name(size_t index);
-/* Write plan.json or bits.json (doc/plan.md, doc/bits.md), which ulp_precision_plan_read takes; the
+/* Write plan.json (doc/plan.md), which ulp_precision_plan_read takes; the
  * allocation as options and scripts for TensorRT's tools, where these have its formats
  * (trtexec.txt, npps.py, autocast.txt, strongly_typed.txt); and of a frontier frontier.csv and
  * frontier.svg beside it in a folder. Those of these files that an earlier

@@ -49,7 +49,7 @@ class Keeps:
     def __init__(self, keep: Keep | None) -> None:
         keep = keep.keep if isinstance(keep, Search) else keep or {}
         if not isinstance(keep, Mapping):
-            raise UsageError(f"keep: expected {{'op:Softmax': 'fp32'}}, or a result of plan or bits, not {keep!r}")
+            raise UsageError(f"keep: expected {{'op:Softmax': 'fp32'}}, or a result of plan, not {keep!r}")
         entries = list(keep.items())
         self._patterns = [pattern.encode() for pattern, _ in entries]
         self.items = (d.ulp_keep * max(len(entries), 1))()

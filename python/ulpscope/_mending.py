@@ -1,4 +1,4 @@
-"""What is to be done about a model: which nodes stay in FP32, how few bits do, which edits help."""
+"""What is to be done about a model: which nodes stay in FP32, which format each product gets, which edits help."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ class Mending(Loaded):
         keep_in: ArithmeticName = "fp32",
         targets: Sequence[str] = (),
         confidence: float = 0.99,
-        cost: str | os.PathLike[str] = "nodes",
+        formats: Sequence[str] = (),
+        cost: str | os.PathLike[str] | None = None,
         reference: ArithmeticName = "mpfr:128",
         held_out: Samples = (),
         always: Sequence[str] = (),
@@ -54,48 +55,22 @@ class Mending(Loaded):
         progress: ProgressOption = None,
     ) -> Search:
         """The cheapest set of nodes to keep in `keep_in` so that every output meets the tolerances ("sqnr_db=60"; none: 40), proven by
-        runs. cost: what is to be least: "nodes", "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
+        runs. formats: instead, one of these for the factors of each MatMul, Gemm and Conv ("nvfp4"; all else is computed in the one
+        without scales; doc/scales.md), or, of a list without scales, for each layer; budget: the mean of their bits that is allowed, for
+        the least error. cost: what is to be least: "nodes" (the default of two arithmetics), "bits", "macs", "bytes", "weights", or a file of measured costs (doc/plan.md).
         held_out: samples that are judged with the result and were not used to find it. seconds: the search ends then, with the
         best so far. targets: arithmetics in each of which it must hold, fused kernels and all ("trt:fp16"); none: `arithmetic`.
         confidence: the share of 50 draws that must hold, in which every rounding falls anew; 0: samples as they are decide
         alone. task: what the outputs are for ("classify"; None: recognised). LimitError: an input holds NaN or infinity (unless that is allowed), or an output cannot be judged: it is
         empty, or has no finite element."""
-        formats = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
+        if formats:
+            what: dict[str, Any] = {"formats": formats, "expected": 1.0, "cost": cost}
+        else:
+            two = [find_arithmetic(keep_in).name, find_arithmetic(arithmetic).name]
+            what = {"formats": two, "by_node": True, "targets": targets, "confidence": confidence, "cost": "nodes" if cost is None else cost}
         return self._search(
-            samples, held_out, progress, formats=formats, by_node=True, targets=targets, confidence=confidence, tolerances=list_of(tolerance), cost=cost, reference=reference, always=always,
-            never=never, budget=budget, frontier=frontier, seconds=seconds, task=find_task(task), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
-        )  # fmt: skip
-
-    def bits(
-        self,
-        samples: Samples,
-        tolerance: str | Sequence[str],
-        *,
-        formats: Sequence[str] = (),
-        parts: str | None = None,
-        cost: str | os.PathLike[str] = "bits",
-        headroom: float = 1,
-        expected: float = 1,
-        reference: ArithmeticName = "mpfr:128",
-        held_out: Samples = (),
-        always: Sequence[str] = (),
-        never: Sequence[str] = (),
-        budget: float = 0,
-        seconds: float = 0,
-        task: str | None = None,
-        allow_nonfinite_inputs: bool = False,
-        threads: int = 0,
-        progress: ProgressOption = None,
-    ) -> Search:
-        """The fewest bits for each layer, mantissa and exponent apart (or one of `formats` for each), so that every output meets
-        the tolerances ("sqnr_db=40"), proven by emulation. cost: as of `plan`. held_out: samples that are judged with the result
-        and were not used to find it. Formats with scales among `formats` ("nvfp4") are those of products' factors; budget: the mean
-        of their bits that is allowed, for the least error, and the tolerance may be () (doc/scales.md). expected: the model's error is also at most so many times what is allowed (0: not limited).
-        seconds: the search ends then, with the best so far. LimitError: as of `plan`."""
-        return self._search(
-            samples, held_out, progress, formats=formats, parts=None if parts is None else parts.encode(), tolerances=list_of(tolerance), cost=cost,
-            reference=reference, always=always, never=never, frontier=True, headroom=headroom, expected=expected, budget=budget, seconds=seconds, task=find_task(task),
-            allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads,
+            samples, held_out, progress, tolerances=list_of(tolerance), reference=reference, always=always, never=never, budget=budget, frontier=frontier,
+            seconds=seconds, task=find_task(task), allow_nonfinite_inputs=allow_nonfinite_inputs, thread_count=threads, **what,
         )  # fmt: skip
 
     def _search(self, samples: Samples, held_out: Samples, progress: ProgressOption, **given: Any) -> Search:
@@ -106,7 +81,7 @@ class Mending(Loaded):
             items = given.pop(many, ())
             given |= {many: strings(items), one + "_count": len(items)}
         given["reference"] = find_arithmetic(given["reference"]).struct
-        given["cost"] = os.fsencode(given["cost"])
+        given["cost"] = None if given["cost"] is None else os.fsencode(given["cost"])
         found = Owner(d.ulp_search(), "ulp_search_free")
         with Watch(make_progress(progress)) as watch:
             options = d.ulp_search_options(progress=ctypes.pointer(watch.observer), **given)

@@ -265,13 +265,9 @@ class Comparison(records.Comparison, Result):
 
 
 class Search(records.Search, Result):
-    """The cheapest allocation that was found with which the outputs meet the tolerances: of a plan, or of bits. The files are those for runtimes, too (doc/plan.md)."""
+    """The cheapest plan that was found with which the outputs meet the tolerances. The files are those for runtimes, too (doc/plan.md)."""
 
-    _write = "ulp_search_write"
-
-    @property
-    def _file(self) -> str:  # type: ignore[override]
-        return "plan.json" if self.by_node or self.scaled else "bits.json"
+    _write, _file = "ulp_search_write", "plan.json"
 
     #: its nodes by the patterns of --keep, in the arithmetics that it gives them: for `keep=` and `plan=` of a Model's methods
     keep: dict[str, str]

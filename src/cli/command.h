@@ -7,7 +7,6 @@
 
 /* Each takes its own argv (argv[0] is "ulpscope COMMAND") and returns the exit code. */
 int command_audit(int argc, char **argv);
-int command_bits(int argc, char **argv);
 int command_engine(int argc, char **argv);
 int command_extract(int argc, char **argv);
 int command_compare(int argc, char **argv);

@@ -33,7 +33,6 @@ static const struct {
     {"lint", command_lint,
      "look through a model and trtexec's options for what loses accuracy or is ignored"},
     {"plan", command_plan, "find the cheapest set of nodes to keep in FP32"},
-    {"bits", command_bits, "find the fewest bits for each layer that meet a tolerance"},
     {"overflow", command_overflow, "say what will overflow in a format, why, and what to do"},
     {"engine", command_engine,
      "say what TensorRT, ONNX Runtime or OpenVINO built, and whether a plan was obeyed"},

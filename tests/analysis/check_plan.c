@@ -249,7 +249,6 @@ START_TEST(a_plan_is_read_back)
     char *text;
     const struct ulp_search_options options = {.frontier = true};
     static const char *const contents[] = {"\"verdict\": \"Keep ",
-                                           NULL, /* of bits */
                                            "cost,error_over_tolerance\n0,inf\n",
                                            "</svg>",
                                            NULL, /* of formats with scales */

@@ -171,7 +171,6 @@ static void find_bits(const struct searched *s, double limit, int threads, struc
                                                .format_count = 3,
                                                .tolerances = tolerances,
                                                .tolerance_count = 1,
-                                               .headroom = 1,
                                                .thread_count = threads};
     struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
@@ -297,7 +296,9 @@ START_TEST(other_nodes)
                                             .reference = test_arithmetic("mpfr:128"),
                                             .tolerances = tolerances,
                                             .tolerance_count = 1};
-    const struct ulp_search_options bits = {.reference = test_arithmetic("mpfr:128"),
+    const struct ulp_search_options bits = {.formats = formats,
+                                            .format_count = 2,
+                                            .reference = test_arithmetic("mpfr:128"),
                                             .tolerances = tolerances,
                                             .tolerance_count = 1};
     struct ulp_search found;

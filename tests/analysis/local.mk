@@ -6,11 +6,8 @@ test_programs += check_attribution_kept
 check_attribution_kept_SOURCES = %D%/attribution_test.h %D%/check_attribution_kept.c
 test_programs += check_attribution_special
 check_attribution_special_SOURCES = %D%/attribution_test.h %D%/check_attribution_special.c
-test_programs += check_bits
-check_bits_SOURCES = %D%/bits_test.h %D%/check_bits.c %D%/plan_oracle.c %D%/plan_oracle.h
-test_programs += check_bits_result
-check_bits_result_SOURCES = %D%/bits_test.h %D%/check_bits_result.c %D%/plan_oracle.c \
-	%D%/plan_oracle.h
+test_programs += check_allocation
+check_allocation_SOURCES = %D%/check_allocation.c %D%/plan_oracle.c %D%/plan_oracle.h
 test_programs += check_compare
 check_compare_SOURCES = %D%/check_compare.c %D%/pictures.c %D%/pictures.h
 test_programs += check_compare_parts

@@ -9,7 +9,7 @@ z = zipfile.ZipFile(sys.argv[1]); print([(n, zlib.crc32(z.read(n))) for n in z.n
 expect 0 version "$program" --version
 shows out "ulpscope $(cat "$source/VERSION")" version
 expect 0 help "$program" --help
-for command in audit demo run compare extract plan bits lint tolerance study show diff report overflow list mma; do
+for command in audit demo run compare extract plan lint tolerance study show diff report overflow list mma; do
     expect 0 "help of $command" "$program" $command --help
     shows out Examples "help of $command"
     shows <("$program" --help) "$command" "help names $command"
@@ -385,16 +385,16 @@ expect 1 "no plan" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300
 shows out "No plan meets sqnr_db=300" "no plan"
 # What an earlier plan has written and this one has not is gone; another command's result stays.
 cp -r found later
-for file in quantised.onnx quantised.onnx.data modelopt.yaml bits.json; do echo old >later/$file; done
+for file in quantised.onnx quantised.onnx.data modelopt.yaml; do echo old >later/$file; done
 expect 1 "a plan without files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=300 -q --out later
-[ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt bits.json npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
+[ "$(LC_ALL=C ls later | tr '\n' ' ')" = "autocast.txt npps.py plan.json strongly_typed.txt trtexec.txt " ] ||
     fail "beside a plan without files stand $(ls later)"
 expect 0 "a plan with files" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 -q --out later
 [ -s later/mixed.onnx ] && [ ! -e later/frontier.csv ] || fail "a plan with files wrote $(ls later)"
 echo '{"arithmetic": "fp16", "keep": [{"nodes": "*", "arithmetic": "fp32"}]}' >all.json
 "$program" plan "$model" -i "$inputs" --apply all.json -o later -q >out 2>err
 [ ! -e later/mixed.onnx ] || fail "an applied plan of no types leaves an earlier mixed.onnx"
-expect 2 "no tolerance" "$program" bits "$model" -i "$inputs"
+expect 2 "no tolerance" "$program" plan "$model" -i "$inputs" --formats bf16,fp16
 lines err 3 "no tolerance"
 expect 0 "a plan of fused kernels" "$program" plan "$model" -i "$inputs" -a trt:fp16 --tolerance sqnr_db=60
 shows out "a kept node is a kernel of its own" "a plan of fused kernels"
@@ -417,36 +417,34 @@ done
 expect 2 "a tolerance of no figure" "$program" plan "$model" -i "$inputs" --tolerance nonfinite=0
 expect 2 "a pattern of no node" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --never nobody
 
-# So is an allocation of bits.
-expect 0 "bits are allocated" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --out bits -q --validate "$inputs"
-head -1 out | grep -q '^Outputs stay within sqnr_db=40 with [0-9.]* mantissa bits on average' || fail "the verdict is not first"
+# So is a format of each layer.
+list=fp8-e4m3,bf16,fp16,tf32,fp32
+expect 0 "a list" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --cost macs --frontier --out list -q --validate "$inputs"
 shows out "1 of 1 held-out samples" "held-out samples"
-for file in bits.json frontier.csv; do [ -s bits/$file ] || fail "bits/$file is not there"; done
-expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan bits/bits.json --fail-above sqnr_db=40 -q
-expect 0 "bits of a list" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp8-e4m3,bf16,fp16,tf32,fp32 --cost macs -q
-! grep -q 'e[0-9]m[0-9]* ' out || grep -q 'fp8-e4m3' out || fail "formats that are not in the list"
-expect 0 "little time" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --stop-after 0.001 -q
+for file in plan.json frontier.csv; do [ -s list/$file ] || fail "list/$file is not there"; done
+python3 -c "
+import json
+plan = json.load(open('list/plan.json'))
+assert plan['met'] and plan['headline'] and {layer['format'] for layer in plan['layers']} <= set('$list'.split(',')), plan" || fail "a list"
+expect 0 "an allocation is audited" "$program" audit "$model" -i "$inputs" --plan list/plan.json --fail-above sqnr_db=40 -q
+expect 0 "little time" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats $list --stop-after 0.001 -q
 shows out "The time was over" "little time"
-expect 1 "no allocation" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=300 -q
+expect 1 "no allocation" "$program" plan "$model" -i "$inputs" --formats $list --tolerance sqnr_db=300 -q
 shows out "No allocation meets sqnr_db=300" "no allocation"
-expect 2 "bits without a tolerance" "$program" bits "$model" -i "$inputs"
-expect 2 "bits of no format" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
-expect 2 "bits of no ratio" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --expected nan
+expect 2 "a list with no format" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,nothing
 cp "$model" searched.onnx
-for command in bits plan; do
-    expect 2 "a page instead of the model of $command" "$program" $command searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
-    cmp -s "$model" searched.onnx || fail "$command wrote over its model"
-done
+expect 2 "a page instead of the model" "$program" plan searched.onnx -i "$inputs" --tolerance sqnr_db=40 -q --html searched.onnx
+cmp -s "$model" searched.onnx || fail "plan wrote over its model"
 
 # Costs that were measured: by node, by node and format, or as trtexec writes a profile.
-expect 3 "no such cost" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --cost gold
+expect 3 "no such cost" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --cost gold
 shows err "a cost is nodes, bits, macs, bytes, weights or a file: gold" "no such cost"
 echo '{"block/norm1/Sum": 5, "head/Gemm": {"fp32": 2, "fp16": 1}}' >costs.json
 expect 0 "measured costs" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --cost costs.json -q -o costly
 shows costly/plan.json '"cost": "costs.json"' "measured costs"
 echo '[{"count": 10}, {"name": "block/norm1/Sum + head/Gemm", "timeMs": 30, "averageMs": 3}]' >costs.json
-expect 0 "a profile" "$program" bits "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,bf16,fp32 --cost costs.json -q -o costly
-for file in bits.json trtexec.txt npps.py strongly_typed.txt mixed.onnx; do [ -s costly/$file ] || fail "costly/$file is not there"; done
+expect 0 "a profile" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=40 --formats fp16,bf16,fp32 --cost costs.json -q -o costly
+for file in plan.json trtexec.txt npps.py strongly_typed.txt mixed.onnx; do [ -s costly/$file ] || fail "costly/$file is not there"; done
 for costs in '{"nobody": 1}' '{"head/Gemm": -1}' '{"head/Gemm": {"fp32": 1}}' '{"head/Gemm": "much"}' '{"head/Gemm": 0}' '[{"name": "head/Gemm"}]' '3' '{'; do
     echo "$costs" >costs.json
     expect 3 "costs $costs" "$program" plan "$model" -i "$inputs" --tolerance sqnr_db=60 --cost costs.json -q

@@ -27,9 +27,9 @@ gate() {
             "$program" report report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
         ;;
     plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    bits) "$program" bits "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    formats) "$program" plan "$model" -i "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
     plan-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
-    bits-held) "$program" bits "$model" -i good.npz --validate "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
+    formats-held) "$program" plan "$model" -i good.npz --validate "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
     diff)
         rm -rf report
         "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
@@ -53,8 +53,8 @@ gate() {
 }
 # The doctor says at once why.
 undefined() { [ $1 = doctor ] && echo "quotient \(Div\) is (0|a number) / 0" || echo "has no finite element"; }
-GATES="audit nonfinite junit plan bits compare diff tolerance overflow doctor fix"
-HELD="plan-held bits-held scan"
+GATES="audit nonfinite junit plan formats compare diff tolerance overflow doctor fix"
+HELD="plan-held formats-held scan"
 
 for command in $GATES $HELD; do
     expect 0 "$command: good" gate $command square.onnx good.npz
@@ -71,16 +71,17 @@ for command in $GATES; do
     shut "$command: one of two outputs is empty" "e'?[ :(].*" "has no element to compare" gate $command part.onnx part_empty.npz
     expect 0 "$command: decided alike" gate $command decided.onnx far.npz
 done
-for command in audit nonfinite junit plan bits diff tolerance overflow doctor fix; do
+for command in audit nonfinite junit plan formats diff tolerance overflow doctor fix; do
     shut "$command: no output" "" "there is no output to compare" gate $command mute.onnx good.npz
     shut "$command: nothing computes the output" "" "no node computes one" gate $command given.onnx good.npz
 done
 for command in $GATES; do
     expect 0 "$command: an output beside constants and inputs" gate $command beside.onnx good.npz
 done
-for command in plan bits; do
-    shut "$command: a constant" "output c" "is computed by no node" \
-        "$program" $command beside.onnx -i good.npz -q --tolerance c:sqnr_db=20
+for list in "" "--formats bf16,fp32"; do
+    # shellcheck disable=SC2086
+    shut "plan $list: a constant" "output c" "is computed by no node" \
+        "$program" plan beside.onnx -i good.npz -q --tolerance c:sqnr_db=20 $list
 done
 
 # An output that is itself the decision is not compared with itself.
@@ -102,18 +103,18 @@ for bad in empty undefined; do
         cp zero.npz several/b.npz
         reason="has no finite element to compare" graph=ratio.onnx
     fi
-    for command in audit nonfinite junit plan bits overflow diff doctor fix; do
+    for command in audit nonfinite junit plan formats overflow diff doctor fix; do
         says=$reason
         [ $bad = undefined ] && says=$(undefined $command)
         shut "$command: $bad among samples" "y'?[ :(].*" "$says" gate $command $graph several
     done
-    for command in plan-held bits-held; do
+    for command in plan-held formats-held; do
         shut "$command: $bad among samples" "y'?[ :(].*" "$reason" gate $command $graph several
     done
     "$program" audit $graph -i several -a fp16 -q >out
     tr -s "\n " " " <out | grep -q "in 1 of 3 samples" || fail "the verdict: $bad among samples"
     rm several/b.npz
-    for command in audit nonfinite junit plan bits overflow diff doctor fix; do
+    for command in audit nonfinite junit plan formats overflow diff doctor fix; do
         expect 0 "$command: $bad among samples, without it" gate $command $graph several
     done
 done
@@ -266,7 +267,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" overflow "${given[@]}"
     [ "${pair#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
     plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
-    plain "$program" bits "${given[@]}" --tolerance sqnr_db=20
+    plain "$program" plan "${given[@]}" --formats bf16,fp32 --tolerance sqnr_db=20
     plain "$program" study "${given[@]}" --sweep 'e5m{4..6}'
     plain "$program" study "${given[@]}" --sweep 'fp16,round={rne,sr}' --tolerance 1e-2 --trials 5
     grep -E " keeps? .* within" out | grep -qv "None keeps" && fail "study: $pair are within a tolerance"
@@ -352,7 +353,7 @@ for option in --fail-above --keep --plan --arith --reference --out --html --inpu
     empty "audit $option" "$program" audit "$model" -i "$inputs" $option ""
     empty "audit $option=" "$program" audit "$model" -i "$inputs" $option=
 done
-for command in plan bits study tolerance overflow compare prove run; do
+for command in plan study tolerance overflow compare prove run; do
     empty "$command -i" "$program" $command "$model" -i ""
 done
 empty "diff --factor" "$program" diff a b --factor ""

@@ -120,7 +120,7 @@ fi
 # Where no file can be made is said before the work, and two outputs are two files.
 mkdir taken
 for wanted in "run -o" "overflow --html" "tolerance -a bf16 --json" "study --sweep e8m{6,7} --csv" "plan -a bf16 --tolerance sqnr_db=30 --html" \
-    "bits --tolerance sqnr_db=30 --html" "audit -a bf16 --junit" "audit -a bf16 --html"; do
+    "audit -a bf16 --junit" "audit -a bf16 --html"; do
     read -ra words <<<"$wanted"
     [ "${words[-1]}" != --junit ] || words=("${words[@]:0:3}" --fail-above rms=1 --junit)
     # a model that is computed would take its time, and print

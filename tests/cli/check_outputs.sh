@@ -57,7 +57,6 @@ others_of() {
     case $1-$2-$3 in
     plan-apply-*) ;;
     plan-*) echo --tolerance=sqnr_db=20 ;;
-    bits-*) echo --tolerance=sqnr_db=20 ;;
     study-*) echo '--sweep=e8m{6,7}' ;;
     report-model-*) echo --to=onnx ;;
     report-*-out) echo --to=csv ;;
@@ -142,14 +141,12 @@ for input in --inputs --samples-from; do
     spared far.npz overflow model.onnx $input samples --html far.npz
     spared samples/test_data_set_0/input_0.pb overflow model.onnx $input samples --html samples/test_data_set_0/input_0.pb
 done
-for command in plan bits; do
-    spared far.npz $command model.onnx -i in.npz --validate list.txt --tolerance sqnr_db=20 --html far.npz
-done
+spared far.npz plan model.onnx -i in.npz --validate list.txt --tolerance sqnr_db=20 --html far.npz
 mkdir recorded
 cp in.npz recorded/0000000000.json
 spared recorded/0000000000.json compare model.onnx recorded --html recorded/0000000000.json
 expect 0 "a report" "$program" audit model.onnx -i in.npz -a bf16 -q -o report
-for name in report bits plan overflow compare engine proof lint study; do
+for name in report plan overflow compare engine proof lint study; do
     [ -f report/$name.json ] || { echo '{}' >report/$name.json && added=yes; }
     spared report/$name.json report report --html report/$name.json
     spared report/$name.json report report --to csv -o report/$name.json
@@ -185,7 +182,7 @@ open("big/model.onnx", "wb").write(number(1, 10) + block(7, graph) + block(8, bl
 open("big/weights.bin", "wb").write(bytes(8))
 PY
     for line in "audit --html" "run -o" "tolerance --json" "overflow --html" "lint --json" "lint --sarif" "lint --html" "study --sweep=e8m{6,7} --csv" \
-        "plan --tolerance=sqnr_db=20 --html" "bits --tolerance=sqnr_db=20 --html"; do
+        "plan --tolerance=sqnr_db=20 --html"; do
         read -ra words <<<"$line"
         spared big/weights.bin "${words[0]}" big/model.onnx "${words[@]:1}" big/weights.bin
     done
@@ -211,7 +208,7 @@ done
 # ---- a link is not written through, whatever it leads to
 mkdir links
 for line in "audit -a bf16 -o links report.json" "audit -a bf16 --html links/page.html page.html" "run -o links/y.npz y.npz" "overflow -o links overflow.json" \
-    "prove -o links proof.json" "tolerance --json links/t.json t.json" "plan --tolerance=sqnr_db=20 -o links mixed.onnx" "bits --tolerance=sqnr_db=20 -o links bits.json"; do
+    "prove -o links proof.json" "tolerance --json links/t.json t.json" "plan --tolerance=sqnr_db=20 -o links mixed.onnx"; do
     read -ra words <<<"$line"
     name=links/${words[-1]}
     for target in victim nowhere; do
@@ -242,7 +239,7 @@ good audit model.onnx -i in.npz -a bf16 -o o --html o/o.html
 good overflow model.onnx -i in.npz -o o --html o/o.html
 good prove model.onnx -o o
 good plan model.onnx -i in.npz --tolerance sqnr_db=40 --frontier -o o --html o/o.html
-good bits model.onnx -i in.npz --tolerance sqnr_db=30 --stop-after 2 -o o --html o/o.html
+good plan model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=30 -o o --html o/o.html
 good engine model.onnx model.onnx -o o --html o/o.html
 expect 0 "a recording" "$program" run model.onnx -i in.npz -q -o recording.npz
 good compare model.onnx -i in.npz recording.npz -o o --html o/o.html

@@ -113,23 +113,23 @@ for n, node in enumerate(whole['nodes']):
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
 expect 3 "samples of several shapes in one comparison" "$program" prove "$model" -i finite -a fp16 -q
-shows err "this command takes samples of one shape, \`audit\`, \`bits\`, \`overflow\`, \`plan\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one comparison"
+shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`plan\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one comparison"
 lines err 1 "samples of several shapes in one comparison"
 
 # searches on samples of several shapes: what they say of each is what its own audit says
 expect 1 "a plan that is validated on NaN" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate samples/s5.npz -q -o found
 expect 0 "a plan for samples of several shapes" "$program" plan "$model" -i finite -a bf16 --tolerance sqnr_db=60 --validate finite/s6.npz -q -o found
-expect 0 "bits for samples of several shapes" "$program" bits "$model" -i finite --formats bf16,fp32 --tolerance sqnr_db=60 -q -o found
+expect 0 "formats for samples of several shapes" "$program" plan "$model" -i finite --formats bf16,fp32 --tolerance sqnr_db=60 -q -o listed
 for i in 0 1 2 3 4 6; do
-    for what in plan bits; do
-        expect 0 "audit of sample $i with the $what found" "$program" audit "$model" -i samples/s$i.npz --plan found/$what.json -q -o "$what$i"
+    for what in found listed; do
+        expect 0 "audit of sample $i with the plan $what" "$program" audit "$model" -i samples/s$i.npz --plan $what/plan.json -q -o "$what$i"
     done
 done
 python3 - <<'END' || fail "searches on samples of several shapes"
 import json, math
 names = [0, 1, 2, 3, 4, 6]
-for what in ('plan', 'bits'):
-    found = json.load(open(f'found/{what}.json'))
+for what in ('found', 'listed'):
+    found = json.load(open(f'{what}/plan.json'))
     samples = found['samples']
     assert found['met'] and [s['name'] for s in samples] == [f'finite/s{i}.npz' for i in names]
     for i, sample in zip(names, samples):

@@ -108,7 +108,7 @@ def other(kind, path, *arguments):
 model, inputs = source + '/examples/digits/model.onnx', source + '/examples/digits/inputs.npz'
 other('overflow', 'all/overflow.json', 'overflow', model, '-i', inputs, '-f', 'fp16,bf16', '-q', '-o', 'all')
 other('plan', 'all/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=50', '-q', '-o', 'all')
-other('bits', 'all/bits.json', 'bits', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '-q', '-o', 'all')
+other('formats', 'formats/plan.json', 'plan', model, '-i', inputs, '--tolerance', 'sqnr_db=20', '--formats', 'bf16,fp32', '--frontier', '-q', '-o', 'formats')
 other('compare', 'all/compare.json', 'compare', model, '-i', inputs, source + '/examples/digits/expected.npz', '-q', '-o', 'all')
 other('lint', 'all/lint.json', 'lint', model, '--json', 'all/lint.json')
 other('scales', 'all/scales.json', 'scales', model, '-i', inputs, '-a', 'bf16,factor=nvfp4', '--json', 'all/scales.json')
@@ -121,7 +121,7 @@ other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3
 other('proof', 'all/proof.json', 'prove', model, '-q', '-o', 'all')
 assert run('report', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
-assert [part['kind'] for part in page.data['reports']] == ['bits', 'plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint', 'study']
+assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint', 'study']
 for i, part in enumerate(page.data['reports']):
     check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
 

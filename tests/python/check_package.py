@@ -22,6 +22,7 @@ import ulpscope
 PROGRAM, SOURCE = sys.argv[1], pathlib.Path(sys.argv[2])
 MODEL = str(SOURCE / "examples" / "digits" / "model.onnx")
 INPUTS = dict(np.load(SOURCE / "examples" / "digits" / "inputs.npz"))
+FORMATS = ["fp8-e4m3", "bf16", "fp16", "fp32"]
 
 
 def program(*arguments):
@@ -435,7 +436,7 @@ class Models(unittest.TestCase):
         right = model.run(INPUTS, "bf16", values="*")
         for result, least in (
             (model.audit([INPUTS, INPUTS], ["fp16", "bf16"], keep={"op:Softmax": "fp32"}, certify=True, timings=True), 5000),
-            (model.overflow(INPUTS, ["fp16", "bf16"]), 500), (model.plan(INPUTS, "sqnr_db=50", frontier=True), 100), (model.bits(INPUTS, "sqnr_db=30"), 100),
+            (model.overflow(INPUTS, ["fp16", "bf16"]), 500), (model.plan(INPUTS, "sqnr_db=50", frontier=True), 100), (model.plan(INPUTS, "sqnr_db=30", formats=FORMATS), 100),
             (model.prove("fp16", inputs=INPUTS), 300), (model.lint(), 10), (model.tolerance(INPUTS, "tf32", trials=2), 20),
             (model.study(INPUTS, ["e8m{3..6}", "bf16,round=sr"], trials=3), 100), (model.compare({"right": right}, INPUTS, ["fp32", "bf16"], trials=2), 500),
         ):
@@ -518,26 +519,27 @@ class Models(unittest.TestCase):
         plan = model.plan(INPUTS, "sqnr_db=60", frontier=True)
         self.assertEqual(list(plan.plot().get_lines()[0].get_ydata()), [p.ratio for p in plan.frontier if p.ratio > 0])
 
-    def test_bits(self):
+    def test_formats(self):
         model = ulpscope.Model(MODEL)
-        bits = model.bits(INPUTS, "sqnr_db=30", held_out=INPUTS, cost="macs", threads=2)
+        bits = model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, held_out=INPUTS, cost="macs", threads=2)
         self.assertTrue(bits.met and bits.minimal and bits.ratio <= 1 and bits.validated_met == 1)
         self.assertAlmostEqual(sum(n.weight * n.bits for n in bits.layers), bits.total_cost)
         self.assertLessEqual(bits.bits, min(one.bits for one in bits.uniforms if one.ratio <= 1))
         with tempfile.TemporaryDirectory() as folder:
             bits.write(folder)
-            plan = json.loads(pathlib.Path(folder, "bits.json").read_text())
+            plan = json.loads(pathlib.Path(folder, "plan.json").read_text())
         # the file, read by something else than the library, and told to an audit: the same figure
         keep = {node: entry["arithmetic"] for entry in plan["keep"] for node in entry["nodes"]}
         audit = model.audit(INPUTS, plan["arithmetic"], keep=keep, attribute=False)
         self.assertFalse(audit.check("sqnr_db=30"))
         self.assertIn("<pre>Outputs stay", bits._repr_html_())
         self.assertTrue(str(bits).startswith("Outputs stay within sqnr_db=30"))
-        listed = model.bits(INPUTS, "sqnr_db=30", formats=["bf16", "fp16", "fp32"])
-        self.assertLessEqual({n.format for n in listed.layers}, {"bf16", "fp16", "fp32"})
-        self.assertFalse(model.bits(INPUTS, "sqnr_db=300").met)
+        self.assertLessEqual({n.format for n in bits.layers}, set(FORMATS))
+        self.assertFalse(model.plan(INPUTS, "sqnr_db=300", formats=FORMATS).met)
+        scaled = model.plan(INPUTS, formats=["nvfp4", "fp32"], budget=6)
+        self.assertTrue(scaled.scaled and scaled.bits <= 6 and {n.format for n in scaled.layers} <= {"nvfp4", "fp32"})
         with self.assertRaisesRegex(ulpscope.InputError, "gold"):
-            model.bits(INPUTS, "sqnr_db=30", cost="gold")
+            model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, cost="gold")
 
     def test_study_rows(self):
         """A product of 2,816 by 512 is cut in two beside few rows and not beside 512: cublas_split.def."""
@@ -661,7 +663,7 @@ class Models(unittest.TestCase):
         row = frame[(frame.lane == "fp16") & (frame.node == "block/norm1/Sum")].iloc[0]
         self.assertTrue(row["range.headroom_bits"] < 0 and row["entire.nonfinite"] > 0 and row["op"] == "ReduceSum")
         self.assertEqual(len(ulpscope.Model(MODEL).overflow(INPUTS).frame()), 40)
-        bits = ulpscope.Model(MODEL).bits(INPUTS, "sqnr_db=30")
+        bits = ulpscope.Model(MODEL).plan(INPUTS, "sqnr_db=30", formats=FORMATS)
         self.assertEqual(len(bits.frame()), len(bits.layers))
         study = ulpscope.Model(MODEL).study(INPUTS, "e8m{4..6}")
         self.assertEqual(len(study.frame()), 3 * len(study.settings[0].points))
@@ -677,7 +679,7 @@ class Models(unittest.TestCase):
     def test_lines(self):
         """A result in a line, whatever the names of its arithmetics."""
         model = ulpscope.Model(MODEL)
-        audit = model.audit(INPUTS, ["fp16", "bf16"], plan=model.bits(INPUTS, "sqnr_db=30"), attribute=False)
+        audit = model.audit(INPUTS, ["fp16", "bf16"], plan=model.plan(INPUTS, "sqnr_db=30", formats=FORMATS), attribute=False)
         self.assertGreater(len(audit.lanes[0].name), 300)
         self.assertLess(len(repr(audit)), 300)
         self.assertRegex(repr(audit), r"fp16,keep=[^ ]*,\.\.\. (fine|borderline|broken), bf16,keep=")
@@ -762,7 +764,7 @@ class Arrays(unittest.TestCase):
             (lambda: model.audit(INPUTS, "fp16", keep=["block/norm1/Sum"]), "keep: expected {'op:Softmax': 'fp32'}"),
             (lambda: model.run(INPUTS, keep="block/norm1/Sum=fp32"), "keep: expected"),
             (lambda: model.audit(INPUTS, "fp16", threads="2"), "thread_count: '2': expected an integer"),
-            (lambda: model.bits(INPUTS, "sqnr_db=30", threads=1.5), "expected an integer"),
+            (lambda: model.plan(INPUTS, "sqnr_db=30", threads=1.5), "expected an integer"),
             (lambda: model.study(INPUTS, "e8m{4..6}", confidence="0.9"), "confidence: '0.9'"),
             (lambda: model.run({"patches": [["x"]]}), "numpy makes no array"),
             (lambda: audit["fp61"], r"there is no 'fp61': there is 'fp16'"),

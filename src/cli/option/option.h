@@ -347,7 +347,7 @@ struct texts {
     char **items;
     size_t count;
 };
-/* What plan and bits have alike (search_argp); `out`: the command's own option. */
+/* What a search goes by (search_argp); `out`: the command's own option. */
 struct search_options {
     const char *cost, *reference, *html, *out;
     struct texts tolerances, always, never, validate;
@@ -361,9 +361,8 @@ extern const struct argp search_argp;
 /* One more --tolerance, or the command is refused. */
 void add_tolerance(const struct argp_state *state, struct texts *tolerances, char *text);
 void search_free(struct search_options *options);
-/* --formats, of names only: what has parts has commas. scaled: those with scales are known, too. */
-void read_formats(struct argp_state *state, struct search_options *options, const char *text,
-                  bool scaled);
+/* --formats, of names only: what has parts has commas. */
+void read_formats(struct argp_state *state, struct search_options *options, const char *text);
 /* Search, report and judge; `search` has what the command alone knows. */
 enum ulp_status run_search(const struct common_options *common,
                            const struct search_options *options, struct ulp_search_options *search,

@@ -48,8 +48,7 @@ static bool is_scaled(const char *name)
            arithmetic.scaling[0].name[0];
 }
 
-void read_formats(struct argp_state *state, struct search_options *options, const char *text,
-                  bool scaled)
+void read_formats(struct argp_state *state, struct search_options *options, const char *text)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
@@ -60,18 +59,12 @@ void read_formats(struct argp_state *state, struct search_options *options, cons
         refuse_memory(state);
     for (char *name = strtok_r(options->list, ",", &rest); name;
          name = strtok_r(NULL, ",", &rest)) {
-        if (is_scaled(name) && !scaled)
-            refuse(state,
-                   "--formats: %s has scales and is a format of products' factors: ulpscope plan "
-                   "--formats finds one for each product",
-                   name);
         if (!is_scaled(name) && ulp_arithmetic_find(name, &arithmetic, &error) != ULP_OK)
             refuse(state, "--formats: %s", error.message);
         add_argument(state, &options->formats.items, &options->formats.count, name);
     }
     if (!options->formats.count)
-        refuse(state, "--formats: expected names, as %s",
-               scaled ? "nvfp4,mxfp8,bf16" : "fp16,fp32");
+        refuse(state, "--formats: expected names, as nvfp4,mxfp8,bf16");
 }
 
 /* ---- samples ---- */
@@ -165,9 +158,8 @@ static enum ulp_status report(const struct search_options *options, const struct
     if (options->out) {
         ULP_TRY(ulp_search_write(found, ULP_OUTPUT_FOLDER, options->out, error));
         say(stdout,
-            found->by_node  ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
-            : found->scaled ? "plan: %s/plan.json (audit --plan reads it)\n"
-                            : "allocation: %s/bits.json (audit --plan reads it)\n",
+            found->by_node ? "plan: %s/plan.json, and the same for TensorRT's tools beside it\n"
+                           : "plan: %s/plan.json (audit --plan reads it)\n",
             options->out);
     }
     if (found->mixed.path || found->mixed.reason)

@@ -135,7 +135,7 @@ static bool is_among(const char *word, const char *list)
  * the iterations that Polygraphy streams; of a report its files. */
 static bool is_read_in_folder(const char *name, const char *what)
 {
-    static const char reports[] = "report.json bits.json plan.json overflow.json compare.json "
+    static const char reports[] = "report.json plan.json overflow.json compare.json "
                                   "engine.json proof.json lint.json study.json doctor.json "
                                   "scales.json";
     static const char *const ends[] = {".npz", ".npy", ".pb", ".part"};
@@ -239,9 +239,6 @@ static const struct {
      "plan.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
      "autocast.txt strongly_typed.txt quantised.onnx quantised.onnx.data modelopt.yaml"},
     {"demo", NULL, "report.html report.json layers.csv summary.txt"},
-    {"bits", NULL,
-     "bits.json mixed.onnx mixed.onnx.data frontier.csv frontier.svg trtexec.txt npps.py "
-     "autocast.txt strongly_typed.txt"},
     {"doctor", NULL,
      "doctor.json report.json layers.csv summary.txt lint.json overflow.json compare.json "
      "plan.json frontier.csv frontier.svg trtexec.txt npps.py autocast.txt strongly_typed.txt"},

@@ -42,7 +42,7 @@ void digest_lint(struct digest *digest);
 void digest_doctor(struct digest *digest);
 void digest_fix(struct digest *digest);
 void digest_plan(struct digest *digest);
-void digest_bits(struct digest *digest);
+void digest_listed(struct digest *digest);
 void digest_proof(struct digest *digest);
 void digest_scales(struct digest *digest);
 void digest_tolerance(struct digest *digest);

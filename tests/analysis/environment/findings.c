@@ -118,10 +118,10 @@ void digest_plan(struct digest *digest)
     ulp_search_free(&found);
 }
 
-void digest_bits(struct digest *digest)
+void digest_listed(struct digest *digest)
 {
     struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_search bits;
+    struct ulp_search found;
     char *text;
     size_t told = 0;
     const struct ulp_observer observer = {.context = &told, .cancelled = ask_host};
@@ -136,19 +136,17 @@ void digest_bits(struct digest *digest)
                                                .tolerances = &tolerance,
                                                .tolerance_count = 1,
                                                .frontier = true,
-                                               .headroom = 0.5,
                                                .thread_count = 1,
                                                .progress = &observer};
-    CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &bits, e));
+    CALL(ulp_search_run(model, &options, &sample, 1, &sample, 1, &found, e));
     ck_assert_uint_ge(told, 10);
-    CALL(ulp_search_text(&bits, &text, e));
+    CALL(ulp_search_text(&found, &text, e));
     add_bytes(digest, text, strlen(text));
-    bits.seconds = bits.audit_seconds = 0;
-    CALL(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("bits"), e));
-    add_file(digest, test_folder("bits/bits.json"));
-    add_file(digest, test_folder("bits/frontier.csv"));
+    found.seconds = found.audit_seconds = 0;
+    CALL(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("formats"), e));
+    add_file(digest, test_folder("formats/plan.json"));
     free(text);
-    ulp_search_free(&bits);
+    ulp_search_free(&found);
 }
 
 void digest_proof(struct digest *digest)

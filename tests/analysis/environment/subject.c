@@ -422,7 +422,7 @@ const struct subject subjects[] = {
     {"the FP64 reference", digest_fp64},
     {"the comparison", digest_comparison},
     {"the plan", digest_plan},
-    {"the bits", digest_bits},
+    {"formats of layers", digest_listed},
     {"engines", digest_engine},
     {"the proof", digest_proof},
     {"scales", digest_scales},

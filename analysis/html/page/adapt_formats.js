@@ -34,7 +34,7 @@ function bitsFrontier(root) {
   };
 }
 
-adapters.bits = (report) => {
+adapters.formats = (report) => {
   const root = report.root, view = emptyView();
   view.model = root.model_path ?? "";
   view.title = root.scaled ? "A format for each product" : "Fewest bits";
