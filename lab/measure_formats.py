@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a format for each product gains over the same format everywhere at no more bits: the table of doc/scales.md.
+"""What a format for each product gains over the same format everywhere at no more bits: the table of lab/scales.md.
 
     measure_formats.py ULPSCOPE DATA [--bits 5] [--formats nvfp4,mxfp8,bf16] [--only NAME ...] [--write]
 
@@ -99,7 +99,7 @@ def main():
     lines.append(f"| **median** | | | | | | | **{statistics.median(gains):.1f}** | | **{statistics.median(unseen):.1f}** | |")
     print(lines[-1], f"least gain {min(gains):.2f}")
     if asked.write:
-        page = ROOT / "doc" / "scales.md"
+        page = ROOT / "lab" / "scales.md"
         text = page.read_text()
         at = text.index(BEGIN) + len(BEGIN)
         page.write_text(text[:at] + "\n".join(lines) + "\n" + text[text.index(END, at) :])

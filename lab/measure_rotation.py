@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a rotation, and smooth scales, in front of every product of a value with weights would gain in formats with scales: the table of doc/scales.md.
+"""What a rotation, and smooth scales, in front of every product of a value with weights would gain in formats with scales: the table of lab/scales.md.
 
     lab/measure_rotation.py PROGRAM DATA NETWORK...
 

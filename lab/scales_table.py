@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Formats with scales on whole networks: the table and the picture of doc/scales.md.
+"""Formats with scales on whole networks: the table of lab/scales.md and the picture of doc/scales.md.
 
     lab/scales_table.py PROGRAM DATA [--write]
 
 DATA holds models/NAME/{model.onnx,inputs.npz}. Every float network of the list is run in FP64 and in each arithmetic on its nominal inputs, all of one network one after another: the least SQNR of its outputs, how many rows of the
-largest output (those of its last axis) have another largest element, and seconds. --write puts both into doc/."""
+largest output (those of its last axis) have another largest element, and seconds. --write puts them there."""
 import argparse
 import pathlib
 import statistics
@@ -119,13 +119,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("program")
     parser.add_argument("data", type=pathlib.Path)
-    parser.add_argument("--write", action="store_true", help="put the table and the picture into doc/")
+    parser.add_argument("--write", action="store_true", help="write the table and the picture")
     options = parser.parse_args()
     results = measure(options.program, options.data)
     text = table(results)
     print(text)
     if options.write:
-        page = ROOT / "doc/scales.md"
+        page = ROOT / "lab/scales.md"
         before, rest = page.read_text().split(BEGIN)
         page.write_text(before + BEGIN + text + END + rest.split(END, 1)[1])
         (ROOT / PICTURE).write_text(picture(results))
