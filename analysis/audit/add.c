@@ -296,6 +296,7 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
                         "an audit is added to one of the same model and arithmetics");
     auditor->adds = true;
     ULP_TRY(ulp_auditor_sample(auditor, sample->sample_names[0], error));
+    audit->drawn |= sample->drawn;
     ULP_TRY(add_inputs(auditor, sample, error));
     ULP_TRY(add_births(auditor, sample, error));
     ULP_TRY(ulp_places_add(audit, sample, error));

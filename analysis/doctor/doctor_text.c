@@ -26,6 +26,7 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
         doctor->cause_count && doctor->grade != ULP_GRADE_FINE ? &doctor->causes[0] : NULL;
     ulp_text_show(&head->what, "%s in %s: %s", ulp_grade_name(doctor->grade), doctor->arithmetic,
                   doctor->reason);
+    ulp_headline_drawn(head, doctor->audit->drawn);
     ulp_text_show(&head->why, "%s",
                   cause                             ? cause->text
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"

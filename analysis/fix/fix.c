@@ -100,6 +100,8 @@ static enum ulp_status begin(struct ulp_fixing *x, struct ulp_error *error)
         copied = copy(fix, &fix->tolerances[fix->tolerance_count++], tolerances[t]);
     ULP_TRY(ulp_taken(copied, error));
     fix->sample_count = x->sample_count;
+    for (size_t s = 0; s < x->sample_count; s++)
+        fix->drawn |= x->samples[s].inputs->drawn;
     return ULP_OK;
 }
 

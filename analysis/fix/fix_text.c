@@ -184,6 +184,7 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
                   !nothing && before->grade == ULP_GRADE_FINE ? " but missed the tolerance" : "");
     ulp_text_show(&head->why, "%s", before->text);
     if (nothing) {
+        ulp_headline_drawn(head, fix->drawn);
         ulp_text_add(&head->todo, "nothing");
         return;
     }
@@ -193,6 +194,7 @@ void ulp_fix_headline(const struct ulp_fix *fix, struct ulp_headline *head)
         add_done(&head->what, fix);
         ulp_text_show(&head->why, "; now %s", after->text);
     }
+    ulp_headline_drawn(head, fix->drawn);
     if (!fix->met && (fix->made_count || fix->plan))
         add_miss(&head->why, after);
     if (fix->plan)

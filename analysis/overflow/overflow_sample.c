@@ -103,6 +103,7 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
         return ulp_out_of_memory(error);
     for (size_t l = 0; l < forecast->lane_count; l++)
         meter->lanes[l].ratio = 0;
+    forecast->drawn |= inputs->drawn;
     meter->sample = forecast->sample_count++;
     meter->nonfinite = false;
     const bool added =

@@ -287,6 +287,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     const struct ulp_unjudged *first = find_unjudged(&forecast->unjudged);
     if (first && (first->is_input || !lane->harmful_count)) {
         add_unjudged_headline(head, first);
+        ulp_headline_drawn(head, forecast->drawn);
         return;
     }
     if (lane->born_count) {
@@ -306,6 +307,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     } else {
         ulp_text_add(&head->what, "no float is computed");
     }
+    ulp_headline_drawn(head, forecast->drawn);
     add_todo(&head->todo, forecast, lane);
 }
 

@@ -347,6 +347,7 @@ void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_l
     const bool fine = ulp_audit_lane_grade(audit, lane) == ULP_GRADE_FINE;
     const struct ulp_birth *birth = find_birth(audit, lane);
     add_what(&verdict->what, audit, lane);
+    ulp_headline_drawn(verdict, audit->drawn);
     add_why(&verdict->why, audit, lane);
     if (ulp_certificate_is_lost(&audit->certificate) && !is_unmeant(audit))
         add_wider(&verdict->todo, audit, lane);

@@ -37,6 +37,8 @@ static enum ulp_status report_options(const struct ulp_searcher *search, struct 
     out->by_node = options->by_node;
     out->scaled = search->scaled;
     out->budget = search->scaled ? options->budget : 0;
+    for (size_t s = 0; s < search->emulation.given.sample_count; s++)
+        out->drawn |= search->emulation.given.samples[s].inputs->drawn;
     ULP_TAKE(out->tolerances, out->memory, options->tolerance_count + 1, error);
     out->arguments = ulp_model_words(out->memory, search->emulation.given.model);
     ULP_TRY(ulp_taken(out->arguments, error));

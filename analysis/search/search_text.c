@@ -369,6 +369,7 @@ static void conclude(struct ulp_headline *head, struct ulp_text *notes,
         ulp_search_say_scaled(head, notes, found);
     else
         say_allocation(head, notes, found);
+    ulp_headline_drawn(head, found->drawn);
 }
 
 void ulp_search_headline(const struct ulp_search *found, struct ulp_headline *head)

@@ -234,6 +234,7 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
     const size_t count = list_observers(one, observers);
     begin_run(one);
     ULP_TRY(ulp_auditor_sample(one->auditor, one->session->samples->items[one->index].name, error));
+    one->auditor->audit.drawn |= one->inputs && one->inputs->drawn;
     const bool own = one->attributor && !one->session->truth;
     if (own)
         ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));

@@ -91,6 +91,7 @@ enum ulp_status ulp_tolerance_join(struct ulp_tolerance *all, const struct ulp_t
     if (!all->no_bound)
         all->no_bound = one->no_bound;
     all->sample_count += one->sample_count;
+    all->drawn |= one->drawn;
     all->seconds += one->seconds;
     return ULP_OK;
 }

@@ -271,6 +271,7 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     const char *path = ulp_model_path(m->model);
     out->model_path = ulp_arena_text(out->memory, path, strlen(path));
     out->arguments = ulp_model_words(out->memory, m->model);
+    out->drawn = m->inputs->drawn;
     out->reference =
         ulp_arena_text(out->memory, m->options->reference.name, strlen(m->options->reference.name));
     ULP_TRY(ulp_taken(out->model_path && out->arguments && out->reference, error));

@@ -101,6 +101,7 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_tolerance 
 {
     struct ulp_headline head = {0};
     conclude(&head, tolerance);
+    ulp_headline_drawn(&head, tolerance->drawn);
     ulp_page_headline(page, "", &head);
     ulp_headline_free(page, &head);
     for (size_t u = 0; u < tolerance->unjudged.count; u++) {

@@ -196,6 +196,12 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
     }
 }
 
+void ulp_headline_drawn(struct ulp_headline *headline, bool drawn)
+{
+    if (drawn)
+        ulp_text_add(&headline->what, " (with random inputs, which stand for yours)");
+}
+
 static void free_texts(struct ulp_text *out, struct ulp_headline *headline)
 {
     out->failed |= headline->what.failed || headline->why.failed || headline->todo.failed;

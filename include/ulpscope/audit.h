@@ -479,6 +479,7 @@ struct ulp_audit {
     int64_t ir_version, opset; /* of ai.onnx [whole] */
     size_t sample_count;
     char **sample_names; /* [count sample_count] */
+    bool drawn;          /* inputs of a sample are random (ulp_model_random_inputs), not given */
     /* attentions that the graph writes out, under written-attention=kernel: computed as one node
      * each; node by node, and of the first of these the last node and why [whole] */
     size_t attentions_joined, attentions_apart;

@@ -106,6 +106,7 @@ struct ulp_fix {
     size_t with_edits_count, without_edits_count;
     char *reason; /* why there is no file, or the file has no types; NULL: it is as meant */
     size_t sample_count, runs; /* of one sample: of edits */
+    bool drawn; /* inputs of a sample are random (ulp_model_random_inputs), not given */
     double seconds, plan_seconds;
     struct ulp_search *plan; /* NULL: none was needed [apart] */
     struct ulp_mixed mixed;  /* the graph with types; zeros: the file has the model's own [apart] */

@@ -178,6 +178,7 @@ struct ulp_overflow_forecast {
     char *model_path, *arguments, *reference;
     size_t sample_count;
     char **sample_names;  /* [count sample_count] */
+    bool drawn;           /* inputs of a sample are random (ulp_model_random_inputs), not given */
     size_t scanned_count; /* samples of which only FP32's values were looked at */
     size_t lane_count;
     struct ulp_overflow_lane *lanes;

@@ -248,6 +248,7 @@ struct ulp_search {
     size_t input_count; /* with free dimensions */
     struct ulp_search_input *inputs;
     size_t sample_count, before_count, validated_count;
+    bool drawn; /* inputs of a sample are random (ulp_model_random_inputs), not given */
     size_t validated_met;                     /* those of `validated` that meet the tolerance */
     struct ulp_search_sample *samples;        /* with the allocation */
     struct ulp_search_sample *before_samples; /* of a plan: without it [count before_count] */

@@ -124,6 +124,7 @@ struct ulp_tensor_set {
         struct ulp_tensor tensor;
     } * items;
     struct ulp_names *names; /* private to the library: an index of the names */
+    bool drawn; /* by ulp_model_random_inputs, and stands for inputs that nobody gave */
 };
 ULP_API void ulp_tensor_set_free(struct ulp_tensor_set *set);
 /* Add a tensor under a copy of name. The set takes over its data, and *tensor becomes zeros. When a

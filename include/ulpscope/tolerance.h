@@ -57,6 +57,7 @@ struct ulp_tolerance {
     char *model_path, *arguments, *arithmetic, *reference;
     size_t trials;
     size_t sample_count; /* that were joined: 1 of a measurement */
+    bool drawn;          /* inputs of a sample are random (ulp_model_random_inputs), not given */
     /* products take factors of fewer bits than are stored: TF32. Libraries may leave products in
      * FP32, with smaller errors */
     bool narrow_products;

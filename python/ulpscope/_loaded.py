@@ -8,7 +8,7 @@ import os
 import warnings
 from ctypes import byref
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Mapping, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, Mapping, Sequence, Union
 
 from . import _declarations as d
 from ._arrays import Array, TensorSet, as_array, copy_array, dtype_of, take_set, type_name
@@ -41,6 +41,10 @@ def _value(info: Any) -> Value:
         names = [info.dim_names[i] for i in range(info.rank)]
         shape = tuple(info.dims[i] if info.dims[i] >= 0 else decode(names[i]) or None for i in range(info.rank))
     return Value(decode(info.name), type_name(info.type), shape)
+
+
+class RandomInputs(Dict[str, Array]):
+    """Arrays that nobody gave: what a result says of them begins with that."""
 
 
 class Keeps:
@@ -127,7 +131,7 @@ class Loaded:
         options = d.ulp_random_options(seed=seed, dims=sizes, dim_count=len(given), ranges=limits, range_count=len(ranges or {}))
         out = d.ulp_tensor_set()
         call("ulp_model_random_inputs", self._model, byref(options), byref(out))
-        return take_set(out)
+        return RandomInputs(take_set(out))
 
     @staticmethod
     def _ranges(ranges: Mapping[str, tuple[float, float]] | None) -> Any:
@@ -140,6 +144,7 @@ class Loaded:
         if isinstance(inputs, (list, tuple)) and len(inputs) == len(declared):
             inputs = dict(zip(declared, inputs))
         taken = self._arrays(inputs, declared)
+        taken.value.drawn = isinstance(inputs, RandomInputs)
         taken.keep(self._owner)  # whose budget what is converted is charged to
         notes = text("ulp_model_take_inputs", self._model, byref(taken.value))
         if not declared.keys() >= set(inputs):

@@ -213,6 +213,7 @@ enum ulp_status ulp_model_random_inputs(const struct ulp_model *model,
             status = ulp_tensor_set_add(out, info.name, &tensor, error);
         ulp_tensor_free(&tensor);
     }
+    out->drawn = out->count;
     if (status != ULP_OK)
         ulp_tensor_set_free(out);
     return status;

@@ -101,6 +101,17 @@ while read -r -u 3 command; do
 done 3<commands
 for command in audit doctor plan lint extract overflow fix; do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
 
+# that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
+for line in "audit -a fp16" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
+    "overflow -a e4m3" "plan -a fp16 --tolerance sqnr_db=70" "fix -a fp16 -o fixed.onnx" "fix -a e5m3 -o fixed.onnx" "tolerance -a fp16" "tolerance -a e4m2"; do
+    rm -f fixed.onnx*
+    "$program" $line digits.onnx -q >out 2>err || [ $? = 1 ] || fail "$line, no inputs: $(cat err)"
+    sed '/^  why/Q' out | tr -s '\n ' ' ' | grep -qF '(with random inputs, which stand for yours)' || fail "$line, no inputs: not said first"
+    rm -f fixed.onnx*
+    "$program" ${line% --checkpoint *} digits.onnx -i digits.npz -q >out 2>err || [ $? = 1 ] || fail "$line: $(cat err)"
+    tr -s '\n ' ' ' <out | grep -qF 'random inputs' && fail "$line, with inputs: said to be random"
+done
+
 # whatever is said of the inputs is proposed whole, and that NaN and infinities are meant
 folder=$(printf 'a%.0s' {1..200})/$(printf 'b%.0s' {1..200})
 mkdir -p "$folder" && cp digits.npz "$folder/it's 1.npz" && cp digits.npz "$folder/2.npz" && cp digits.npz "$folder/3.npz"
@@ -130,7 +141,7 @@ END
         judged=$(awk '/verdict *arithmetic$/ { getline; print $NF }' out)
         fix=$(sed -n 's/^  do    ulpscope //p' out)
         "$program" fix fused.onnx --for $target -o fixed.onnx -q >out 2>err || [ $? = 1 ] || fail "fix --for $target: $(cat err)"
-        head -1 out | grep -q " in $judged\(,\|:\|\$\)" || fail "--for $target: audit judges $judged, fix: $(head -1 out)"
+        head -1 out | grep -q " in $judged\(,\|:\| (\|\$\)" || fail "--for $target: audit judges $judged, fix: $(head -1 out)"
         [ -z "$fix" ] && continue
         eval "\"\$program\" $fix -q" >out 2>err || [ $? = 1 ] || fail "$fix: $(cat err)"
         head -1 out | grep -q '^nothing to fix' && fail "$fix: $(head -1 out)"

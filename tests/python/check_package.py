@@ -282,6 +282,7 @@ class Models(unittest.TestCase):
         self.assertEqual(made["patches"].shape, (2, 16, 4))
         np.testing.assert_array_equal(made["patches"], model.random_inputs(3, dims={"batch": 2}, ranges={"": (-1, 1)})["patches"])
         lists = {"patches": made["patches"].tolist()}
+        self.assertEqual([model.audit(inputs, "fp16").drawn for inputs in (made, lists)], [True, False])
         np.testing.assert_array_equal(model.run(lists, "fp32")["logits"], model.run(made, "fp32")["logits"])
 
     def test_audit_is_the_programs(self):
