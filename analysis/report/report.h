@@ -40,7 +40,8 @@ void ulp_report_cause(struct ulp_text *out, const struct ulp_audit_lane *lane,
 /* verdict_original.c, where there is a reference model. Which pair costs most; the node where the
  * graph begins to be as far off as the worst output, though nodes introduce less: false where there
  * is none, and nothing was said. */
-bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit_lane *lane);
+bool ulp_report_pair(struct ulp_text *out, const struct ulp_audit *audit,
+                     const struct ulp_audit_lane *lane);
 /* What a lane gains with weights that are quantised again; NaN: not tried. And of a fault in them:
  * "Blocks of w1 (node 3 dequantize1) lie along axis 1, where node 4 product1 sums along axis
  * 0; ..." */

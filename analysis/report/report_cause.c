@@ -252,7 +252,7 @@ void ulp_report_source(struct ulp_text *out, const struct ulp_audit *audit,
     const char *only = find_only_input(audit);
     const struct ulp_audit_node *cause = ulp_report_find_cause(lane),
                                 *source = find_source(lane, &most);
-    if (ulp_report_pair(out, lane))
+    if (ulp_report_pair(out, audit, lane))
         return;
     if (rounds_inputs(lane, cause))
         ulp_text_show(out, "; the rounding of %s%s to %s causes %.0f %% of the error",

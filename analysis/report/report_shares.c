@@ -295,7 +295,7 @@ void ulp_page_pairs(const struct ulp_page *page, const struct ulp_audit_lane *la
     if (!lane->qdq_pair_count)
         return;
     ulp_text_add(page->out,
-                 "  %sQ/DQ: what the worst output gains when the floats pass by a pair%s\n"
+                 "  %sQ/DQ: what the worst output of the first sample gains when the floats pass by a pair%s\n"
                  "  %s%10s %9s %9s %9s %9s  %s%s\n",
                  page->bold, page->off, page->dim, "gains dB", "channels", "clipped", "of", "steps",
                  "read as", page->off);

@@ -12,6 +12,8 @@
 #include "analysis/session/twin.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
+#include "base/memory/alloc.h"
+#include "number/function/math.h"
 #include "ops/product/quantize_rows.h"
 
 /* An error of more than this many steps is none of rounding: half a step, and what the arithmetic
@@ -37,6 +39,7 @@ struct pairing {
     struct ulp_arena *memory;
     struct paired *items;
     size_t count;
+    bool measured; /* what is looked at now is another sample, of which only floats are taken */
 };
 
 /* ---- which there are ---- */
@@ -111,7 +114,7 @@ static enum ulp_status look_at_node(void *context, const struct ulp_event *event
                 ulp_twin_activate(pairing->original, pair->folded, &pair->floats);
         }
         if (pair->dequantizer->number == event->index && event->output_count && pair->there &&
-            event->values[0].entire)
+            !pairing->measured && event->values[0].entire)
             measure_pair(pairing, pair, event->values[0].entire, &pairing->lane->qdq_pairs[p]);
     }
     return status;
@@ -223,6 +226,71 @@ static enum ulp_status try_scales(struct pairing *pairing, const struct ulp_alon
     return status;
 }
 
+static enum ulp_status run_original(struct pairing *pairing, struct ulp_error *error)
+{
+    const struct ulp_run_options run = {.thread_count = pairing->session->options->thread_count};
+    ulp_tensor_set_free(&pairing->truth);
+    return ulp_program_run(pairing->original, pairing->inputs, &run, NULL, 0, &pairing->truth, NULL,
+                           error);
+}
+
+/* Of a sample's worst output, with the pair and without it; the least of all samples so far. */
+static enum ulp_status try_sample(struct pairing *pairing, const struct ulp_alone *alone,
+                                  const struct paired *pair, double *before, double *after,
+                                  struct ulp_error *error)
+{
+    const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
+    double db;
+    ULP_TRY(run_original(pairing, error));
+    ULP_TRY(run_once(pairing, alone, NULL, &looking, &db, error));
+    *before = ulp_math_min(*before, db);
+    ULP_TRY(run_once(pairing, alone, pair, NULL, &db, error));
+    *after = ulp_math_min(*after, db);
+    return ULP_OK;
+}
+
+/* The pair that gains most is tried on at most so many samples, which lie evenly among all: what
+ * helps one may harm another. */
+#define SAMPLES_TRIED 16
+
+static enum ulp_status try_samples(struct pairing *pairing, const struct ulp_alone *alone,
+                                   const struct paired *pair, struct ulp_qdq_pair *out,
+                                   struct ulp_error *error)
+{
+    const struct ulp_session *session = pairing->session;
+    const struct ulp_tensor_set *first = pairing->inputs;
+    const size_t samples = session->samples->count, tried = ulp_size_min(samples, SAMPLES_TRIED);
+    double before = INFINITY, after = INFINITY;
+    enum ulp_status status = ULP_OK;
+    pairing->measured = true;
+    for (size_t t = 0; t < tried && status == ULP_OK; t++) {
+        const size_t s = t * samples / tried;
+        status = ulp_session_open(session, s, &pairing->inputs, error);
+        if (status != ULP_OK)
+            break;
+        if (ulp_program_takes(pairing->program, pairing->inputs)) {
+            status = try_sample(pairing, alone, pair, &before, &after, error);
+            out->sample_count++;
+        }
+        ulp_session_close(session, s);
+    }
+    out->worst_db = after - before;
+    pairing->measured = false;
+    pairing->inputs = first;
+    return status == ULP_OK ? run_original(pairing, error) : status;
+}
+
+/* Of those whose gain is known the one that gains most; NULL: none is known. */
+static struct ulp_qdq_pair *find_most(struct ulp_audit_lane *lane)
+{
+    struct ulp_qdq_pair *most = NULL;
+    for (size_t p = 0; p < lane->qdq_pair_count; p++)
+        if (!isnan(lane->qdq_pairs[p].gained_db) &&
+            (!most || by_gain(&lane->qdq_pairs[p], most) < 0))
+            most = &lane->qdq_pairs[p];
+    return most;
+}
+
 static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_error *error)
 {
     const struct ulp_observer looking = {.context = pairing, .node_done = look_at_node};
@@ -241,7 +309,7 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
         const struct paired *pair = &pairing->items[p];
         struct ulp_qdq_pair *out = &pairing->lane->qdq_pairs[p];
         const struct ulp_stored_fault *fault = find_fault(pairing, pair);
-        out->gained_db = out->channels_db = out->blocks_db = NAN;
+        out->gained_db = out->channels_db = out->blocks_db = out->worst_db = NAN;
         if (!pair->there)
             continue;
         status = run_once(pairing, &alone, pair, NULL, &after, error);
@@ -253,17 +321,14 @@ static enum ulp_status try_lane(struct pairing *pairing, size_t l, struct ulp_er
                  after - before >= WORTH_CHANNELS_DB)
             status = try_scales(pairing, &alone, pair, -1, before, &out->channels_db, error);
     }
+    struct ulp_qdq_pair *most = status == ULP_OK ? find_most(pairing->lane) : NULL;
+    if (most && pairing->session->samples->count > 1)
+        status = try_samples(pairing, &alone, &pairing->items[most - pairing->lane->qdq_pairs],
+                             most, error);
     if (status == ULP_OK)
         qsort(pairing->lane->qdq_pairs, pairing->count, sizeof *pairing->lane->qdq_pairs, by_gain);
     ulp_alone_free(&alone);
     return status == ULP_ERROR_UNSUPPORTED ? ULP_OK : status;
-}
-
-static enum ulp_status run_original(struct pairing *pairing, struct ulp_error *error)
-{
-    const struct ulp_run_options run = {.thread_count = pairing->session->options->thread_count};
-    return ulp_program_run(pairing->original, pairing->inputs, &run, NULL, 0, &pairing->truth, NULL,
-                           error);
 }
 
 enum ulp_status ulp_session_pairs(const struct ulp_session *session, struct ulp_audit *audit,

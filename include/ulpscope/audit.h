@@ -362,7 +362,8 @@ struct ulp_audit_lane {
         size_t dequantizer;       /* [node] */
         size_t elements, clipped; /* off by more than rounding to a step makes */
         double step_rms;          /* its error in steps; NaN: of floats */
-        /* sqnr_db of the worst output that a run gains in which its readers read the floats */
+        /* sqnr_db of the worst output that a run of the first sample gains in which its readers
+         * read the floats */
         double gained_db;
         /* the same of weights with one scale, where those are worth a decibel: when they are
          * rounded by a scale for each output channel instead; NaN: not tried */
@@ -370,6 +371,9 @@ struct ulp_audit_lane {
         /* of weights in blocks that are among stored_faults: when each block is rounded by its own
          * largest value, along the axis that is summed; NaN: not tried */
         double blocks_db;
+        /* of the pair that gains most: the samples that it was tried on, where there are several */
+        size_t sample_count;
+        double worst_db; /* what the worst output of the worst of these gains; NaN: not tried */
     } * qdq_pairs; /* [whole] */
     /* With shares: what the lane's formats with scales, and QuantizeLinear nodes of the graph, do
      * to their tensors in the first sample, the least product_db first */

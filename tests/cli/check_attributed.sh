@@ -62,6 +62,28 @@ python3 -c '
 import json
 pair = json.load(open("shared.json"))["lanes"][0]["qdq_pairs"][0]
 assert pair["clipped"] == 0 and pair["gained_db"] is None or pair["gained_db"] > 20, pair' || fail "an activation beside another reader"
+# A pair whose error another one cancels in the second sample: what it gains in the first is said with that, and with what the worst of both loses.
+python3 - "$source/examples" <<'END2' || fail "cancelling"
+import sys
+
+import numpy as np
+
+sys.path.insert(0, sys.argv[1])
+from onnx_writer import node, write_model
+
+pairs = [node("QuantizeLinear", f"{v} s z", f"{v}q", f"q_{v}") for v in "ab"] + [node("DequantizeLinear", f"{v}q s z", f"{v}d", f"d_{v}") for v in "ab"]
+shapes = {"a": (1, 64), "b": (1, 64)}
+write_model("float.onnx", [node("Sub", "a b", "y", "difference")], shapes, {"y": None}, {}, opset=17)
+write_model("quantised.onnx", pairs + [node("Sub", "ad bd", "y", "difference")], shapes, {"y": None}, {"s": np.float32(0.125), "z": np.int8(0)}, opset=17)
+a = np.random.RandomState(3).uniform(-3, 3, (1, 64)).astype("f4")
+np.savez("first.npz", a=a, b=np.full_like(a, 0.02))
+np.savez("second.npz", a=a, b=a - np.float32(0.25))
+END2
+"$program" audit quantised.onnx -i first.npz -i second.npz -a fp32 --reference-model float.onnx -q >two.out || [ $? -eq 1 ] || fail "cancelling: audit"
+tr -s '\n ' ' ' <two.out | grep -qE 'without the pair of node 0 q_a \(QuantizeLinear\) it gains [0-9.]+ dB in sample first.npz, but the worst of 2 samples loses [0-9.]+ dB' ||
+    fail "a pair that helps one sample and harms another: $(head -4 two.out)"
+"$program" audit quantised.onnx -i first.npz -a fp32 --reference-model float.onnx -q >one.out || [ $? -eq 1 ] || fail "cancelling: audit of one"
+grep -q "in sample\|worst of" one.out && fail "a pair of one sample: $(head -4 one.out)"
 for name in Identity Reshape Unsqueeze Flatten Transpose twice; do
     "$program" audit $name.onnx -i x.npz -a fp16 --verify 3 -q --json verified.json >/dev/null || [ $? -eq 1 ] || fail "$name: audit"
     python3 -c '
