@@ -8,9 +8,7 @@
 #include "number/function/math.h"
 #include "tensor/tensor.h"
 
-/* Bits of a difference that are known in a reference from which so many fewer are left than it has:
- * as FP64's, which every other arithmetic is within. */
-enum { KNOWN_BITS = 53 };
+enum { FP64_BITS = 53 };
 
 int ulp_lost_bits(const struct ulp_arithmetic *reference)
 {
@@ -77,7 +75,7 @@ static size_t find_element(const struct ulp_tensor *term, const struct ulp_tenso
 /* What happens to some element: a term is below the last bit of the sum; the sum is what is left
  * of terms that cancel. */
 static void look_at_elements(const struct term terms[2], const struct ulp_tensor *sum, int bits,
-                             bool *drops, bool *cancels)
+                             int left, bool *drops, bool *cancels)
 {
     for (size_t i = 0; i < sum->count; i++) {
         const double a = fabs(
@@ -87,7 +85,7 @@ static void look_at_elements(const struct term terms[2], const struct ulp_tensor
                      most = ulp_math_max(a, b), least = ulp_math_min(a, b);
         *drops |= least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= bits;
         *cancels |= least > 0 && isfinite(most) &&
-                    fabs(ulp_tensor_read(sum, i)) < ldexp(most, KNOWN_BITS - bits);
+                    fabs(ulp_tensor_read(sum, i)) < ldexp(most, left - bits);
     }
 }
 
@@ -113,7 +111,8 @@ enum ulp_status ulp_lost_look(struct ulp_lost *lost, const struct ulp_event *eve
         const double most = ulp_math_max(terms[0].most, terms[1].most),
                      least = ulp_math_min(terms[0].least, terms[1].least);
         if (behind || (least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= lost->bits))
-            look_at_elements(terms, event->values[0].entire, lost->bits, &drops, &cancels);
+            look_at_elements(terms, event->values[0].entire, lost->bits,
+                             lost->left ? lost->left : FP64_BITS, &drops, &cancels);
     }
     if (drops && !lost->dropped) {
         lost->dropped = true;

@@ -11,6 +11,8 @@
 struct ulp_lost {
     const struct ulp_program *program;
     int bits; /* of the reference; 0: it has no more than others, nothing is said */
+    int left; /* a difference is lost that has fewer bits left; 0: than FP64, which every other
+               * arithmetic is within */
     struct ulp_taint_set values; /* magnitudes in the reference (most, least), and `absorbed` */
     size_t node;                 /* the first that drops a term */
     bool dropped, suspected;     /* suspected: a difference cancels behind it */

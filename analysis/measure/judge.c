@@ -84,17 +84,23 @@ enum ulp_crossing_kind ulp_judge_reference(const struct ulp_tensor *reference)
                                                                       : ULP_CROSSED_VALUE;
 }
 
+bool ulp_unjudged_is_lost(const struct ulp_unjudged *unjudged)
+{
+    return unjudged->reason == rows[ULP_CROSSED_LOST].reason;
+}
+
 void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged)
 {
     if (unjudged->name)
         ulp_text_show(out, "%s %s ", unjudged->is_input ? "input" : "output", unjudged->name);
     if (unjudged->name && unjudged->sample)
         ulp_text_show(out, "of %s ", unjudged->sample);
-    ulp_text_add(out, "%s", unjudged->reason);
+    if (!ulp_unjudged_is_lost(unjudged) || !unjudged->because) /* which says it, too */
+        ulp_text_add(out, "%s%s", unjudged->reason, unjudged->because ? ": " : "");
     if (unjudged->is_input)
         ulp_text_add(out, " (when that is meant: --allow-nonfinite-inputs)");
     if (unjudged->because)
-        ulp_text_show(out, ": %s", unjudged->because);
+        ulp_text_show(out, "%s", unjudged->because);
 }
 
 enum ulp_status ulp_unjudged_text(const struct ulp_unjudged *unjudged, char **out,
@@ -215,6 +221,13 @@ bool ulp_unjudged_add_birth(struct ulp_arena *arena, struct ulp_unjudged_list *l
                                                                   .sample = sample,
                                                                   .reason = ulp_judge_reason(kind),
                                                                   .because = text.data});
+}
+
+void ulp_judge_wider(struct ulp_text *out, const char *name)
+{
+    struct ulp_arithmetic reference;
+    const bool known = ulp_arithmetic_find(name, &reference, NULL) == ULP_OK;
+    ulp_text_add(out, " --reference mpfr:%d", known ? 4 * reference.storage.precision : 512);
 }
 
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,

@@ -33,6 +33,8 @@ bool ulp_unjudged_add(struct ulp_arena *arena, struct ulp_unjudged_list *list,
 /* Every input that holds NaN or infinity. */
 bool ulp_unjudged_add_inputs(struct ulp_arena *arena, struct ulp_unjudged_list *list,
                              const struct ulp_tensor_set *inputs, const char *sample);
+/* Is it by the reference's digits? */
+bool ulp_unjudged_is_lost(const struct ulp_unjudged *unjudged);
 /* The sentence, made harmless. */
 void ulp_unjudged_say(struct ulp_text *out, const struct ulp_unjudged *unjudged);
 
@@ -59,6 +61,8 @@ static inline bool ulp_certificate_is_lost(const struct ulp_certificate *certifi
 {
     return certificate->given && certificate->output_digits < ULP_JUDGING_DIGITS;
 }
+/* " --reference mpfr:512" where mpfr:128 has too few. */
+void ulp_judge_wider(struct ulp_text *out, const char *reference);
 /* "the reference lost its digits at node 0 add (Add): mpfr:128 is good for 0.9 digits of the
  * outputs"; name and op: of the node at certificate->lost_at. */
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,

@@ -39,7 +39,9 @@ struct ulp_overflow_meter {
     size_t sample, sample_capacity;
     struct ulp_program *fast; /* FP32, of ulp_overflow_meter_scan; NULL until it is needed */
     int thread_count;
-    bool nonfinite; /* a result of the reference is not finite in the sample that runs */
+    /* of the reference in the sample that runs: a result is not finite; are its digits lost? */
+    bool nonfinite;
+    struct ulp_lost lost;
     struct ulp_probe probe;
     /* of the node that runs now, in one lane */
     size_t lane;
@@ -118,11 +120,11 @@ enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, cons
 enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
                                            const struct ulp_tensor_set *inputs,
                                            struct ulp_error *error);
-/* Does the reference itself overflow here? Its infinity may be exact (1 / 0); which of the two, a
- * reference of more range says. */
+/* Does the reference itself overflow here, or a sum drop a term? Its infinity may be exact (1 / 0);
+ * which of the two, a reference of more range says. */
 enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
                                                const struct ulp_step *step,
-                                               struct ulp_error *error);
+                                               struct ulp_arena *arena, struct ulp_error *error);
 enum ulp_status ulp_overflow_end(struct ulp_overflow_meter *meter, struct ulp_error *error);
 
 /* look.c: an output's range with that of one more sample, which fits the format unless one before

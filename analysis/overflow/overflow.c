@@ -66,6 +66,7 @@ static enum ulp_status prepare(struct ulp_overflow_meter *meter, const struct ul
     ULP_TRY(ulp_places_make(program, forecast->memory, &forecast->places, error));
     forecast->place_count = ulp_program_node_count(program);
     meter->thread_count = thread_count;
+    meter->lost.values.budget = budget;
     meter->probe = (struct ulp_probe){.tell = ulp_overflow_tell,
                                       .give = ulp_overflow_give,
                                       .context = meter,
@@ -114,6 +115,7 @@ void ulp_overflow_meter_free(struct ulp_overflow_meter *meter)
         return;
     forget_values(meter);
     ulp_program_free(meter->fast);
+    ulp_taint_clear(&meter->lost.values);
     ulp_forward_close(&meter->forward);
     ulp_arena_free(meter->memory);
     ulp_arena_free(meter->forecast.memory);
@@ -308,7 +310,7 @@ static enum ulp_status run_step(struct ulp_overflow_meter *meter, const struct u
     double before = ulp_seconds_now();
     ULP_TRY(seconds ? ulp_forward_step(&meter->forward, step, arena, error)
                     : ulp_out_of_memory(error));
-    ULP_TRY(ulp_overflow_look_at_reference(meter, step, error));
+    ULP_TRY(ulp_overflow_look_at_reference(meter, step, arena, error));
     for (size_t l = 0; l < program->lane_count; l++) {
         if (l > 0)
             ULP_TRY(look_at_step(meter, l, step, arena, error));

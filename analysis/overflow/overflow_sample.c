@@ -1,7 +1,9 @@
 /* What a forecast asks of each sample before anything is said of it: is there something to judge,
  * and does the reference itself hold it? */
 #include <math.h>
+#include <stdlib.h>
 
+#include "analysis/audit/certify.h"
 #include "analysis/measure/judge.h"
 #include "analysis/overflow/meter.h"
 #include "base/error.h"
@@ -21,15 +23,55 @@ static bool has_infinity(const struct ulp_tensor *value)
     return any;
 }
 
-enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
-                                               const struct ulp_step *step, struct ulp_error *error)
+static bool is_wide(const struct ulp_overflow_meter *meter)
 {
-    const bool wide = meter->forward.program->lanes[0].storage.carrier == ULP_CARRIER_MPFR;
+    return meter->forward.program->lanes[0].storage.carrier == ULP_CARRIER_MPFR;
+}
+
+/* Magnitudes are judged, of which a byte is enough. */
+#define BITS_LEFT 8
+
+static enum ulp_status look_for_loss(struct ulp_overflow_meter *meter, const struct ulp_step *step,
+                                     struct ulp_arena *arena, struct ulp_error *error)
+{
+    const struct ulp_program *program = meter->forward.program;
+    const size_t room = step->input_count + step->output_count + 1;
+    const char **names;
+    struct ulp_lane_value *values;
+    size_t inputs = 0, outputs = 0;
+    ULP_TAKE(names, arena, room, error);
+    ULP_TAKE(values, arena, room, error);
+    for (size_t i = 0; i < step->input_count; i++)
+        if (step->inputs[i] >= 0) {
+            names[inputs] = program->main->slots[step->inputs[i]].name;
+            values[inputs++].entire = find_value(meter, step->inputs[i]);
+        }
+    for (size_t o = 0; o < step->output_count; o++)
+        if (step->outputs[o] >= 0) {
+            names[inputs + outputs] = program->main->slots[step->outputs[o]].name;
+            values[inputs + outputs++].entire = ulp_overflow_truth(meter, step->outputs[o]);
+        }
+    const struct ulp_event event = {.index = step->number,
+                                    .input_count = inputs,
+                                    .input_names = names,
+                                    .inputs = values,
+                                    .output_count = outputs,
+                                    .output_names = names + inputs,
+                                    .values = values + inputs};
+    return ulp_lost_look(&meter->lost, &event, NULL, error);
+}
+
+enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
+                                               const struct ulp_step *step,
+                                               struct ulp_arena *arena, struct ulp_error *error)
+{
     bool infinite = false, finite = true;
+    ULP_TRY(look_for_loss(meter, step, arena, error));
     for (size_t o = 0; o < step->output_count; o++) {
         const int slot = step->outputs[o];
         const struct ulp_tensor *value = slot < 0 ? NULL : ulp_overflow_truth(meter, slot);
-        if (!value || (meter->nonfinite && (wide || meter->forecast.beyond_reference)) ||
+        if (!value ||
+            (meter->nonfinite && (is_wide(meter) || meter->forecast.beyond_reference)) ||
             !ulp_judge_count_nonfinite(value))
             continue;
         meter->nonfinite = true;
@@ -38,10 +80,45 @@ enum ulp_status ulp_overflow_look_at_reference(struct ulp_overflow_meter *meter,
     for (size_t i = 0; i < step->input_count && infinite && finite; i++)
         finite =
             step->inputs[i] < 0 || !ulp_judge_count_nonfinite(find_value(meter, step->inputs[i]));
-    if (!infinite || !finite || wide || meter->forecast.beyond_reference)
+    if (!infinite || !finite || is_wide(meter) || meter->forecast.beyond_reference)
         return ULP_OK;
     meter->forecast.beyond_reference = ulp_arena_copy(meter->forecast.memory, step->name);
     return ulp_taken(meter->forecast.beyond_reference, error);
+}
+
+/* Where digits may be lost, MPFR says whether they are; of FP64 nothing is known behind that sum. */
+static enum ulp_status judge_digits(struct ulp_overflow_meter *meter,
+                                    const struct ulp_tensor_set *inputs, struct ulp_error *error)
+{
+    struct ulp_overflow_forecast *forecast = &meter->forecast;
+    const struct ulp_program *program = meter->forward.program;
+    const struct ulp_run_options run = {.thread_count = meter->thread_count};
+    const size_t at = meter->lost.node;
+    struct ulp_certificate certificate = {.lost = true, .lost_at = at};
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    if (!meter->lost.suspected)
+        return ULP_OK;
+    if (!is_wide(meter)) {
+        if (!forecast->beyond_reference)
+            forecast->beyond_reference =
+                ulp_arena_copy(forecast->memory, ulp_program_node_name(program, at));
+        return ulp_taken(forecast->beyond_reference, error);
+    }
+    const enum ulp_status status =
+        ulp_certify(program->model, &program->lanes[0], inputs, &run, NULL, &certificate, error);
+    free(certificate.node);
+    ULP_TRY(status);
+    if (!ulp_certificate_is_lost(&certificate))
+        return ULP_OK;
+    ulp_certificate_say(&text, &certificate, ulp_program_node_name(program, at),
+                        ulp_program_node_op(program, at), forecast->reference);
+    return ulp_taken(!text.failed &&
+                         ulp_unjudged_add(forecast->memory, &forecast->unjudged,
+                                          (struct ulp_unjudged){
+                                              .sample = forecast->sample_names[meter->sample],
+                                              .reason = ulp_judge_reason(ULP_CROSSED_LOST),
+                                              .because = text.data}),
+                     error);
 }
 
 enum ulp_status ulp_overflow_judge_output(struct ulp_overflow_meter *meter, const char *name,
@@ -69,6 +146,7 @@ enum ulp_status ulp_overflow_judge_outputs(struct ulp_overflow_meter *meter,
     const struct ulp_block *block = program->main;
     struct ulp_overflow_forecast *forecast = &meter->forecast;
     struct ulp_birth_watch births = {.memory = meter->memory};
+    ULP_TRY(judge_digits(meter, inputs, error));
     if (meter->nonfinite)
         ULP_TRY(ulp_birth_find(&births, program->model, &program->lanes[0], inputs,
                                meter->thread_count, NULL, error));
@@ -106,6 +184,11 @@ enum ulp_status ulp_overflow_begin(struct ulp_overflow_meter *meter, const char 
     forecast->drawn |= inputs->drawn;
     meter->sample = forecast->sample_count++;
     meter->nonfinite = false;
+    meter->lost = (struct ulp_lost){.program = meter->forward.program,
+                                    .bits = meter->forward.program->lanes[0].storage.precision,
+                                    .left = BITS_LEFT,
+                                    .values = meter->lost.values};
+    ulp_lost_start(&meter->lost);
     const bool added =
         ulp_unjudged_add_inputs(forecast->memory, &forecast->unjudged, inputs, name) &&
         (computes_output(meter->forward.program->main) || forecast->sample_count > 1 ||

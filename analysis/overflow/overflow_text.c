@@ -264,17 +264,29 @@ static const struct ulp_unjudged *find_unjudged(const struct ulp_unjudged_list *
     return NULL;
 }
 
-static void add_unjudged_headline(struct ulp_headline *head, const struct ulp_unjudged *first)
+static void add_unjudged_headline(struct ulp_headline *head,
+                                  const struct ulp_overflow_forecast *forecast,
+                                  const struct ulp_overflow_lane *lane,
+                                  const struct ulp_unjudged *first)
 {
+    const bool lost = ulp_unjudged_is_lost(first);
     ulp_text_add(&head->what, "not judged: ");
     if (first->because)
         ulp_text_show(&head->what, "%s", first->because);
     else
         ulp_unjudged_say(&head->what, first);
-    ulp_text_add(&head->why, "what is not finite in the reference says nothing of the format");
-    ulp_text_add(&head->todo, "%s",
-                 first->is_input ? "give inputs that are finite"
-                                 : "give inputs with which every output can be judged");
+    ulp_text_add(&head->why, lost ? "behind a term that is lost a value may be of any size"
+                                  : "what is not finite in the reference says nothing of the format");
+    if (lost) {
+        ulp_command_add(&head->todo, "overflow", forecast->arguments);
+        ulp_text_add(&head->todo, " --format");
+        ulp_word_add(&head->todo, lane->name);
+        ulp_judge_wider(&head->todo, forecast->reference);
+    } else {
+        ulp_text_add(&head->todo, first->is_input
+                                      ? "give inputs that are finite"
+                                      : "give inputs with which every output can be judged");
+    }
 }
 
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
@@ -286,7 +298,7 @@ void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,
     ulp_text_show(&head->what, "%s: ", lane->name);
     const struct ulp_unjudged *first = find_unjudged(&forecast->unjudged);
     if (first && (first->is_input || !lane->harmful_count)) {
-        add_unjudged_headline(head, first);
+        add_unjudged_headline(head, forecast, lane, first);
         ulp_headline_drawn(head, forecast->drawn);
         return;
     }
@@ -472,8 +484,8 @@ static void add_unjudged(const struct ulp_page *page, const struct ulp_overflow_
                      forecast->unjudged.count - NAMED);
     if (forecast->beyond_reference)
         ulp_text_show(page->out,
-                      "cannot be judged: node %s is infinite in the reference %s, and finite in "
-                      "what it reads: --reference mpfr:128 says what its value is\n",
+                      "cannot be judged: node %s is beyond the reference %s (infinite of finite "
+                      "numbers, or a term is lost in it): --reference mpfr:128 says its value\n",
                       forecast->beyond_reference, forecast->reference);
 }
 

@@ -334,11 +334,9 @@ static void add_wider(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane)
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    struct ulp_arithmetic reference;
-    const bool known = ulp_arithmetic_find(audit->reference, &reference, NULL) == ULP_OK;
     ulp_command_add(out, "audit", audit->arguments);
     ulp_text_show(out, " -a %.*s", asked.length, asked.text);
-    ulp_text_add(out, " --reference mpfr:%d", known ? 4 * reference.storage.precision : 512);
+    ulp_judge_wider(out, audit->reference);
 }
 
 void ulp_report_conclude(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,

@@ -188,8 +188,9 @@ struct ulp_overflow_forecast {
      * nothing overflows, these were not shown not to */
     struct ulp_unjudged_list unjudged;
     /* The first node whose result is infinite in the reference although all that it reads is
-     * finite, where the reference is FP64 or narrower; NULL: there is none. It may be beyond the
-     * reference's own range, so that nothing is known behind it: take mpfr:128 */
+     * finite, or which drops a term that a difference behind it would leave, where the reference is
+     * FP64 or narrower; NULL: there is none. It may be beyond the reference's own range or digits,
+     * so that nothing is known behind it: take mpfr:128 */
     char *beyond_reference;
     double seconds;
     struct ulp_arena *memory; /* private: holds the rest */

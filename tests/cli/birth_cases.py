@@ -134,11 +134,12 @@ write_model("lost.onnx", [constant("tiny", value_float=1.4e-45), constant("up", 
                           node("Mul", "d up", "e"), node("Mul", "e up", "f"), node("Add", "f x", "g"), node("Softmax", "g", "y", axis=-1)], {"x": (1, 4)}, ["y"], opset=13)
 npz("bad.npz", x=((1, 4), (1.5, 0, -2, 3)))
 npz("good.npz", x=((1, 4), (0, 0, 0, 0)))
-for command in "doctor", "audit", "audit of decisions", "fix", "plan", "tolerance", "compare":
+for command in "doctor", "audit", "audit of decisions", "fix", "plan", "tolerance", "compare", "overflow":
     for values, more, expected in ("bad.npz", [], 1), ("bad.npz", ["--reference", "mpfr:512"], 0), ("good.npz", [], 0):
         subprocess.run([program, "run", "lost.onnx", "-i", values, "-a", "fp16", "-q", "-o", "recorded.npz"], check=True)
         words = [{"MODEL": "lost.onnx", "INPUTS": "-i", "fp16,bf16": "fp32", "RECORDED": "recorded.npz"}.get(w, w) for w in COMMANDS[command].split()]
         words.insert(words.index("-i") + 1, values)
+        words += ["--format", "bf16"] * (command == "overflow")  # in FP16 a constant overflows, whatever the reference is good for
         done = subprocess.run([program, *words, *more, "-q"], capture_output=True, text=True)
         everything = done.stdout + done.stderr
         lost = "the reference lost its digits" in everything.split("\n")[0]

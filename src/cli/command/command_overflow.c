@@ -134,8 +134,8 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
     return ULP_OK;
 }
 
-/* What is infinite in the default reference may be beyond its range: a reference of more range is
- * asked. */
+/* What is infinite in the default reference may be beyond its range, or what is left of a sum beyond
+ * its digits: a reference of more of both is asked. */
 static bool is_again(const struct overflow_options *options,
                      const struct ulp_overflow_forecast *forecast)
 {
@@ -195,7 +195,7 @@ static bool is_judged(const struct ulp_overflow_forecast *forecast)
 {
     const bool all = say_unjudged(stdout, "FAIL --fail-on: ", &forecast->unjudged);
     if (forecast->beyond_reference)
-        say(stdout, "FAIL --fail-on: cannot be judged: node %s is infinite in the reference %s\n",
+        say(stdout, "FAIL --fail-on: cannot be judged: node %s is beyond the reference %s\n",
             forecast->beyond_reference, forecast->reference);
     return all && !forecast->beyond_reference;
 }
