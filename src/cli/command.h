@@ -16,7 +16,6 @@ int command_demo(int argc, char **argv);
 int command_diff(int argc, char **argv);
 int command_overflow(int argc, char **argv);
 int command_prove(int argc, char **argv);
-int command_report(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_plan(int argc, char **argv);
 int command_mcp(int argc, char **argv);

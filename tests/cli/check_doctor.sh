@@ -105,7 +105,7 @@ for name, member in {"report": "lanes", "lint": "findings", "overflow": "lanes",
     assert member in json.load(open(f"diagnosis/{name}.json")), name
 END
 for text in "Doctor" "norm/square"; do shows diagnosis.html "$text" "page"; done
-expect 0 "a page of the folder" "$program" report diagnosis --html again.html
+expect 0 "a page of the folder" "$program" show diagnosis --html again.html
 
 # What another runtime recorded: explained by the target's arithmetic, or not.
 expect 0 "a recording is made" "$program" run rms_mended.onnx -i wide.npz -a torch:fp16 -q -o recorded.npz

@@ -32,7 +32,7 @@ compare_junit() { # NAME, INPUTS...: exit codes and files of both
     "$program" audit "$model" "$@" -a fp16,bf16 -q -o "$name" --junit "$name-audit.xml" "${limits[@]}" >audit.out 2>err
     code=$?
     [ $code -le 1 ] || { fail "$name: audit exits $code"; return; }
-    expect $code "$name: limits of a saved report" "$program" report "$name" --to junit "${limits[@]}" -o "$name-saved.xml"
+    expect $code "$name: limits of a saved report" "$program" show "$name" --to junit "${limits[@]}" -o "$name-saved.xml"
     cmp -s "$name-audit.xml" "$name-saved.xml" || { fail "$name: JUnit of the audit and of its report differ"; diff "$name-audit.xml" "$name-saved.xml" | head -5; }
     diff <(grep '^limit crossed' audit.out) out >/dev/null || fail "$name: the crossings that are said differ"
 }
@@ -40,11 +40,11 @@ compare_junit one -i "$inputs"
 compare_junit several -i "$inputs" -i small.npz
 compare_junit nan -i nan.npz
 compare_junit "nan-among" -i "$inputs" -i nan.npz
-expect 0 "a limit that holds" "$program" report one --to junit --fail-above max_abs=1e9 -o met.xml
-expect 2 "junit without limits" "$program" report one --to junit
-expect 2 "limits without junit" "$program" report one --to csv --fail-above sqnr_db=60
-expect 2 "a limit of nothing" "$program" report one --to junit --fail-above noise=1
-expect 2 "a limit of another output" "$program" report one --to junit --fail-above nobody:sqnr_db=60
+expect 0 "a limit that holds" "$program" show one --to junit --fail-above max_abs=1e9 -o met.xml
+expect 2 "junit without limits" "$program" show one --to junit
+expect 2 "limits without junit" "$program" show one --to csv --fail-above sqnr_db=60
+expect 2 "a limit of nothing" "$program" show one --to junit --fail-above noise=1
+expect 2 "a limit of another output" "$program" show one --to junit --fail-above nobody:sqnr_db=60
 # ---- show --json, diff --json and --to
 for where in node.json -; do
     expect 0 "a node as JSON, $where" "$program" show several 'op:MatMul' --json $where
@@ -72,7 +72,7 @@ for to in --json=- --to=markdown; do
 done
 
 # ---- tables
-expect 0 "a table" "$program" report several --to csv -o nodes.csv
+expect 0 "a table" "$program" show several --to csv -o nodes.csv
 python3 - "$program" "$model" <<'END' || fail "formats of saved reports"
 import copy, csv, json, re, subprocess, sys, xml.etree.ElementTree as tree
 program, model = sys.argv[1:]
@@ -148,7 +148,7 @@ for lane in hostile['lanes']:
     for node, name in zip(lane['nodes'], ('=1+1', '+1', '-1', '@SUM(A1)', 'plain', 'a"b,c', 'a-b=c', '\t=x', '=')):
         node['name'] = name
 json.dump(hostile, open('hostile.json', 'w'))
-assert subprocess.run([program, 'report', 'hostile.json', '--to', 'csv', '-o', 'hostile.csv'], timeout=60).returncode == 0
+assert subprocess.run([program, 'show', 'hostile.json', '--to', 'csv', '-o', 'hostile.csv'], timeout=60).returncode == 0
 for path, names in (('nodes.csv', [n['name'] for n in report['lanes'][0]['nodes']]),
                     ('hostile.csv', ['\\x3d1+1', '\\x2b1', '\\x2d1', '\\x40SUM(A1)', 'plain', 'a"b,c', 'a-b=c', '\\t=x', '\\x3d']),
                     ('several/layers.csv', None)):

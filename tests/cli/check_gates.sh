@@ -24,7 +24,7 @@ gate() {
     junit)
         rm -rf report
         "$program" audit "$model" -i "$inputs" -a fp16 -q --no-attribute -o report >/dev/null &&
-            "$program" report report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
+            "$program" show report --to junit --fail-above sqnr_db=20 -o limits.xml "$@"
         ;;
     plan) "$program" plan "$model" -i "$inputs" -q --tolerance sqnr_db=20 "$@" ;;
     formats) "$program" plan "$model" -i "$inputs" -q --formats bf16,fp32 --tolerance sqnr_db=20 "$@" ;;
@@ -261,7 +261,7 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     plain "$program" audit "${given[@]}" -a fp16 -o figures
     plain "$program" show figures
     for format in csv jsonl prometheus model-explorer; do
-        plain "$program" report figures --to $format
+        plain "$program" show figures --to $format
     done
     plain "$program" diff figures figures
     plain "$program" overflow "${given[@]}"

@@ -79,7 +79,7 @@ cp "$made/ulpscope" "$folder/completion"
 mkdir "$folder/here" "$folder/here/sub"
 touch "$folder/here/net.onnx" "$folder/here/in.npz" "$folder/here/with space.npz"
 gpus=$("$program" list parts | sed -n 's/^@\([a-z0-9|]*\)$/\1/p' | tr '|' '\n' | sort | tr '\n' ' ' | sed 's/ $//')
-formats=$("$program" report --list | awk '{print $1}' | sort | tr '\n' ' ' | sed 's/ $//')
+formats=$("$program" show --list | awk '{print $1}' | sort | tr '\n' ' ' | sed 's/ $//')
 [ -n "$gpus" ] && [ -n "$formats" ] || wrong "no GPUs or no formats were found"
 expect 'ulpscope audit m.onnx --arith fp16' 'fp16 fp16-strict'
 expect 'ulpscope audit m.onnx --arith=bf' 'bf16 bf16-strict'
@@ -92,7 +92,7 @@ expect 'ulpscope audit m.onnx --arith fp16,order=' 'blocked: pairwise sequential
 expect 'ulpscope audit m.onnx --keep op:Softmax=fp3' 'fp32'
 expect 'ulpscope audit m.onnx --keep op:Soft' ''
 expect 'ulpscope audit m.onnx --gpu ' "$gpus"
-expect 'ulpscope report r --to ' "$formats"
+expect 'ulpscope show r --to ' "$formats"
 expect 'ulpscope overflow m.onnx --fail-on ' '1bit 3bits overflows'
 expect 'ulpscope lint --explain cast-down' 'cast-down-up'
 expect 'ulpscope list Softm' 'Softmax'
@@ -120,7 +120,7 @@ if command -v fish >/dev/null; then
     fish -n ulpscope.fish || bad=1
     fish_offers() { HOME=$folder fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$made/ulpscope.fish" "$1" | cut -f1 | sort -u | tr '\n' ' '; }
     [ "$(fish_offers 'ulpscope audit m.onnx --arith fp32,tf')" = 'fp32,tf32 fp32,tf32-trunc ' ] || wrong "fish: $(fish_offers 'ulpscope audit m.onnx --arith fp32,tf')"
-    [ "$(fish_offers 'ulpscope report r --to ')" = "$formats " ] || wrong "fish: report --to: $(fish_offers 'ulpscope report r --to ')"
+    [ "$(fish_offers 'ulpscope show r --to ')" = "$formats " ] || wrong "fish: show --to: $(fish_offers 'ulpscope show r --to ')"
 else
     skipped+=' fish'
 fi

@@ -43,7 +43,7 @@ words_of() {
     local file=$3 word
     word() { if [ "$1" = "$4" ]; then echo "$file"; else echo "$2"; fi; }
     case $1 in
-    report | show) word REPORT model.onnx - "$2" ;;
+    show) word REPORT model.onnx - "$2" ;;
     diff) word OLD model.onnx - "$2"; word NEW model.onnx - "$2" ;;
     mma) echo h200; word IN.npz in.npz - "$2" ;;
     compare) word MODEL.onnx model.onnx - "$2"; word RECORDING in.npz - "$2" ;;
@@ -58,8 +58,7 @@ others_of() {
     plan-apply-*) ;;
     plan-*) echo --tolerance=sqnr_db=20 ;;
     study-*) echo '--sweep=e8m{6,7}' ;;
-    report-model-*) echo --to=onnx ;;
-    report-*-out) echo --to=csv ;;
+    show-*-out) echo --to=csv ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
     fix-*-json | fix-*-html) echo --out=fixed.onnx ;;
     esac
@@ -111,7 +110,7 @@ for command in $commands; do
     [ "$command" != mma ] || words=IN.npz
     [ "$command" != extract ] || words=MODEL.onnx # the other names nodes
     [ "$command" != show ] || words=REPORT
-    ! grep -q '^arith;' "$command.options" || [ "$command" = report ] || inputs_of+=" fuse"
+    ! grep -q '^arith;' "$command.options" || [ "$command" = show ] || inputs_of+=" fuse"
     while IFS=';' read -r output kind read names; do
         [ -n "$names" ] && [ -z "$read" ] || continue
         for input in $inputs_of $words; do
@@ -148,9 +147,9 @@ spared recorded/0000000000.json compare model.onnx recorded --html recorded/0000
 expect 0 "a report" "$program" audit model.onnx -i in.npz -a bf16 -q -o report
 for name in report plan overflow compare engine proof lint study; do
     [ -f report/$name.json ] || { echo '{}' >report/$name.json && added=yes; }
-    spared report/$name.json report report --html report/$name.json
-    spared report/$name.json report report --to csv -o report/$name.json
-    spared report/$name.json report report --to jsonl -o report/$name.json
+    spared report/$name.json show report --html report/$name.json
+    spared report/$name.json show report --to csv -o report/$name.json
+    spared report/$name.json show report --to jsonl -o report/$name.json
     [ $name = report ] || rm report/$name.json
 done
 
@@ -247,8 +246,8 @@ good audit --merge parts -o o --html o/o.html
 expect 0 "a plan" "$program" plan model.onnx -i in.npz -q --tolerance sqnr_db=40 -o planned
 expect 0 "a plan's own folder" "$program" plan model.onnx -i in.npz -q --apply planned/plan.json -o planned
 expect 0 "beside a plan" "$program" audit model.onnx -i in.npz -q --plan planned/plan.json -o planned
-expect 0 "beside a report" "$program" report report --html report/report.html
-expect 0 "beside a report, again" "$program" report report --html report/report.html
+expect 0 "beside a report" "$program" show report --html report/report.html
+expect 0 "beside a report, again" "$program" show report --html report/report.html
 expect 0 "beside samples" "$program" audit model.onnx -i samples/a.npz -a bf16 -q --html samples/page.html
 expect 0 "in a folder that is made" "$program" audit model.onnx -i in.npz -a bf16 -q -o made/it --html made/page.html
 expect 0 "the last of two" "$program" audit model.onnx -i in.npz -a bf16 -q --html in.npz --html page.html

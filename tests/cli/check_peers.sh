@@ -89,7 +89,7 @@ fi
 # ---- Model Explorer
 expect 0 "a report" "$program" audit "$model" -i "$inputs" -a fp16 -q -o report
 for figure in share introduced entire headroom nonfinite; do
-    expect 0 "node data: $figure" "$program" report report --to model-explorer --figure $figure -o $figure.json
+    expect 0 "node data: $figure" "$program" show report --to model-explorer --figure $figure -o $figure.json
 done
 python3 - "$model" <<'END' || fail "Model Explorer's node data"
 import json, sys

@@ -25,14 +25,14 @@ shows err "has schema 1, which ulpscope 0.0.9 reads; this version reads 2" "show
 lines err 1 "show an earlier report"
 for kind in '"sweeps": []' '"keep": []' '"tensors": []' '"layers": []' '"lanes": [{}]'; do
     echo "{\"schema\": 1, \"ulpscope\": \"0.0.9\", $kind}" >old.json
-    for command in "show old.json" "diff old.json old.json" "report old.json --html old.html" "report old.json --to csv" "audit $model --plan old.json"; do
+    for command in "show old.json" "diff old.json old.json" "show old.json --html old.html" "show old.json --to csv" "audit $model --plan old.json"; do
         expect 3 "$command of schema 1 with $kind" "$program" $command
         shows err "old.json: has schema 1, which ulpscope 0.0.9 reads; this version reads 2" "$command of schema 1 with $kind"
     done
 done
 [ ! -e old.html ] || fail "a page was written of another schema"
 echo '{"verdict": ["x"], "keep": []}' >old.json
-expect 3 "a plan without a schema" "$program" report old.json --html old.html
+expect 3 "a plan without a schema" "$program" show old.json --html old.html
 shows err "has schema 1, which ulpscope 0.1.0 reads" "a plan without a schema"
 echo '{"schema": 2, "lanes": []}' >empty.json
 expect 3 "show an empty report" "$program" show empty.json
@@ -47,16 +47,18 @@ expect 1 "an arithmetic that is gone" "$program" diff before narrow --fail-if-wo
 shows out "bf16: only in the first report" "an arithmetic that is gone"
 expect 2 "one report" "$program" diff before
 expect 2 "a factor below 1" "$program" diff before before --factor 0.5
-expect 2 "no format" "$program" report before
-expect 2 "an unknown format" "$program" report before --to html
+expect 2 "a file without a format" "$program" show before -o nothing.txt
+expect 2 "a node of a page" "$program" show before --html page.html op:MatMul
+expect 2 "a table as JSON" "$program" show before --to csv --json -
+expect 2 "an unknown format" "$program" show before --to html
 shows err "known: csv, jsonl, prometheus, model-explorer, junit" "an unknown format"
-expect 2 "an unknown arithmetic" "$program" report before --to csv -a fp32
-expect 2 "an unknown figure" "$program" report before --to model-explorer --figure noise
-expect 0 "formats" "$program" report --list
+expect 2 "an unknown arithmetic" "$program" show before --to csv -a fp32
+expect 2 "an unknown figure" "$program" show before --to model-explorer --figure noise
+expect 0 "formats" "$program" show --list
 for format in $(cut -d" " -f1 out); do
     shows "$source/doc/report.md" "| \`$format\` |" "doc/report.md has $format"
     [ "$format" != junit ] || continue # check_formats.sh
-    expect 0 "to $format" "$program" report before --to "$format" -o "whole.$format"
+    expect 0 "to $format" "$program" show before --to "$format" -o "whole.$format"
 done
 
 python3 - "$program" <<'END' || fail "saved reports"
@@ -132,7 +134,7 @@ data = json.load(open('whole.model-explorer'))
 assert set(data) == {'results', 'name', 'gradient'} and data['name'] == 'tf32 share'
 assert {k: v['value'] for k, v in data['results'].items()} == {n['name']: n['share'] for n in lanes[0]['nodes']}
 assert [stop['stop'] for stop in data['gradient']] == [0, 1]
-assert json.loads(run('report', 'before', '--to', 'model-explorer', '-a', 'bf16', '--figure', 'headroom').stdout)['name'] == 'bf16 headroom'
+assert json.loads(run('show', 'before', '--to', 'model-explorer', '-a', 'bf16', '--figure', 'headroom').stdout)['name'] == 'bf16 headroom'
 
 # diff: what was changed by hand is what is said
 def changed(change, *options):
@@ -173,8 +175,8 @@ for lane in hostile['lanes']:
     lane['verdict'] = evil
 write('hostile.json', hostile)
 for arguments in (['show', 'hostile.json'], ['show', 'hostile.json', '#3'], ['show', 'hostile.json', '#4'], ['diff', 'before', 'hostile.json'],
-                  ['report', 'hostile.json', '--to', 'csv', '-o', 'h.csv'], ['report', 'hostile.json', '--to', 'prometheus', '-o', 'h.prom'],
-                  ['report', 'hostile.json', '--to', 'jsonl', '-o', 'h.jsonl'], ['report', 'hostile.json', '--to', 'model-explorer', '-o', 'h.me']):
+                  ['show', 'hostile.json', '--to', 'csv', '-o', 'h.csv'], ['show', 'hostile.json', '--to', 'prometheus', '-o', 'h.prom'],
+                  ['show', 'hostile.json', '--to', 'jsonl', '-o', 'h.jsonl'], ['show', 'hostile.json', '--to', 'model-explorer', '-o', 'h.me']):
     result = run(*arguments)
     assert result.returncode == 0, (arguments, result.stderr)
     assert not re.search(rb'[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae', result.stdout + result.stderr), arguments
@@ -208,8 +210,8 @@ def kinds(thing):
 for i, _ in enumerate(kinds(small)):
     if i % 23 == 0:
         write('odd.json', small)
-        for arguments in (['show', 'odd.json'], ['show', 'odd.json', '#1'], ['report', 'odd.json', '--to', 'csv'],
-                          ['report', 'odd.json', '--to', 'model-explorer'], ['diff', 'before', 'odd.json']):
+        for arguments in (['show', 'odd.json'], ['show', 'odd.json', '#1'], ['show', 'odd.json', '--to', 'csv'],
+                          ['show', 'odd.json', '--to', 'model-explorer'], ['diff', 'before', 'odd.json']):
             assert run(*arguments).returncode in (0, 2, 3), (i, arguments)
 END
 exit $failed

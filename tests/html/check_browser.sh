@@ -20,13 +20,13 @@ report["lanes"][0]["name"] = "fp16"
 report["lanes"][1]["name"] = "tf32"
 json.dump(report, open("after/report.json", "w"))'
 expect 0 "before and after" "$program" diff report after --html diff.html
-expect 0 "of a proof afterwards" "$program" report proof --html proof.html
+expect 0 "of a proof afterwards" "$program" show proof --html proof.html
 [ $failed = 0 ] || exit 1
 PYTHONPATH=$source/tests/html python3 -c '
 import json
 from page import make_hostile
 json.dump(make_hostile(json.load(open("report/report.json"))), open("hostile.json", "w"))'
-expect 0 "hostile names" "$program" report hostile.json --html hostile.html
+expect 0 "hostile names" "$program" show hostile.json --html hostile.html
 PYTHONPATH=$source/tests/html PYTHONDONTWRITEBYTECODE=1 python3 "$source/tests/html/drive.py" "$browser" "$program" \
     overflow.html plan.html compare.html lint.html proof.html fix.html diff.html || fail "the page in a browser"
 exit $failed

@@ -4,18 +4,18 @@
 
 expect 0 "a page" "$program" audit "$model" -i "$inputs" -a fp16,tf32 --schedules --certify -q -o report --html page.html
 shows out "page: page.html" "a page"
-expect 0 "a page afterwards" "$program" report report --html later.html
-expect 0 "of the file" "$program" report report/report.json --html file.html
+expect 0 "a page afterwards" "$program" show report --html later.html
+expect 0 "of the file" "$program" show report/report.json --html file.html
 cmp -s later.html file.html || fail "a folder with one report gives another page than the report"
 expect 1 "a limit that is crossed" "$program" audit "$model" -i "$inputs" -a fp16,tf32 -q --fail-above logits:sqnr_db=40 --fail-above tf32:max_abs=1 -o limits --html limits.html
-expect 2 "two formats" "$program" report report --html a.html --to csv
+expect 2 "two formats" "$program" show report --html a.html --to csv
 expect 2 "a page instead of the model" "$program" audit "$model" -i "$inputs" -q --html "$model"
-expect 3 "no report" "$program" report nowhere --html a.html
+expect 3 "no report" "$program" show nowhere --html a.html
 mkdir nothing
-expect 3 "a folder without reports" "$program" report nothing --html a.html
+expect 3 "a folder without reports" "$program" show nothing --html a.html
 shows err "there is no report in it" "a folder without reports"
 echo '{"schema": 1}' >other.json
-expect 3 "another document" "$program" report other.json --html a.html
+expect 3 "another document" "$program" show other.json --html a.html
 [ ! -e a.html ] || fail "a page was written of nothing"
 expect 2 "two shapes" "$program" audit "$model" --shape patches=1x16x16 --shape patches=2x16x16 --html a.html
 
@@ -67,7 +67,7 @@ for i, place in enumerate(graph):
             last = histogram['first'] + len(histogram['counts']) - 1
             assert 2.0 ** last <= output['range']['ref_max'] < 2.0 ** (last + 1)
 assert links > len(nodes) // 2
-formulas = subprocess.run([program, 'ops', 'Softmax'], capture_output=True, text=True).stdout
+formulas = subprocess.run([program, 'list', 'Softmax'], capture_output=True, text=True).stdout
 softmax = next(place['formula'] for node, place in zip(nodes, graph) if node['op'] == 'Softmax')
 assert softmax and all(line in formulas for line in softmax.split('\n')), softmax
 
@@ -119,7 +119,7 @@ json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'I
 other('engine', 'all/engine.json', 'engine', model, 'layers.json', '-q', '-o', 'all')
 other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3..6}', '--sweep', 'fp16,round=sr', '--trials', '3', '-q', '--json', 'all/study.json')
 other('proof', 'all/proof.json', 'prove', model, '-q', '-o', 'all')
-assert run('report', 'all', '--html', 'all.html').returncode == 0
+assert run('show', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
 assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint', 'study']
 for i, part in enumerate(page.data['reports']):
@@ -128,7 +128,7 @@ for i, part in enumerate(page.data['reports']):
 # hostile names: markup, ends of scripts, control characters, bidirectional overrides, line separators, a megabyte, broken UTF-8
 hostile = make_hostile(report)
 json.dump(hostile, open('hostile.json', 'w'))
-assert run('report', 'hostile.json', '--html', 'hostile.html').returncode == 0
+assert run('show', 'hostile.json', '--html', 'hostile.html').returncode == 0
 page = Page('hostile.html').check()
 check_report(page, hostile)
 assert not any(c in page.source for c in '\u2028\u202e\x1b\x07')
@@ -151,7 +151,7 @@ for turn in range(60):
     json.dump(damage(small), open('damaged.json', 'w'))
     if os.path.exists('damaged.html'):
         os.remove('damaged.html')
-    result = run('report', 'damaged.json', '--html', 'damaged.html')
+    result = run('show', 'damaged.json', '--html', 'damaged.html')
     assert result.returncode in (0, 3), result
     if result.returncode == 0:
         Page('damaged.html').check()

@@ -14,7 +14,7 @@ write_model("gaps.onnx", [node("Shape", "x", "s", "shape"), node("Mul", "x x", "
 np.savez("gaps.npz", x=np.ones((2, 3), "f4"))
 END
 expect 0 "a forecast" "$program" overflow gaps.onnx -i gaps.npz -f fp16,bf16 -q --html overflow.html -o report
-expect 0 "a forecast afterwards" "$program" report report --html later.html
+expect 0 "a forecast afterwards" "$program" show report --html later.html
 expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --html audit.html
 cat >views.js <<'END'
 const fs = require("fs"), vm = require("vm"), zlib = require("zlib"), assert = require("assert").strict;

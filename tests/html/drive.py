@@ -295,7 +295,7 @@ def check_large(browser):
         large['places'].append({**place, 'inputs': inputs})
     with open('large.json', 'w') as file:
         json.dump(large, file)
-    subprocess.run([program, 'report', 'large.json', '--html', 'large.html'], check=True)
+    subprocess.run([program, 'show', 'large.json', '--html', 'large.html'], check=True)
     times = {'open': browser.open('large.html', 1400)}
     times['first paint'] = browser.wait("performance.getEntriesByName('first-contentful-paint')[0]?.startTime") / 1000
     # rendered on this side of the pipe, so with what the protocol adds
@@ -323,7 +323,7 @@ def check_long(browser):
     count = 5000
     with open('long.json', 'w') as file:
         json.dump({'schema': 2, 'model': 'm.onnx', 'verdict': 'Many.', 'counts': {}, 'findings': [{'severity': 'note', 'rule': 'r', 'node': f'n{i}', 'text': 'word ' * 60, 'fix': 'none'} for i in range(count)]}, file)
-    subprocess.run([program, 'report', 'long.json', '--html', 'long.html'], check=True)
+    subprocess.run([program, 'show', 'long.json', '--html', 'long.html'], check=True)
     rows = "[...document.querySelectorAll('#findings tbody tr')].filter(r => !r.hasAttribute('aria-hidden'))"
     for width in (400, 2000):
         browser.open('long.html', width)
