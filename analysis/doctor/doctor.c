@@ -1,6 +1,5 @@
 /* The walk: lint, audit, forecast, comparison, plan (ulpscope/doctor.h). */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "analysis/search/search_remedy.h"
@@ -14,9 +13,6 @@
 #include "base/options.h"
 #include "base/machine/environment.h"
 #include "base/machine/clock.h"
-
-/* What a plan is to meet where nothing else is asked: the bound of "fine". */
-#define FINE_DB 40.0
 
 static enum ulp_status choose_arithmetic(const struct ulp_doctoring *x, struct ulp_arithmetic *out,
                                          struct ulp_error *error)
@@ -114,39 +110,6 @@ static enum ulp_status run_compare(struct ulp_doctoring *x, const struct ulp_ari
     return ULP_OK;
 }
 
-/* What to keep in FP32, as fix searches it. A search that the model or its tolerance does not allow
- * is left out, and so is one for a target that keeps nothing. */
-static enum ulp_status run_plan(struct ulp_doctoring *x, struct ulp_error *error)
-{
-    const struct ulp_doctor_options *options = x->options;
-    char tolerance[40];
-    const char *const tolerances[] = {tolerance};
-    const struct ulp_remedy wanted = {.reference = &options->reference,
-                                      .arithmetic = x->doctor->arithmetic,
-                                      .target = x->target,
-                                      .tolerances = tolerances,
-                                      .tolerance_count = 1,
-                                      .confidence = ULP_REMEDY_CONFIDENCE,
-                                      .allow_nonfinite_inputs = options->allow_nonfinite_inputs,
-                                      .thread_count = options->thread_count,
-                                      .task = options->task,
-                                      .progress = options->progress};
-    struct ulp_search *plan = take(x, sizeof *plan);
-    if (options->no_plan || options->engine || x->doctor->audit->birth_count ||
-        ulp_certificate_is_lost(&x->doctor->audit->certificate) ||
-        x->doctor->grade == ULP_GRADE_FINE || x->doctor->grade == ULP_GRADE_NOT ||
-        (x->target && x->target->keeps == ULP_KEEPS_NOTHING))
-        return ULP_OK;
-    ulp_doctor_begin(x, "plan", 4);
-    snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g",
-             options->tolerance > 0 ? options->tolerance : FINE_DB);
-    ULP_TRY(ulp_taken(plan, error));
-    const enum ulp_status status =
-        ulp_remedy_search(x->model, &wanted, x->samples, x->sample_count, plan, error);
-    x->doctor->plan = status == ULP_OK ? plan : NULL;
-    return status == ULP_ERROR_MEMORY || status == ULP_ERROR_CANCELLED ? status : ULP_OK;
-}
-
 /* ---- conclusions ---- */
 
 static char *keep(struct ulp_doctoring *x, struct ulp_text *text)
@@ -192,14 +155,6 @@ static void judge_causes(struct ulp_doctor *doctor)
             doctor->grade = judge_cause(&doctor->causes[c]);
 }
 
-/* A plan that keeps nothing changes nothing, one of every node is no file, and outputs may not be
- * fine at the plan's decibels. */
-static bool mends(const struct ulp_search *plan)
-{
-    return plan->met && plan->kept_count && plan->kept_count < plan->node_count &&
-           (!plan->grade_text || plan->grade == ULP_GRADE_FINE || plan->grade == ULP_GRADE_NOT);
-}
-
 /* Is there an edit for something that the lint found? */
 static bool may_edit(const struct ulp_doctor *doctor)
 {
@@ -238,7 +193,7 @@ static enum ulp_status say_remedy(struct ulp_doctoring *x, struct ulp_error *err
     struct ulp_text text = {0};
     if (is_beyond(x))
         return say_wider(x, error);
-    if (!plan || !(mends(plan) || plan->full > 1))
+    if (!plan || !(ulp_doctor_mends(plan) || plan->full > 1))
         return ULP_OK;
     ulp_search_verdict(&text, plan, false);
     if (!text.failed) {
@@ -309,7 +264,7 @@ static void say_next(struct ulp_doctoring *x)
     const struct ulp_doctor *doctor = x->doctor;
     const struct ulp_doctor_cause *first = doctor->cause_count ? doctor->causes : NULL;
     const char *arguments = x->model->arguments ? x->model->arguments : "";
-    const double tolerance = x->options->tolerance > 0 ? x->options->tolerance : FINE_DB;
+    const double tolerance = ulp_doctor_tolerance(x);
     /* what keeps layers by options has them from a plan's files */
     const bool fixes = x->typed && !(x->target && x->target->keeps == ULP_KEEPS_LAYERS);
     struct ulp_text text = {0};
@@ -318,7 +273,8 @@ static void say_next(struct ulp_doctoring *x)
         const double gate = gate_of(doctor, tolerance);
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
-    } else if ((doctor->plan && mends(doctor->plan)) || (is_beyond(x) && may_edit(doctor))) {
+    } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
+               (is_beyond(x) && may_edit(doctor))) {
         ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");
         ulp_word_add(&text, doctor->model_path);
         ulp_text_add(&text, "%s", arguments);
@@ -326,7 +282,8 @@ static void say_next(struct ulp_doctoring *x)
         add_judging(&text, x->options);
         if (!fixes || x->options->tolerance > 0)
             ulp_text_add(&text, " --tolerance sqnr_db=%g", tolerance);
-        ulp_text_add(&text, fixes ? " -o fixed.onnx" : " --out plan/");
+        ulp_text_add(&text, "%s%s", fixes ? " -o fixed.onnx" : " --out plan/",
+                     doctor->stopped > 0 ? " # searches to the end" : "");
     } else if (first && first->reason == ULP_DOCTOR_GRAPH) {
         ulp_text_add(&text, "ulpscope lint --explain %s", first->rule);
     } else if (first && first->node) {
@@ -361,7 +318,7 @@ static enum ulp_status walk(struct ulp_doctoring *x, struct ulp_error *error)
     ULP_TRY(judge(x, error));
     ULP_TRY(ulp_doctor_forecast(x, &arithmetic, error));
     ULP_TRY(run_compare(x, &arithmetic, error));
-    ULP_TRY(run_plan(x, error));
+    ULP_TRY(ulp_doctor_plan(x, error));
     ULP_TRY(ulp_doctor_find_causes(x, error));
     judge_causes(doctor);
     ULP_TRY(say_remedy(x, error));
@@ -377,8 +334,8 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
     ULP_ENTER_ENVIRONMENT;
     *out = (struct ulp_doctor){0};
     ULP_OPTIONS_TAKE(ulp_doctor_options, options, error);
-    const double started = ulp_seconds_now();
     struct ulp_doctoring x = {.model = model,
+                              .started = ulp_seconds_now(),
                               .options = options,
                               .samples = samples,
                               .sample_count = sample_count,
@@ -391,7 +348,7 @@ enum ulp_status ulp_doctor_run(const struct ulp_model *model,
     enum ulp_status status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
     if (status == ULP_OK)
         status = walk(&x, error);
-    out->seconds = ulp_seconds_now() - started;
+    out->seconds = ulp_seconds_now() - x.started;
     if (status != ULP_OK)
         ulp_doctor_free(out);
     return status;

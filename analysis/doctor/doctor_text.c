@@ -31,8 +31,13 @@ void ulp_doctor_headline(const struct ulp_doctor *doctor, struct ulp_headline *h
                   cause                             ? cause->text
                   : doctor->grade == ULP_GRADE_FINE ? "every output is within what its task allows"
                                                     : "no cause was found");
+    if (doctor->stopped > 0)
+        ulp_text_add(&head->why, "; the search for what to keep was not finished in %.*f s",
+                     doctor->stopped < 10, doctor->stopped);
     if (cause && cause->fix)
         ulp_text_show_whole(&head->todo, cause->fix);
+    else if (doctor->stopped > 0)
+        ulp_text_show_whole(&head->todo, doctor->next);
     else if (doctor->grade == ULP_GRADE_FINE)
         ulp_text_add(&head->todo, "nothing");
     else
@@ -82,6 +87,8 @@ static void add_steps(const struct ulp_page *page, const struct ulp_doctor *doct
                      doctor->comparison->file_count == 1 ? "" : "s");
     if (doctor->plan)
         ulp_text_add(&text, ", plan in %zu runs", doctor->plan->runs);
+    if (doctor->stopped > 0)
+        ulp_text_add(&text, ", plan: not finished");
     ulp_text_add(&text, "; reference %s; %.1f s", doctor->reference, doctor->seconds);
     add_line(page, "looked at", text.data ? text.data : "");
     page->out->failed |= text.failed;

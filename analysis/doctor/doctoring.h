@@ -16,6 +16,7 @@ struct ulp_doctoring {
     const struct ulp_audit_lane *lane; /* that is judged */
     const struct ulp_target *target;   /* NULL: none */
     size_t cause_capacity;
+    double started;
     bool typed;  /* what it is judged in stores in a type that nodes of a graph may have */
     bool failed; /* out of memory */
 };
@@ -33,6 +34,13 @@ void ulp_doctor_begin(const struct ulp_doctoring *x, const char *step, size_t in
 enum ulp_status ulp_doctor_forecast(struct ulp_doctoring *x,
                                     const struct ulp_arithmetic *arithmetic,
                                     struct ulp_error *error);
+
+/* doctor_plan.c: doctor->plan, where something is wrong that nodes in FP32 may mend; the sqnr_db
+ * that it is to meet; and whether it does: one that keeps nothing changes nothing, one of every node
+ * is no file, and outputs may not be fine at the plan's decibels. */
+enum ulp_status ulp_doctor_plan(struct ulp_doctoring *x, struct ulp_error *error);
+double ulp_doctor_tolerance(const struct ulp_doctoring *x);
+bool ulp_doctor_mends(const struct ulp_search *plan);
 
 /* cause.c: all causes, by the rules. */
 enum ulp_status ulp_doctor_find_causes(struct ulp_doctoring *x, struct ulp_error *error);

@@ -64,7 +64,11 @@ struct ulp_doctor_options {
     const struct ulp_observer *progress;
     /* before each step, of step_count ("audit"); may be NULL */
     void (*begins)(void *progress_context, const char *step, size_t index, size_t step_count);
+    /* of the walk: after so many the search for a remedy, its last step, ends, and the verdict is
+     * said without one; 0: ULP_DOCTOR_SECONDS */
+    double seconds;
 };
+#define ULP_DOCTOR_SECONDS 60.0
 
 /* Strings and arrays belong to the result. */
 struct ulp_doctor {
@@ -76,6 +80,8 @@ struct ulp_doctor {
     char *reason; /* the sentence of the verdict */
     size_t cause_count;
     struct ulp_doctor_cause *causes; /* the most probable first */
+    double
+        stopped; /* seconds in which no remedy was found, so that its search ended; 0: it did not */
     char *remedy; /* what keeps the result right, by a run; NULL: none was searched or found */
     char *next;   /* the command line to go on with */
     size_t sample_count;

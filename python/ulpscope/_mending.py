@@ -106,13 +106,15 @@ class Mending(Loaded):
         task: str | None = None,
         tolerance: float = 0.0,
         plan: bool = True,
+        seconds: float = 0.0,
         allow_nonfinite_inputs: bool = False,
         threads: int = 0,
         progress: ProgressOption = None,
     ) -> Doctor:
         """Lint, audit, overflow, comparison and plan in one walk: whether the model is fine where it is to run ("trt"), else the most
         probable cause first. arithmetic: judged instead of the target's. recordings: what a runtime computed, by the graph's names.
-        task: what the outputs are for ("classify"; None: recognised). tolerance: sqnr_db of the plan (0: the default, 40)."""
+        task: what the outputs are for ("classify"; None: recognised). tolerance: sqnr_db of the plan (0: the default, 40).
+        seconds: after which the search for the plan ends, and the verdict is said without one (0: 60)."""
         names, sets = self._samples(samples)
         recorded = [self._set(arrays) for arrays in (recordings or {}).values()]
         items = (d.ulp_recording * max(len(recorded), 1))()
@@ -127,6 +129,7 @@ class Mending(Loaded):
                 task=find_task(task),
                 tolerance=tolerance,
                 no_plan=not plan,
+                seconds=seconds,
             )
             call("ulp_doctor_run", self._model, byref(options), sample_items(names, sets), len(sets), byref(result.value))
         return Doctor.take(result)

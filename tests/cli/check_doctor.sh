@@ -44,6 +44,36 @@ next=$(sed -n 's/^  next *ulpscope //p' out)
 (eval "$program $next -q") >said 2>&1 || fail "next: $next"
 [ -s part/model.onnx ] || fail "next extracted nothing: $next"
 
+# Where the search for a plan is not finished in time, the verdict that is there is said, and the command that goes on; its time begins behind
+# the audit, and a machine decides how long that takes.
+PYTHONPATH=$source/examples python3 - <<'END' || exit 99
+import numpy as np
+from onnx_writer import node, write_model
+
+random = np.random.RandomState(1)
+weights = {f"w{i}": (random.randn(48, 48) / 7).astype("f4") for i in range(40)}
+nodes = [n for i in range(40) for n in (node("MatMul", f"t{i} w{i}", f"m{i}", f"product{i}"), node("Tanh", f"m{i}", f"t{i + 1}", f"tanh{i}"))]
+write_model("deep.onnx", nodes, {"t0": (8, 48)}, {"t40": None}, weights, opset=17)
+np.savez("deep.npz", t0=random.randn(8, 48).astype("f4"))
+END
+ended=
+for seconds in 0.1 0.15 0.2 0.3 0.4 0.6 0.8 1.2 1.6 2.4 3.2 4.8 6.4 9.6 12.8 20 40; do
+    "$program" doctor deep.onnx -i deep.npz -a bf16 -q --max-time $seconds --json late.json >out 2>err
+    code=$?
+    [ $code = 6 ] && continue # not audited by then
+    [ $code = 1 ] || fail "doctor in $seconds s: exit $code: $(cat err)"
+    grep -q "^borderline in bf16: " out || fail "doctor in $seconds s: no verdict"
+    shows out "the search for what to keep was not finished in" "doctor in $seconds s"
+    [ -n "$(sed -n 's/^  do    //p' out)" ] && [ "$(sed -n 's/^  do    //p' out)" = "$(sed -n 's/^  next *//p' out)" ] || fail "doctor in $seconds s: not what to do"
+    ended=$(sed -n 's/^  next *ulpscope //p' out)
+    break
+done
+[ -n "$ended" ] || fail "no time is enough for an audit and not for a plan"
+grep -q '"stopped": [0-9.]*[1-9]' late.json || fail "doctor.json does not say that it was stopped"
+rm -f fixed.onnx
+(eval "$program $ended") >said 2>&1 || fail "the command that goes on: $ended: $(cat said)"
+[ -s fixed.onnx ] || fail "the command that goes on wrote no model: $ended"
+
 expect 1 "a plan that keeps nothing" "$program" doctor flat.onnx -i flat.npz -a fp8-e5m2 -q
 shows out "of 4 tokens change" "a plan that keeps nothing"
 shows out "ulpscope extract flat.onnx softmax" "a plan that keeps nothing"

@@ -116,6 +116,7 @@ static enum ulp_status diagnose(struct making *making, struct ulp_doctor *out,
     wanted.thread_count = options->common.threads;
     wanted.progress = &observer;
     wanted.begins = show_step;
+    wanted.seconds = watch_seconds();
     enum ulp_status status =
         ulp_doctor_run(making->model, &wanted, making->list, making->samples.count, out, error);
     progress_clear(&making->progress);

@@ -25,6 +25,8 @@ void watch_signals(void);
  * started; when it is over the process says so in one line and ends with ULP_ERROR_CANCELLED.
  * Returns an exit code. */
 int watch_time(int *argc, char **argv);
+/* The seconds of it that are left; 0: it was not given. */
+double watch_seconds(void);
 /* What such a line says of what is there by then ("3 of 9 samples are in FOLDER"); at the start
  * "no file was left half written". */
 void watch_done(const char *format, ...) ULP_PRINTF(1, 2);

@@ -102,6 +102,13 @@ int watch_time(int *argc, char **argv)
     return ULP_OK;
 }
 
+double watch_seconds(void)
+{
+    struct itimerval left = {0};
+    getitimer(ITIMER_REAL, &left);
+    return (double)left.it_value.tv_sec + (double)left.it_value.tv_usec * 1e-6;
+}
+
 /* A page of a mapped file that is not there any more. */
 static void end_of_file(int number, siginfo_t *info, void *context)
 {
