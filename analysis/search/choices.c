@@ -34,8 +34,7 @@ static enum ulp_status set_choice(struct ulp_search_choice *out, const char *nam
     const struct ulp_format *storage = &out->arithmetic.storage;
     snprintf(out->name, sizeof out->name, "%s", out->arithmetic.asked);
     out->mantissa = storage->precision - 1;
-    out->exponent = storage->storage_bits - storage->precision;
-    out->bits = 1 + out->exponent + out->mantissa;
+    out->bits = storage->storage_bits;
     return ULP_OK;
 }
 
@@ -100,7 +99,6 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
         return ulp_fail(error, ULP_ERROR_UNSUPPORTED, "%s: factors are not scaled back", text);
     snprintf(out->name, sizeof out->name, "%s", name);
     out->mantissa = scaling->element.precision - 1;
-    out->exponent = scaling->element.storage_bits - scaling->element.precision;
     out->bits = ulp_search_scaled_bits(scaling, SIZE_MAX);
     return ULP_OK;
 }

@@ -79,7 +79,7 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
     }
     search->seen[search->seen_count++] =
         (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of),
-                                 ulp_search_mean_mantissa(search, of), ratio};
+                                 ratio};
     const bool within = search->limit < INFINITY, cheaper = cost < search->best_cost,
                nearer = ratio < search->best_ratio;
     if (within ? !(cost <= search->limit && emulated <= search->most) : !(ratio <= 1))

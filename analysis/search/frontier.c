@@ -37,7 +37,6 @@ static void add_point(const struct ulp_searcher *search, struct ulp_search *out,
                                   .ratio = best->ratio,
                                   .cost = best->cost,
                                   .bits = best->bits,
-                                  .mantissa = best->mantissa,
                                   .uniform_bits = find_uniform(out, allowed)};
 }
 
@@ -119,7 +118,6 @@ static void add_undominated(const struct ulp_searcher *search, struct ulp_search
                                                                       .ratio = least,
                                                                       .cost = seen->cost,
                                                                       .bits = seen->bits,
-                                                                      .mantissa = seen->mantissa,
                                                                       .uniform_bits = NAN};
     }
 }

@@ -33,15 +33,6 @@ double ulp_search_mean_bits(const struct ulp_searcher *search, const ulp_pick *o
     return sum / search->total_weight;
 }
 
-double ulp_search_mean_mantissa(const struct ulp_searcher *search, const ulp_pick *of)
-{
-    double sum = 0;
-    for (size_t l = 0; l < search->layer_count; l++)
-        sum += search->layers[l].weight *
-               (search->layers[l].bits[of[l]] - 1 - search->choices[of[l]].exponent);
-    return sum / search->total_weight;
-}
-
 static double total_power(const struct ulp_searcher *search, const ulp_pick *of)
 {
     double power = 0;
@@ -63,32 +54,29 @@ double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of)
     return sqrt(power);
 }
 
-/* The layer's choice of least w b + p / mu; *least: that sum. */
-static ulp_pick choose(const struct ulp_searcher *search, size_t layer, double mu, double *least)
+/* The layer's choice of least w b + p / mu. */
+static ulp_pick choose(const struct ulp_searcher *search, size_t layer, double mu)
 {
     const struct ulp_search_room *room = &search->layers[layer];
     size_t best = 0;
-    *least = INFINITY;
+    double least = INFINITY;
     for (size_t c = 0; c < search->choice_count; c++) {
         const double sum = room->cost[c] + ulp_search_power(search, layer, (ulp_pick)c) / mu;
-        if (room->bits[c] && sum < *least) {
-            *least = sum;
+        if (room->bits[c] && sum < least) {
+            least = sum;
             best = c;
         }
     }
     return (ulp_pick)best;
 }
 
-/* The powers' sum; *bound: what no allocation with `power` is below. */
-static double choose_all(const struct ulp_searcher *search, double mu, double power, ulp_pick *out,
-                         double *bound)
+/* Every layer's choice for mu, into `out` (may be NULL); returns the sum of their powers. */
+static double choose_all(const struct ulp_searcher *search, double mu, ulp_pick *out)
 {
-    double sum = 0, least;
-    *bound = -power / mu;
+    double sum = 0;
     for (size_t l = 0; l < search->layer_count; l++) {
-        const ulp_pick choice = choose(search, l, mu, &least);
+        const ulp_pick choice = choose(search, l, mu);
         sum += ulp_search_power(search, l, choice);
-        *bound += least;
         if (out)
             out[l] = choice;
     }
@@ -98,10 +86,10 @@ static double choose_all(const struct ulp_searcher *search, double mu, double po
 /* log2 of the largest mu whose allocation keeps to the power; its neighbour above does not. */
 static double find_mu(const struct ulp_searcher *search, double power)
 {
-    double low = -400, high = 400, bound; /* beyond what 4^-23 and 2^42 elements can make */
+    double low = -400, high = 400; /* beyond what 4^-23 and 2^42 elements can make */
     for (int i = 0; i < 60; i++) {
         const double middle = (low + high) / 2;
-        if (choose_all(search, ulp_math_exp2(middle), power, NULL, &bound) <= power)
+        if (choose_all(search, ulp_math_exp2(middle), NULL) <= power)
             low = middle;
         else
             high = middle;
@@ -142,8 +130,7 @@ static void give_away(const struct ulp_searcher *search, double power, ulp_pick 
 bool ulp_search_solve(const struct ulp_searcher *search, double ratio, ulp_pick *out)
 {
     const double power = ratio * ratio;
-    double bound;
-    if (choose_all(search, ulp_math_exp2(find_mu(search, power)), power, out, &bound) > power)
+    if (choose_all(search, ulp_math_exp2(find_mu(search, power)), out) > power)
         return false;
     give_away(search, power, out);
     return true;
@@ -194,24 +181,17 @@ bool ulp_search_fit_limit(const struct ulp_searcher *search, size_t fixed, ulp_p
  * given away. */
 bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out)
 {
-    double low = -400, high = 400, bound;
+    double low = -400, high = 400;
     for (int i = 0; i < 60; i++) {
         const double middle = (low + high) / 2;
-        choose_all(search, ulp_math_exp2(middle), 0, out, &bound);
+        choose_all(search, ulp_math_exp2(middle), out);
         if (ulp_search_cost(search, out) <= search->limit)
             high = middle;
         else
             low = middle;
     }
-    choose_all(search, ulp_math_exp2(high), 0, out, &bound);
+    choose_all(search, ulp_math_exp2(high), out);
     return ulp_search_fit_limit(search, search->layer_count, out);
-}
-
-double ulp_search_relaxed(const struct ulp_searcher *search)
-{
-    double bound;
-    choose_all(search, ulp_math_exp2(find_mu(search, 1)), 1, NULL, &bound);
-    return bound / search->total_weight;
 }
 
 /* ---- one step ---- */

@@ -4,18 +4,17 @@
 #include <math.h>
 #include <string.h>
 
-/* Of a plan by its cost, of bits by the tolerance. */
+/* By the cost of a plan; of formats of a list by the tolerance. */
 enum ulp_status ulp_frontier_csv(const struct ulp_search *found, struct ulp_text *out,
                                  struct ulp_error *error)
 {
     (void)error;
     ulp_text_add(out, found->by_node ? "cost,error_over_tolerance\n"
-                                     : "tolerance,error,bits,mantissa,uniform_bits,cost\n");
+                                     : "tolerance,error,bits,uniform_bits,cost\n");
     for (size_t f = 0; f < found->point_count; f++) {
         const struct ulp_search_point *point = &found->frontier[f];
         if (!found->by_node) {
-            ulp_text_add(out, "%.9g,%.9g,%.9g,%.9g,", point->allowed, point->ratio, point->bits,
-                         point->mantissa);
+            ulp_text_add(out, "%.9g,%.9g,%.9g,", point->allowed, point->ratio, point->bits);
             if (!isnan(point->uniform_bits))
                 ulp_text_add(out, "%.9g", point->uniform_bits);
             ulp_text_add(out, ",%.9g\n", point->cost);

@@ -149,7 +149,7 @@ static void set_choice(struct ulp_searcher *search, struct ulp_search_room *room
     for (size_t v = 0; v < values->count; v++)
         underflow = ulp_math_max(underflow, find_underflow(&values->items[v].histogram, storage));
     room->relative[c] = ldexp(underflow, -2 * (precision - 1));
-    room->bits[c] = search->choices[c].exponent + precision;
+    room->bits[c] = storage->storage_bits - storage->precision + precision;
     if (search->scaled) {
         size_t k, run;
         ulp_search_is_product(search, &search->emulation.program->nodes[room->first], &k, &run);

@@ -1,5 +1,7 @@
-/* An allocation of formats with scales as text. */
+/* A plan that gives each layer a format of a list, as text: layers are products where some formats
+ * have scales. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "analysis/search/search_text.h"
@@ -10,6 +12,11 @@
 static const char *plural(size_t count)
 {
     return count == 1 ? "" : "s";
+}
+
+static const char *layer(const struct ulp_search *found)
+{
+    return found->scaled ? "product" : "layer";
 }
 
 /* A ratio in dB where it is of an SQNR, else in units of what is allowed. */
@@ -33,13 +40,14 @@ static void add_error(struct ulp_text *out, const struct ulp_search *found, doub
 
 static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
 {
+    char start[48];
     bool any = false;
+    snprintf(start, sizeof start, "The same format in every %s: ", layer(found));
     for (size_t f = 0; f < found->format_count; f++)
         for (size_t u = 0; u < found->uniform_count; u++)
             if (found->uniforms[u].format == f) {
                 ulp_text_add(out, "%s%s %.4g bits and ",
-                             any ? ", " : "The same format in every product: ",
-                             found->formats[f].name, found->uniforms[u].bits);
+                             any ? ", " : start, found->formats[f].name, found->uniforms[u].bits);
                 add_error(out, found, found->uniforms[u].emulated);
                 any = true;
             }
@@ -73,18 +81,22 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
                       const struct ulp_search *found)
 {
     const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
-    ulp_text_add(&head->what, "Of %zu product%s ", found->layer_count, plural(found->layer_count));
+    ulp_text_add(&head->what, "Of %zu %s%s ", found->layer_count, layer(found),
+                 plural(found->layer_count));
     ulp_search_say_formats(&head->what, found);
-    ulp_text_show(&head->what, ": %.4g bits for a factor's value on average, scales included%s%s",
-                  found->bits, ulp_search_is_weighted(found) ? ", weighted by " : "",
+    ulp_text_show(&head->what, ": %.4g bits for a %s%s%s", found->bits,
+                  found->scaled ? "factor's value on average, scales included" : "value on average",
+                  ulp_search_is_weighted(found) ? ", weighted by " : "",
                   ulp_search_is_weighted(found) ? found->cost : "");
     if (found->budget > 0)
         ulp_text_add(&head->what, " (%.4g allowed)", found->budget);
-    ulp_search_say_figure(&head->why, worst);
-    if (found->tolerance_count && isfinite(worst->ratio))
-        ulp_text_add(&head->why, " (%.3g of the error allowed)", worst->ratio);
+    if (worst && *worst->metric) { /* an output that is judged */
+        ulp_search_say_figure(&head->why, worst);
+        if (found->tolerance_count && isfinite(worst->ratio))
+            ulp_text_add(&head->why, " (%.3g of the error allowed)", worst->ratio);
+    }
     if (isfinite(found->predicted) && found->predicted > 0) {
-        ulp_text_add(&head->why, "; the sum of what each product adds alone is ");
+        ulp_text_add(&head->why, "; the sum of what each %s adds alone is ", layer(found));
         add_error(&head->why, found, found->predicted);
     }
     add_uniforms(notes, found);
@@ -99,7 +111,18 @@ static void say_found(struct ulp_headline *head, struct ulp_text *notes,
     add_file(notes, found);
 }
 
-void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
+/* What is to be done where the plan meets what was asked. */
+static const char *todo(const struct ulp_search *found)
+{
+    if (!found->layer_count)
+        return "nothing";
+    if (found->scaled)
+        return "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out FOLDER";
+    return found->mixed.path ? "run mixed.onnx, or TensorRT by the files beside it, of --out FOLDER"
+                             : "give each layer its format of the table";
+}
+
+void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found)
 {
     if (!found->met) {
@@ -110,19 +133,20 @@ void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
         ulp_search_say_tolerances(&head->what, found);
         if (found->budget > 0)
             ulp_text_add(&head->what, " with %.4g bits on average", found->budget);
-        ulp_text_add(&head->what,
-                     ": with %s in every product the error is %.3g times what is allowed%s",
-                     found->base, found->full, found->layer_count ? ". " : "");
+        ulp_text_show(&head->why, "with %s in every %s ", found->base, layer(found));
+        ulp_search_say_full(&head->why, found);
+        ulp_text_add(&head->what, "%s", found->layer_count ? ". " : "");
+        ulp_text_add(&head->why, "%s", found->layer_count ? " " : "");
     }
     if (found->layer_count)
         say_found(head, notes, found);
     else if (found->met)
-        ulp_text_add(&head->what, "Nothing to allocate: the main graph has no MatMul, Gemm or Conv "
-                                  "whose factors could be quantised");
+        ulp_text_add(&head->what, "Nothing to allocate: %s",
+                     found->scaled ? "the main graph has no MatMul, Gemm or Conv whose factors "
+                                     "could be quantised"
+                                   : "no node computes floating-point values");
     ulp_text_add(&head->todo,
-                 found->met && found->layer_count
-                     ? "run quantised.onnx, or give ModelOpt modelopt.yaml, of --out FOLDER"
-                 : found->met       ? "nothing"
+                 found->met         ? todo(found)
                  : found->timed_out ? "give it more time (--stop-after)"
                                     : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
@@ -131,9 +155,9 @@ void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
                      "each was tried.\n");
     else if (found->minimal)
         ulp_text_add(notes,
-                     "No single product can do with fewer bits: each of the %zu that could "
-                     "have them was tried.\n",
-                     found->tried);
+                     "No single %s can do with fewer bits: each of the %zu that could have them "
+                     "was tried.\n",
+                     layer(found), found->tried);
     else if (found->timed_out)
         ulp_text_add(notes, "The time was over before all was tried: this is the best so far.\n");
 }
@@ -152,23 +176,26 @@ static void add_points(struct ulp_text *out, const struct ulp_search *found)
     }
 }
 
-void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found)
+void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found)
 {
+    const int width = found->scaled ? 7 : 15; /* "MatMul", or any operator */
     if (found->layer_count)
-        ulp_text_add(out, "\n%7s  %-16s %6s %8s %7s  %-7s  %s\n", "node", "format", "bits",
-                     "weight", "share", "op", "name");
+        ulp_text_add(out, "\n%7s  %-16s %6s %8s %7s  %-*s  %s\n", "node", "format", "bits",
+                     "weight", "share", width, "op", "name");
     for (size_t l = 0; l < found->layer_count; l++) {
-        const struct ulp_search_layer *layer = &found->layers[l];
-        ulp_text_add(out, " %6zu  %-16s %6.4g %8s %7s", layer->index,
-                     found->formats[layer->format].name, layer->bits,
-                     ULP_FIGURE("%.1f%%", 100 * layer->weight / found->total_weight),
-                     ULP_FIGURE("%.1f%%", 100 * layer->share));
-        ulp_text_show(out, "  %-7s  %s\n", layer->op, layer->name);
+        const struct ulp_search_layer *row = &found->layers[l];
+        ulp_text_add(out, " %6zu  %-16s %6.4g %8s %7s", row->index,
+                     found->formats[row->format].name, row->bits,
+                     ULP_FIGURE("%.1f%%", 100 * row->weight / found->total_weight),
+                     ULP_FIGURE("%.1f%%", 100 * row->share));
+        ulp_text_show(out, "  %-*s  %s", width, row->op, row->name);
+        ulp_text_add(out, row->node_count > 1 ? " (+%zu)\n" : "\n", row->node_count - 1);
     }
     if (found->layer_count)
         ulp_text_show(out,
-                      "\nweight: of all products, by %s; share: of the error, by what each "
-                      "product alone adds\n",
-                      found->cost);
+                      "\nweight: of all %ss, by %s; share: of the error, by what each %s alone "
+                      "adds%s\n",
+                      layer(found), found->cost, layer(found),
+                      found->scaled ? "" : "; (+n): and n nodes that hand on its values");
     add_points(out, found);
 }

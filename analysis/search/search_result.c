@@ -107,27 +107,13 @@ static enum ulp_status report_formats(const struct ulp_searcher *search, struct 
         struct ulp_search_format *format = &out->formats[out->format_count];
         used[first] = false;
         place[first] = out->format_count++;
-        *format = (struct ulp_search_format){.exponent = choice->exponent,
-                                             .mantissa = choice->mantissa,
-                                             .bits = choice->bits};
+        *format = (struct ulp_search_format){.bits = choice->bits};
         ULP_TRY(ulp_search_copy(out->memory, choice->name, &format->name, error));
         ULP_TRY(ulp_search_copy(out->memory, choice->arithmetic.name, &format->arithmetic, error));
     }
     for (size_t u = 0; u < out->uniform_count; u++)
         out->uniforms[u].format = place[out->uniforms[u].format];
     return ULP_OK;
-}
-
-/* The exponent bits of the narrowest format that holds the layer's values; 0: none does. */
-static int find_needed(const struct ulp_searcher *search, const struct ulp_search_room *room)
-{
-    int least = 0;
-    for (size_t c = 0; c < search->choice_count; c++) {
-        const bool holds = room->largest <= search->choices[c].arithmetic.storage.max_finite;
-        if (holds && (!least || search->choices[c].exponent < least))
-            least = search->choices[c].exponent;
-    }
-    return least;
 }
 
 /* Of a product with weights. */
@@ -163,7 +149,6 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                   .bits = room->bits[choice],
                                   .largest = room->largest,
                                   .smallest = room->smallest,
-                                  .exponent_needed = find_needed(search, room),
                                   .share =
                                       power > 0 ? ulp_search_power(search, l, choice) / power : 0,
                                   .predicted = NAN,
@@ -177,7 +162,6 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
     }
     layer->predicted = search->options->by_node ? NAN : layer->predicted;
     out->formats[layer->format].layer_count++;
-    out->exponent += room->weight * search->choices[choice].exponent / search->total_weight;
     out->tried += search->fewer[l] >= 0;
     ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_name(program, room->first), &layer->name,
                             error));
@@ -204,11 +188,9 @@ static enum ulp_status report_layers(const struct ulp_searcher *search, const si
     if (!search->layer_count)
         return ULP_OK;
     out->bits = ulp_search_mean_bits(search, search->best);
-    out->mantissa = ulp_search_mean_mantissa(search, search->best);
     if (search->options->by_node)
         return ULP_OK; /* no model of it was made */
     out->predicted = sqrt(prior);
-    out->relaxed = ulp_search_relaxed(search);
     return ULP_OK;
 }
 
@@ -453,7 +435,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
     size_t *place = ulp_arena_take(search->emulation.memory, search->choice_count, sizeof *place);
     out->before = search->before;
     out->full = search->full;
-    out->ratio = out->predicted = out->bits = out->mantissa = out->relaxed = NAN;
+    out->ratio = out->predicted = out->bits = NAN;
     out->follows = search->emulation.follows;
     out->timed_out = search->over;
     out->confidence = search->options->confidence;

@@ -1,4 +1,5 @@
 /* What verdicts of searches are made of. */
+#include <math.h>
 
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
@@ -67,4 +68,12 @@ void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample 
         ulp_judged_say_sqnr(out, sample->output, sample->value);
     else
         ulp_text_show(out, "%s is at %s %.4g", sample->output, sample->metric, sample->value);
+}
+
+void ulp_search_say_full(struct ulp_text *out, const struct ulp_search *found)
+{
+    if (isfinite(found->full))
+        ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
+    else
+        ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
 }

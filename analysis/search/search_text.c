@@ -14,7 +14,7 @@ static const char *plural(size_t count)
     return count == 1 ? "" : "s";
 }
 
-/* ---- what plans and allocations say alike ---- */
+/* ---- what all plans say ---- */
 
 static void add_casts(struct ulp_text *out, const struct ulp_search *found)
 {
@@ -22,14 +22,6 @@ static void add_casts(struct ulp_text *out, const struct ulp_search *found)
         ulp_text_add(out, "%zu Cast%s convert%s %zu elements (%zu bytes read and written).\n",
                      found->cast_count, plural(found->cast_count),
                      found->cast_count == 1 ? "s" : "", found->cast_elements, found->cast_bytes);
-}
-
-static void add_full(struct ulp_text *out, const struct ulp_search *found)
-{
-    if (isfinite(found->full))
-        ulp_text_add(out, "the error is %.3g times what is allowed.", found->full);
-    else
-        ulp_text_add(out, "nothing is allowed and there is an error, or something is not finite.");
 }
 
 static const char *name_of(const struct ulp_search *found, size_t format)
@@ -193,7 +185,7 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
                                         : ": no node may be kept in %s",
                       widest(found));
         if (found->kept_count) {
-            add_full(what, found);
+            ulp_search_say_full(what, found);
             ulp_text_add(what, " ");
             add_kept(what, found);
         }
@@ -231,98 +223,22 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
     add_casts(notes, found);
 }
 
-/* ---- the verdict of an allocation ---- */
-
-static void add_worst(struct ulp_text *out, const struct ulp_search *found)
+static void add_table(struct ulp_text *out, const struct ulp_search *found)
 {
-    const struct ulp_search_sample *worst = ulp_search_worst(found->samples, found->sample_count);
-    if (!worst || !*worst->metric)
+    if (!found->kept_count)
         return;
-    ulp_search_say_figure(out, worst);
-    if (!ulp_judge_find_reason(worst->metric))
-        ulp_text_add(out, " (%.3g of the error allowed; the model said %.3g)", worst->ratio,
-                     found->predicted);
-}
-
-static void add_uniform(struct ulp_text *out, const struct ulp_search *found)
-{
-    if (found->uniform < 0) {
-        ulp_text_add(out, "No single format that was tried for all layers meets it.\n");
-        return;
-    }
-    const struct ulp_search_uniform *uniform = &found->uniforms[found->uniform];
-    ulp_text_add(out, "One format for all layers would have to be %s: %.4g bits, %.3g %% more.\n",
-                 found->formats[uniform->format].name, uniform->bits,
-                 100 * (uniform->bits / found->bits - 1));
-}
-
-static void add_minimal(struct ulp_text *out, const struct ulp_search *found)
-{
-    if (found->minimal) {
-        if (found->tried)
-            ulp_text_add(out,
-                         "No single layer can do with fewer bits: each of the %zu that could have "
-                         "them was tried.",
-                         found->tried);
+    ulp_text_add(out, "\n   node  without  op               name\n");
+    for (size_t k = 0; k < found->kept_count; k++) {
+        const struct ulp_search_node *node = &found->kept[k];
+        ulp_text_add(out, " %6zu  ", node->index);
+        if (node->always)
+            ulp_text_add(out, " always");
         else
-            ulp_text_add(out, "No layer can have fewer bits.");
-        ulp_text_add(out,
-                     " To first order, fractions of bits allowed, the least would be %.4g bits.\n",
-                     found->relaxed);
-    } else if (found->timed_out) {
-        ulp_text_add(out, "The time was over before every layer was tried with fewer bits: this is "
-                          "the best so far.\n");
+            ulp_text_add(out, " %6s", ULP_FIGURE("%.3g", node->without));
+        ulp_text_show(out, "  %-15s  %s\n", node->op, node->name);
     }
-    if (found->met && found->layer_count && !isfinite(found->predicted))
-        ulp_text_add(out, "What other inputs do cannot be told to first order, as somewhere the "
-                          "error has no finite derivative: give more of them as --inputs.\n");
-    else if (found->met && found->predicted > 1.5 && found->layer_count)
-        ulp_text_add(out,
-                     "The model expects %.3g times the error allowed of inputs whose roundings are "
-                     "not known: give more of them as --inputs, or --expected 1.\n",
-                     found->predicted);
-}
-
-static void say_unmet(struct ulp_headline *head, const struct ulp_search *found)
-{
-    ulp_text_add(&head->what, found->timed_out
-                                  ? "The time was over before an allocation was found that meets "
-                                  : "No allocation meets ");
-    ulp_search_say_tolerances(&head->what, found);
-    ulp_text_add(&head->todo, found->timed_out ? "give it more time (--stop-after)"
-                                               : "ask for less (--tolerance)");
-    ulp_text_show(&head->why, "with %s in every layer, ", found->base);
-    add_full(&head->why, found);
-    for (size_t p = found->point_count; p-- > 0;)
-        if (found->frontier[p].allowed > 1) {
-            ulp_text_add(&head->why, " %.3g times the tolerance can be met, with %.4g bits",
-                         found->frontier[p].allowed, found->frontier[p].bits);
-            break;
-        }
-}
-
-static void say_allocation(struct ulp_headline *head, struct ulp_text *notes,
-                           const struct ulp_search *found)
-{
-    const bool weighted = ulp_search_is_weighted(found);
-    if (!found->met) {
-        say_unmet(head, found);
-    } else if (!found->layer_count) {
-        ulp_text_add(&head->what, "Nothing to allocate: no node computes floating-point values");
-    } else {
-        ulp_text_add(&head->what, "Outputs stay within ");
-        ulp_search_say_tolerances(&head->what, found);
-        ulp_text_show(&head->what, " with %.3g mantissa bit%s on average%s%s; ", found->mantissa,
-                      found->mantissa == 1 ? "" : "s", weighted ? ", weighted by " : "",
-                      weighted ? found->cost : "");
-        ulp_text_add(&head->what, "with exponent and sign %.4g; of %zu layer%s ", found->bits,
-                     found->layer_count, plural(found->layer_count));
-        ulp_search_say_formats(&head->what, found);
-        add_worst(&head->why, found);
-        ulp_text_add(&head->todo, "give each layer its format of the table");
-        add_uniform(notes, found);
-    }
-    add_minimal(notes, found);
+    ulp_text_add(out, "\nwithout: the error, in units of what is allowed, when this node alone "
+                      "is not kept\n");
 }
 
 /* ---- both ---- */
@@ -365,10 +281,8 @@ static void conclude(struct ulp_headline *head, struct ulp_text *notes,
 {
     if (found->by_node)
         say_plan(head, notes, found);
-    else if (found->scaled)
-        ulp_search_say_scaled(head, notes, found);
     else
-        say_allocation(head, notes, found);
+        ulp_search_say_listed(head, notes, found);
     ulp_headline_drawn(head, found->drawn);
 }
 
@@ -407,9 +321,12 @@ enum ulp_status ulp_search_text(const struct ulp_search *found, char **out, stru
     text.failed |= notes.failed;
     ulp_text_free(&notes);
     ulp_headline_free(&page, &head);
-    enum ulp_status status = ulp_search_tables(&text, found, error);
+    if (found->by_node)
+        add_table(&text, found);
+    else
+        ulp_search_tables_listed(&text, found);
     if (!found->by_node || found->kept_count)
         ulp_text_add(&text, "\n");
     add_basis(&text, found);
-    return ulp_page_take(&text, status, out, error);
+    return ulp_page_take(&text, ULP_OK, out, error);
 }

@@ -19,6 +19,8 @@ json_t *ulp_search_document(const struct ulp_search *found);
 void ulp_search_say_tolerances(struct ulp_text *out, const struct ulp_search *found);
 void ulp_search_say_figure(struct ulp_text *out, const struct ulp_search_sample *sample);
 void ulp_search_say_formats(struct ulp_text *out, const struct ulp_search *found);
+/* "the error is 3 times what is allowed.", with the widest format everywhere */
+void ulp_search_say_full(struct ulp_text *out, const struct ulp_search *found);
 const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample *samples,
                                                  size_t count);
 /* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
@@ -29,16 +31,13 @@ void ulp_search_module(struct ulp_text *out, const char *node, const char *weigh
 bool ulp_modelopt_has_modules(const struct ulp_search *found);
 enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
                                    struct ulp_error *error);
-/* search_scaled.c: of formats with scales. */
-void ulp_search_say_scaled(struct ulp_headline *head, struct ulp_text *notes,
+/* search_formats.c: of plans that give each layer a format of a list. */
+void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);
-void ulp_search_tables_scaled(struct ulp_text *out, const struct ulp_search *found);
+void ulp_search_tables_listed(struct ulp_text *out, const struct ulp_search *found);
 
 /* Are a result's means weighted by its costs? */
 static inline bool ulp_search_is_weighted(const struct ulp_search *found)
 {
     return strcmp(found->cost, "bits") != 0;
 }
-/* search_tables.c: kept nodes; or layers, and the frontier. */
-enum ulp_status ulp_search_tables(struct ulp_text *out, const struct ulp_search *found,
-                                  struct ulp_error *error);

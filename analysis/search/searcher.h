@@ -10,8 +10,8 @@
 struct ulp_search_choice {
     struct ulp_arithmetic arithmetic;
     char name[sizeof((struct ulp_arithmetic *)0)->name];
-    int exponent, mantissa;
-    double bits; /* of a value */
+    int mantissa; /* bits, without the hidden one */
+    double bits;  /* of a value */
 };
 
 /* A layer. By choice c: */
@@ -114,7 +114,7 @@ struct ulp_searcher {
     ptrdiff_t *fewer;
     /* what was emulated in all samples */
     struct ulp_search_seen {
-        double cost, bits, mantissa, ratio;
+        double cost, bits, ratio;
     } * seen;
     size_t seen_count, seen_room;
 };
@@ -161,9 +161,8 @@ enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_a
 
 /* model.c: what the layers' powers say. */
 double ulp_search_cost(const struct ulp_searcher *search, const ulp_pick *of);
-/* Means over layers, weighted. */
+/* The mean over layers, weighted. */
 double ulp_search_mean_bits(const struct ulp_searcher *search, const ulp_pick *of);
-double ulp_search_mean_mantissa(const struct ulp_searcher *search, const ulp_pick *of);
 /* The ratio that is expected by powers as ulp_search_measure left them. */
 double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of);
 /* The ratio that is expected, and the power of one layer's error. */
@@ -176,8 +175,6 @@ bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out);
 /* Layers but `fixed` (layer_count: all) get cheaper choices until the limit is kept, those first
  * that add least error for what they save, then dearer ones, as long as it is. False: in vain. */
 bool ulp_search_fit_limit(const struct ulp_searcher *search, size_t fixed, ulp_pick *of);
-/* The mean cost for ratio 1 if bits could be fractions: a bound of what the model has. */
-double ulp_search_relaxed(const struct ulp_searcher *search);
 /* The layer's cheaper choices, from its costs. */
 enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
                                 struct ulp_error *error);

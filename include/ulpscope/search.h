@@ -91,8 +91,7 @@ struct ulp_search_options {
 };
 
 struct ulp_search_format {
-    char *name, *arithmetic;        /* "e5m7"; as --keep takes it */
-    int exponent, mantissa;         /* bits; mantissa without the hidden one */
+    char *name, *arithmetic;        /* "bf16"; as --keep takes it */
     double bits;                    /* of a value: with the sign, and its part of the scale */
     size_t layer_count, node_count; /* that have it */
 };
@@ -108,7 +107,6 @@ struct ulp_search_layer {
     /* magnitudes of what it reads, its weights and results, over all samples; 0: there are none, or
      * a plan did not look */
     double largest, smallest;
-    int exponent_needed; /* bits, for the largest; 0: no format has enough */
     /* its part of the error's power, as the model has it: all add up to 1 */
     double share;
     /* How many times too large the error is when this layer alone gets a cheaper format, by the
@@ -171,7 +169,7 @@ struct ulp_search_input {
  * uniform_bits: of the smallest format that does as well in every layer; NaN: none did. */
 struct ulp_search_point {
     double allowed, ratio;
-    double cost, bits, mantissa; /* bits, mantissa: means over layers, weighted */
+    double cost, bits; /* bits: the mean over layers, weighted */
     double uniform_bits;
 };
 /* One format for all layers. */
@@ -212,8 +210,7 @@ struct ulp_search {
     enum ulp_grade grade;
     char *grade_text; /* "fine (classify by name: 0 of 3 first choices change)"; NULL: there is none
                        */
-    double bits, mantissa, exponent; /* means over layers, weighted */
-    double relaxed;                  /* the mean bits if they could be fractions, by the model */
+    double bits; /* the mean over layers, weighted */
     double total_cost, total_weight;
     size_t format_count;
     struct ulp_search_format *formats; /* those that are used, by bits */

@@ -1,20 +1,13 @@
-// The report of a search for the fewest bits: bits of each layer, the frontier, what is left of the tolerance.
-
-const bitsExponent = (root, layer) => root.formats.find((format) => format.name === layer.format).exponent;
+// A plan that gives each layer a format of a list: bits of each layer, the frontier, what is left of the tolerance.
 
 function bitsLayers(root) {
-  const lines = [
-    ["bits", (layer) => layer.bits],
-    ["mantissa", (layer) => layer.bits - 1 - bitsExponent(root, layer)],
-    ["exponent", (layer) => bitsExponent(root, layer)],
-  ].slice(0, root.scaled ? 1 : 3);
   return {
     title: "Bits of each layer",
-    note: root.scaled ? "of a factor's value, with its part of its block's scale" : "sign, mantissa and exponent together, and the two by themselves",
+    note: root.scaled ? "of a factor's value, with its part of its block's scale" : "of a value",
     unit: "layer, in the order of the table",
     linear: true,
     ticks: root.layers.map((layer, i) => ({ x: i + 1, text: String(i + 1) })),
-    lines: lines.map(([name, read]) => ({ name, kind: name === "bits" ? "output" : "node", points: root.layers.map((layer, i) => [i + 1, read(layer)]) })),
+    lines: [{ name: "bits", kind: "output", points: root.layers.map((layer, i) => [i + 1, layer.bits]) }],
   };
 }
 
@@ -37,7 +30,7 @@ function bitsFrontier(root) {
 adapters.formats = (report) => {
   const root = report.root, view = emptyView();
   view.model = root.model_path ?? "";
-  view.title = root.scaled ? "A format for each product" : "Fewest bits";
+  view.title = root.scaled ? "A format for each product" : "A format for each layer";
   view.lanes = [{ name: root.arithmetic }];
   view.verdicts = lineVerdicts(root.verdict, () => (root.met && root.validated_met === root.validated.length ? "good" : "bad"));
   view.curves = [...(root.met && root.layers.length > 1 ? [bitsLayers(root)] : []), ...(root.frontier.length > 1 ? [bitsFrontier(root)] : [])];
@@ -59,21 +52,15 @@ adapters.formats = (report) => {
   view.tables = [
     longTable(
       root.scaled ? "Products" : "Layers",
-      root.scaled
-        ? "The format of both factors. Share: of the error, by what each product alone adds."
-        : "A layer is a node with the nodes behind it that only hand its values on. With one bit less: what the error would be, of that allowed.",
+      `${root.scaled ? "The format of both factors" : "A layer is a node with the nodes behind it that only hand its values on"}. Share: of the error, by what each alone adds.`,
       [
         { title: "layer", text: (r) => shown(r.name), class: () => "name" },
         operatorColumn,
         { title: "format", text: (r) => shown(r.format) },
         { title: "bits", number: true, text: (r) => figure(r.bits) },
         { title: "weight", number: true, text: (r) => figure(r.weight) },
-        { title: "mantissa", number: true, text: (r) => whole(r.bits - 1 - bitsExponent(root, r)) },
-        { title: "exponent", number: true, text: (r) => whole(bitsExponent(root, r)) },
-        { title: "largest", number: true, text: (r) => figure(r.largest) },
         { title: "share", number: true, text: (r) => figure(r.share) },
-        { title: "with one bit less", number: true, text: (r) => figure(r.without) },
-      ].filter((column) => !root.scaled || !["mantissa", "exponent", "largest", "with one bit less"].includes(column.title)),
+      ],
       root.layers,
       root.scaled ? "Products" : "Layers",
     ),
@@ -85,7 +72,7 @@ adapters.formats = (report) => {
     ["Model", shown(root.model_path ?? "")],
     ["Reference", shown(root.reference ?? "")],
     ["Tolerance", root.tolerances.map(shown)],
-    ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed${root.scaled ? ", after each product alone in each format" : "; exponent bits follow from the range of the values, mantissa bits from the layers' shares in the error"}`],
+    ["Search", `${whole(root.tried)} allocations were emulated, each with every sample until one failed, after each ${root.scaled ? "product" : "layer"} alone in each format`],
   ];
   return view;
 };
