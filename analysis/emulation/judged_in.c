@@ -54,18 +54,25 @@ enum ulp_status ulp_judged_in(const struct ulp_model *model, const char *target_
                               struct ulp_arithmetic *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    const struct ulp_target *target = target_name ? ulp_target_find(target_name) : NULL;
-    if (target_name && !target)
+    static const char *const settings[] = {
+        [ULP_TF32_USUAL] = "", [ULP_TF32_ALLOWED] = ",floats=", [ULP_TF32_FORBIDDEN] = ",floats="};
+    struct ulp_target_name named = {NULL};
+    if (target_name && !ulp_target_read(target_name, &named))
         return ulp_target_refuse(target_name, error);
+    const struct ulp_target *target = named.target;
     /* ORT follows declared types in an arithmetic of its own */
     const bool obeys = target && !target->wider && target->bit != ULP_TARGET_ORT;
-    const char *gpu = target ? target_name + strcspn(target_name, "@") : "";
+    const bool typed = obeys && declares_half(model);
+    const struct ulp_target_tf32 *tf32 = target ? ulp_target_tf32(target) : NULL;
     if (arithmetic)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", arithmetic);
     else if (!target)
         snprintf(name, ULP_JUDGED_IN_BYTES, "%s", declares_half(model) ? "model" : "fp16");
     else
-        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s", target->lowered, gpu,
-                 obeys && declares_half(model) ? ",types=declared" : "");
+        snprintf(name, ULP_JUDGED_IN_BYTES, "%s%s%s%s%s", target->lowered, named.gpu,
+                 typed ? ",types=declared" : "", typed ? settings[named.tf32] : "",
+                 !typed || !tf32 || named.tf32 == ULP_TF32_USUAL ? ""
+                 : named.tf32 == ULP_TF32_ALLOWED                ? tf32->allowed
+                                                                 : "fp32");
     return ulp_arithmetic_find(name, out, error);
 }

@@ -125,6 +125,9 @@ struct ulp_schedule {
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
      * matrix unit for them */
     bool vectors_scalar;
+    /* MatMul, Gemm and what else is no convolution and no recurrence are such chains, too: a library
+     * may have TF32 allowed for cuDNN's kernels alone */
+    bool matmul_scalar;
     /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear is computed as an INT8
      * kernel does: INT32 sums of the quantised values. false: in floats, as the graph is written */
     bool qdq_integer;
@@ -167,6 +170,19 @@ enum ulp_attention_kernel {
     ULP_ATTENTION_CUDNN,     /* cuDNN 9: tiles of 128 keys */
     ULP_ATTENTION_EFFICIENT, /* memory-efficient attention: tiles of 64 or 128 keys */
     ULP_ATTENTION_MATH,      /* written out, every step in FP32 */
+};
+
+/* How a Conv is summed beside a matrix unit. */
+enum ulp_conv {
+    ULP_CONV_PLAIN, /* on the unit, as other products */
+    /* by shape as PyTorch's and cuDNN's kernels were recorded to: one channel a group, or 1 to 3
+     * channels, in scalar chains that may begin with the bias */
+    ULP_CONV_TORCH,
+    /* in scalar chains over the stored values where there are fewer than 16 input channels a group,
+     * as cuDNN was recorded to under ONNX Runtime; FROM_64: fewer than 64 where the kernel is wider
+     * than 1 */
+    ULP_CONV_FROM_16,
+    ULP_CONV_FROM_64,
 };
 
 /* How the scale of a block follows from m, its largest magnitude (doc/scales.md). */
@@ -220,6 +236,9 @@ struct ulp_arithmetic {
     /* "types=declared": of the nodes whose results the model declares in the storage's type; the
      * others compute as in "model". What a runtime makes of a graph with types. */
     bool types_declared;
+    /* of those that are FLOAT: the arithmetic by name, "trt10:tf32", on this one's GPU; NULL: fp32.
+     * Static */
+    const char *floats;
     struct ulp_format storage;     /* of every floating-point tensor */
     struct ulp_format factor;      /* of the operands of products in contractions */
     struct ulp_format accumulator; /* of sums of products */
@@ -270,9 +289,7 @@ struct ulp_arithmetic {
     /* LSTM and GRU round where cuDNN's kernels do, as far as recorded (doc/accuracy.md); false:
      * sums of products go into the cell as they are, states are stored */
     bool recurrence_cudnn;
-    /* Conv of one channel a group, or of 1 to 3 channels, sums and adds its bias as PyTorch's
-     * kernels and cuDNN's do; false: on the matrix unit as other products */
-    bool conv_torch;
+    enum ulp_conv conv;
     /* BatchNormalization as PyTorch's kernel computes it, with CUDA's reciprocal root; false: as
      * the operator is written, each step rounded */
     bool norms_torch;

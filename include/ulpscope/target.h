@@ -44,11 +44,38 @@ struct ulp_target {
     enum ulp_target_keeps keeps;
     const char *wider; /* what computes more in FP32, where the graph's types do not; else NULL */
 };
-/* Index 0, 1, ... until NULL; by name or alias, "@GPU" may follow: NULL: there is none. Static. */
+/* Index 0, 1, ... until NULL; by name or alias, as ulp_target_read takes it: NULL: there is none.
+ * Static. */
 ULP_API const struct ulp_target *ulp_target(size_t index);
 ULP_API const struct ulp_target *ulp_target_find(const char *name);
 /* The error that there is none: it lists those there are. */
 ULP_API enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error);
+
+/* FP32 on a GPU is TF32 unless someone says no. */
+enum ulp_tf32 {
+    ULP_TF32_USUAL, /* as the runtime does where nothing is said */
+    ULP_TF32_ALLOWED,
+    ULP_TF32_FORBIDDEN,
+};
+/* Of a target where FP32 products may be TF32; NULL: they never are. */
+struct ulp_target_tf32 {
+    const char *target;
+    const char *usual, *allowed; /* arithmetics: what FP32 is by default, and with TF32 allowed */
+    const char *forbids, *python; /* what is said to the runtime so that it is FP32 */
+};
+ULP_API const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target);
+
+/* A target as it is named: "trt10", "trt10@a100", "trt10@a100,tf32=off". */
+struct ulp_target_name {
+    const struct ulp_target *target;
+    char gpu[20]; /* "@a100"; "": none was named */
+    enum ulp_tf32 tf32;
+};
+/* False: there is no such target, or FP32 is never TF32 there. */
+ULP_API bool ulp_target_read(const char *name, struct ulp_target_name *out);
+/* What FLOAT nodes are computed in there: FP32 where the GPU has no TF32. */
+ULP_API enum ulp_status ulp_target_floats(const struct ulp_target_name *name,
+                                          struct ulp_arithmetic *out, struct ulp_error *error);
 
 /* What is assumed of a target and can be otherwise: both sides as arithmetics. */
 struct ulp_target_choice {

@@ -70,7 +70,7 @@ static enum ulp_status contract_floats(const struct ulp_arithmetic *arithmetic,
     if (arithmetic->weights.name[0])
         return contract_back(arithmetic, problem, problem->weights, pool, error);
     /* sums of nothing have no scales, either */
-    if (problem->k == 0 ||
+    if (problem->k == 0 || (arithmetic->schedule.matmul_scalar && !problem->is_cudnn) ||
         (arithmetic->schedule.vectors_scalar && (problem->m == 1 || problem->n == 1))) {
         const struct ulp_arithmetic scalar = without_unit(arithmetic);
         struct ulp_chains chains = ulp_chains_make(&scalar, problem);

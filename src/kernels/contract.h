@@ -59,6 +59,7 @@ struct ulp_contraction {
     size_t k_run;
     /* products of matrices, as a library has them (split-k=cublas); turned: b lies as [n, k] */
     bool is_matrices, turned;
+    bool is_cudnn; /* of a convolution or a recurrence (matmul=scalar) */
     unsigned weights; /* bit 0: a, bit 1: b is a constant weight */
     /* of a and b: the largest magnitude that the scale of the tensor is of; NULL: its own */
     const float *range[2];

@@ -25,13 +25,13 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           s->vectors_scalar == t->vectors_scalar && a->cuda_functions == b->cuda_functions &&
+           s->vectors_scalar == t->vectors_scalar && s->matmul_scalar == t->matmul_scalar && a->cuda_functions == b->cuda_functions &&
            a->attention == b->attention && a->recurrence_cudnn == b->recurrence_cudnn &&
-           a->conv_torch == b->conv_torch && a->norms_torch == b->norms_torch &&
+           a->conv == b->conv && a->norms_torch == b->norms_torch &&
            a->scaled_modelopt == b->scaled_modelopt && a->scales_static == b->scales_static &&
            a->plain_exponentials == b->plain_exponentials && a->constants == b->constants &&
            a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded &&
-           a->types_declared == b->types_declared;
+           a->types_declared == b->types_declared && a->floats == b->floats;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -250,6 +250,8 @@ START_TEST(canonical_names)
                                              "bf16,attention=flash2",
                                              "fp16,recurrence=cudnn",
                                              "bf16,conv=torch",
+                                             "tf32,matmul=scalar,conv=from-64",
+                                             "fp16,types=declared,floats=ort-cuda:tf32",
                                              "fp32,functions=cuda,norms=torch",
                                              "bf16,factor=nvfp4,scaled=modelopt",
                                              "bf16,factor=fp8-tensor,scales=static",
@@ -469,6 +471,10 @@ START_TEST(changed_parts)
         {"trt:fp16", "fuse=none", "fp16,acc=fp16,batchnorm=folded", "trt11:fp16,fuse=none"},
         {"torch:tf32", "@a100", "tf32@a100,vectors=scalar,conv=torch,norms=torch",
          "torch:tf32@a100"},
+        {"ort-cuda:fp16,types=declared", "floats=fp32", "fp16,constants=ieee,types=declared",
+         "ort-cuda:fp16,types=declared,floats=fp32"},
+        {"ort-cuda:fp16,types=declared", "types=lowered", "fp16,constants=ieee",
+         "ort-cuda:fp16,types=lowered"},
         {"trt:fp16,acc=fp32", "acc=fp16",
          "fp16,acc=fp16,batchnorm=folded,fuse=reduce,fuse-constants=stored", "trt11:fp16,acc=fp16"},
         /* a kernel that cannot be is left out, which the runtime's name with it would not say */

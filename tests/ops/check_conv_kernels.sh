@@ -51,6 +51,40 @@ for kind, inner, out, groups, begins in (("fp16", 40, 40, 40, False), ("fp16", 1
     if not np.array_equal(got, wanted):
         sys.exit(f"{kind}, {inner} channels, {groups} groups: {np.mean(got == wanted):.2%} of bits equal")
 END
+# on the unit by shape: below these channels a Conv is FP32's chain, a MatMul beside it too
+python3 - "$program" "$source/examples" <<'END' || fail "products by shape"
+import subprocess, sys
+import numpy as np
+program, examples = sys.argv[1:]
+sys.path.insert(0, examples)
+from onnx_writer import node, write_model
+random = np.random.default_rng(2)
+
+def run(op, arrays, arithmetic, **attributes):
+    write_model("model.onnx", [node(op, "x w", "y", op, **attributes)], {n: a.shape for n, a in arrays.items()}, ["y"], {}, opset=14)
+    np.savez("in.npz", **arrays)
+    subprocess.run([program, "run", "model.onnx", "-i", "in.npz", "-a", arithmetic, "-q", "-o", "out.npz"], check=True)
+    return np.load("out.npz")["y"]
+
+# channels of a group, groups, kernel, and of whom it is: FP32's chain or the unit, with from-16 and from-64
+for inner, groups, kernel, narrow, wide in ((15, 1, 1, "fp32", "fp32"), (16, 1, 1, "tf32", "tf32"), (15, 1, 3, "fp32", "fp32"), (16, 1, 3, "tf32", "fp32"), (63, 1, 3, "tf32", "fp32"), (64, 1, 3, "tf32", "tf32"),
+                                            (1, 24, 3, "fp32", "fp32"), (16, 2, 1, "tf32", "tf32")):
+    arrays = {"x": random.standard_normal((1, inner * groups, 9, 9), np.float32), "w": random.standard_normal((24, inner, kernel, kernel), np.float32)}
+    plain = {name: run("Conv", arrays, name, group=groups) for name in ("fp32", "tf32")}
+    for part, wanted in (("from-16", narrow), ("from-64", wide)):
+        if np.array_equal(plain["fp32"], plain["tf32"]) or not np.array_equal(run("Conv", arrays, f"tf32,conv={part}", group=groups), plain[wanted]):
+            sys.exit(f"conv={part}: {inner} channels, {groups} groups, kernel {kernel}: not as {wanted}")
+arrays = {"x": random.standard_normal((1, 16, 9, 9), np.float32), "w": random.standard_normal((24, 16, 3, 3), np.float32)}
+if not np.array_equal(run("Conv", arrays, "tf32,matmul=scalar"), run("Conv", arrays, "tf32")):
+    sys.exit("matmul=scalar: a Conv is not on the unit")
+arrays = {"x": random.standard_normal((8, 64), np.float32), "w": random.standard_normal((64, 24), np.float32)}
+if not np.array_equal(run("MatMul", arrays, "tf32,matmul=scalar"), run("MatMul", arrays, "fp32")):
+    sys.exit("matmul=scalar: a MatMul is not FP32's chain")
+END
+expect 2 "no matrix unit, by shape" "$program" list fp32,conv=from-16
+shows err "conv=from-16" "what is wrong"
+expect 2 "no matrix unit, products" "$program" list fp32,matmul=scalar
+shows err "matmul=scalar" "what is wrong"
 # what a GPU gave for drawn numbers: the one that differs is Winograd's 4x4
 python3 "$source/lab/compare_conv.py" "$program" "$source/tests/data/conv/h200_conv.npz" --largest 50000 --least 137 >"$work/out" || fail "recorded convolutions: $(cat "$work/out")"
 # TF32 and FP32, products too: left are vectors that a warp adds in a tree, one split Conv, one window that was not recorded and one batch whose rest comes first

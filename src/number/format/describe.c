@@ -368,6 +368,11 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "gives a matrix unit nothing to do: it is a chain of fused multiply-adds in %s over "
             "the stored values.",
             accumulator);
+    if (s->matmul_scalar)
+        say(page, "matmul",
+            "Only convolutions and recurrences are on the matrix unit: other products are chains "
+            "of fused multiply-adds in %s over the stored values.",
+            accumulator);
     if (s->qdq_integer)
         say(page, "Q/DQ",
             "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
@@ -403,7 +408,12 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
         say(page, "written",
             "Attention that the graph writes out as MatMul, scale, mask, Softmax and MatMul is "
             "computed as one Attention, where nothing else reads what is between.");
-    if (a->conv_torch)
+    if (a->conv >= ULP_CONV_FROM_16)
+        say(page, "conv",
+            "A Conv is on the matrix unit from 16 input channels a group on%s; one of fewer is a "
+            "chain of fused multiply-adds in FP32 over the stored values.",
+            a->conv == ULP_CONV_FROM_64 ? ", from 64 on where its kernel is wider than 1" : "");
+    if (a->conv == ULP_CONV_TORCH)
         say(page, "conv",
             "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
             "multiply-adds in FP32, beside the matrix unit; the others add in the order of the "
@@ -458,8 +468,10 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         if (arithmetic->types_declared)
             say(&page, "types",
                 "All this of nodes whose results the model declares in %s alone: others compute as "
-                "in the arithmetic model, in the types that they declare.",
-                spell(storage, &arithmetic->storage));
+                "in the arithmetic model, in the types that they declare%s%s.",
+                spell(storage, &arithmetic->storage),
+                arithmetic->floats ? ", those in FLOAT as in " : "",
+                arithmetic->floats ? arithmetic->floats : "");
         describe_steps(&page, arithmetic);
         describe_fusion(&page, arithmetic);
         describe_functions(&page, arithmetic);

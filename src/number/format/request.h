@@ -44,6 +44,7 @@ struct ulp_request {
 extern const char *const ulp_gpu_names[ULP_GPU_COUNT + 1];
 extern const char *const ulp_unit_names[ULP_UNIT_CLASS_COUNT + 1];
 extern const char *const ulp_constants_names[]; /* by enum ulp_constants */
+extern const char *const ulp_floats_names[];    /* target.c */
 
 /* The request of a name; a runtime's name is that of its expansion. */
 enum ulp_status ulp_request_read(struct ulp_request *request, const char *name,
@@ -54,6 +55,10 @@ enum ulp_status ulp_request_change(struct ulp_request *request, const char *part
 /* What has no meaning without a kernel goes with fuse=none, and kernels that cannot be are left
  * out, but for parts that were said. */
 void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_COUNT]);
+/* floats.c: what FLOAT nodes are computed in, of ulp_floats_names, on that GPU ("" or with "@" or
+ * without); fp32 where it has no TF32. */
+enum ulp_status ulp_floats_find(const char *floats, const char *gpu, struct ulp_arithmetic *out,
+                                struct ulp_error *error);
 /* target.c: refuses a base that is no runtime's name and begins like one ("trt:fp17"). */
 enum ulp_status ulp_runtime_check(const char *base, struct ulp_error *error);
 /* resolve.c: the arithmetic that it asks for, without a name. */

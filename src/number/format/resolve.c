@@ -291,6 +291,11 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "vectors=scalar has no meaning without a matrix unit: every product is "
                         "summed so");
+    out->schedule.matmul_scalar = chosen(request, ULP_PART_MATMUL, 0);
+    if (out->schedule.matmul_scalar && !out->schedule.gpu[0])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "matmul=scalar has no meaning without a matrix unit: every product is "
+                        "summed so");
     out->schedule.qdq_integer = chosen(request, ULP_PART_QDQ, 0);
     return ULP_OK;
 }
@@ -394,8 +399,14 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
     out->attention_joined = chosen(request, ULP_PART_WRITTEN, 0);
     if (takes(request, ULP_PART_RECURRENCE, possible))
         out->recurrence_cudnn = request->choice[ULP_PART_RECURRENCE];
-    if (takes(request, ULP_PART_CONV, convolves))
-        out->conv_torch = request->choice[ULP_PART_CONV];
+    const bool shaped = request->choice[ULP_PART_CONV] >= ULP_CONV_FROM_16;
+    if (takes(request, ULP_PART_CONV, shaped ? out->schedule.gpu[0] : convolves))
+        out->conv = (enum ulp_conv)request->choice[ULP_PART_CONV];
+    if (out->conv >= ULP_CONV_FROM_16 && !out->schedule.gpu[0])
+        return ulp_fail(error, ULP_ERROR_USAGE,
+                        "conv=%s has no meaning without a matrix unit: every Conv is summed in "
+                        "scalar chains",
+                        out->conv == ULP_CONV_FROM_16 ? "from-16" : "from-64");
     if (takes(request, ULP_PART_NORMS, out->cuda_functions))
         out->norms_torch = request->choice[ULP_PART_NORMS];
     if (out->norms_torch && !out->cuda_functions)
@@ -405,7 +416,7 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
             "or leave it out");
     const char *part = out->attention != ULP_ATTENTION_WHOLE ? "attention="
                        : out->recurrence_cudnn               ? "recurrence="
-                       : out->conv_torch && !convolves       ? "conv="
+                       : out->conv == ULP_CONV_TORCH && !convolves ? "conv="
                                                              : NULL;
     if (!part || possible)
         return ULP_OK;
@@ -423,6 +434,9 @@ static enum ulp_status resolve_constants(struct ulp_arithmetic *out,
         (enum ulp_constants)chosen(request, ULP_PART_CONSTANTS, ULP_CONSTANTS_SATURATED);
     out->batchnorm_folded = chosen(request, ULP_PART_BATCHNORM, 0);
     out->types_declared = chosen(request, ULP_PART_TYPES, 0);
+    /* of nothing else: a runtime's name has it whatever follows */
+    if (out->types_declared && chosen(request, ULP_PART_FLOATS, 0))
+        out->floats = ulp_floats_names[request->choice[ULP_PART_FLOATS]];
     out->plain_exponentials = chosen(request, ULP_PART_EXPONENTIALS, 0);
     out->scales_lowered = chosen(request, ULP_PART_SCALES, 0);
     if (out->constants == ULP_CONSTANTS_ONNXCONVERTER && !is_named(&out->storage, "fp16"))

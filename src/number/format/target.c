@@ -12,6 +12,7 @@
 #define TARGET(...)
 #define ARITHMETIC(...)
 #define CHOICE(...)
+#define TF32(...)
 
 static const struct ulp_target targets[] = {
 #undef TARGET
@@ -36,10 +37,27 @@ static const struct ulp_target_choice choices[] = {
 #include "number/format/target.def"
 };
 
+#undef CHOICE
+#define CHOICE(...)
+
+static const struct ulp_target_tf32 tf32[] = {
+#undef TF32
+#define TF32(...) {__VA_ARGS__},
+#include "number/format/target.def"
+#undef TF32
+#define TF32(...)
+};
+
+/* Of the part floats=: fp32, and what is in the table above. */
+const char *const ulp_floats_names[] = {
+    "fp32",       "trt8:tf32",  "trt10:tf32",   "trt11:tf32", "torch:tf32-convs",
+    "torch:tf32", "ort-cuda:tf32", NULL};
+
 enum {
     TARGET_COUNT = sizeof targets / sizeof *targets,
     ARITHMETIC_COUNT = sizeof arithmetics / sizeof *arithmetics,
-    CHOICE_COUNT = sizeof choices / sizeof *choices
+    CHOICE_COUNT = sizeof choices / sizeof *choices,
+    TF32_COUNT = sizeof tf32 / sizeof *tf32
 };
 
 const struct ulp_target *ulp_target(size_t index)
@@ -65,9 +83,32 @@ static const struct ulp_target *find_target(const char *name, size_t length)
     return NULL;
 }
 
+const struct ulp_target_tf32 *ulp_target_tf32(const struct ulp_target *target)
+{
+    for (size_t i = 0; i < TF32_COUNT; i++)
+        if (strcmp(tf32[i].target, target->name) == 0)
+            return &tf32[i];
+    return NULL;
+}
+
+bool ulp_target_read(const char *name, struct ulp_target_name *out)
+{
+    const size_t own = strcspn(name, "@,"), whole = strcspn(name, ",");
+    const char *part = name + whole;
+    *out = (struct ulp_target_name){.target = find_target(name, own)};
+    if (!out->target || whole - own >= sizeof out->gpu)
+        return false;
+    snprintf(out->gpu, sizeof out->gpu, "%.*s", (int)(whole - own), name + own);
+    out->tf32 = strcasecmp(part, ",tf32=on") == 0    ? ULP_TF32_ALLOWED
+                : strcasecmp(part, ",tf32=off") == 0 ? ULP_TF32_FORBIDDEN
+                                                     : ULP_TF32_USUAL;
+    return !*part || (out->tf32 != ULP_TF32_USUAL && ulp_target_tf32(out->target));
+}
+
 const struct ulp_target *ulp_target_find(const char *name)
 {
-    return find_target(name, strcspn(name, "@"));
+    struct ulp_target_name read;
+    return ulp_target_read(name, &read) ? read.target : NULL;
 }
 
 static const char *name_target(const void *context, size_t t)
@@ -89,8 +130,9 @@ enum ulp_status ulp_target_refuse(const char *name, struct ulp_error *error)
     ulp_suggest_names(&near, strcasecmp(name, "tensorrt") == 0 ? "trt" : name, TARGET_COUNT,
                       name_target, NULL);
     ulp_fail(error, ULP_ERROR_USAGE,
-             "%s: no target is called so%s; known: %s; @GPU may follow (trt10@a100)", name,
-             near.length ? near.data : "", known);
+             "%s: no target is called so%s; known: %s; @GPU may follow, and where FP32 may be TF32 "
+             ",tf32=on or ,tf32=off (trt10@a100,tf32=off)",
+             name, near.length ? near.data : "", known);
     return ULP_ERROR_USAGE;
 }
 

@@ -125,7 +125,7 @@ enum ulp_status ulp_lay_library(const struct ulp_call *call, struct ulp_arithmet
     if (order.chain) {
         arithmetic->factor = arithmetic->storage;
         arithmetic->schedule.gpu[0] = arithmetic->schedule.unit_class[0] = 0;
-        arithmetic->schedule.vectors_scalar = false;
+        arithmetic->schedule.vectors_scalar = arithmetic->schedule.matmul_scalar = false;
         arithmetic->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
         arithmetic->schedule.fused = true;
     }

@@ -173,6 +173,7 @@ static enum ulp_status run_phase(struct ulp_call *call, const struct ulp_conv_gr
         .batch_count = (size_t)(g->batch * g->count),
         .m = (size_t)g->out,
         .n = (size_t)outputs,
+        .is_cudnn = true,
         .k = (size_t)(g->in * taps),
         .a = {.tensor = call->in[1],
               .batch_offset = batch[0],

@@ -86,7 +86,7 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
     *taps = (struct taps){NULL, (size_t)(g->in * positions)};
     if (!keeps_positions(call->arithmetic) || taps->count == 0)
         return ULP_OK;
-    const bool known = call->arithmetic->conv_torch && g->count == 1 &&
+    const bool known = call->arithmetic->conv == ULP_CONV_TORCH && g->count == 1 &&
                        ulp_conv_kernel_find(call->arithmetic, g->in, g->out, w, &kernel);
     if (!known && (g->in == 1 || positions == 1))
         return ULP_OK;
@@ -188,6 +188,7 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
         .batch_count = (size_t)(g.batch * g.count),
         .m = (size_t)g.out,
         .n = (size_t)pixels,
+        .is_cudnn = true,
         .k = first ? (size_t)k_whole : order.count,
         .k_run = tile_is_whole(call->arithmetic, g.in) ? (size_t)g.in : 0,
         .a = {.tensor = weights, .batch_offset = batch[0], .line_offset = w_line, .k_offset = w_k},
@@ -240,6 +241,29 @@ static bool cut_vector(struct ulp_arithmetic *own, const struct ulp_windows *w, 
     return true;
 }
 
+/* Scalar chains over the stored values. */
+static void leave_unit(struct ulp_arithmetic *own)
+{
+    own->factor = own->storage;
+    own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
+    own->schedule.vectors_scalar = own->schedule.matmul_scalar = false;
+    own->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
+    own->schedule.fused = true;
+}
+
+/* Has cuDNN no kernel on a matrix unit for so few channels? Recorded in FP32 with TF32 allowed: 1
+ * of 49 convolutions of fewer than 16 used it. */
+static bool is_narrow(const struct ulp_call *call)
+{
+    const struct ulp_tensor *weights = call->in[1];
+    int64_t positions = 1;
+    for (int d = 2; d < weights->rank; d++)
+        positions *= weights->dims[d];
+    const int64_t least =
+        call->arithmetic->conv == ULP_CONV_FROM_64 && positions > 1 ? 64 : 16;
+    return weights->dims[1] < least;
+}
+
 /* As PyTorch 2.11 and cuDNN 9.19 compute what is no product for a matrix unit, found from the
  * convolutions of 27 networks on an H100 (lab/compare_bits.py): scalar chains in
  * the weight's order for 1 to 3 channels, for one channel a group, and for the shapes that the
@@ -257,7 +281,11 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
     struct ulp_windows windows;
     struct ulp_conv_kernel kernel = {.slices = 1};
     *own = *call->arithmetic;
-    if (!own->conv_torch || !(depthwise || groups == 1))
+    if (own->conv >= ULP_CONV_FROM_16 && is_narrow(call)) {
+        leave_unit(own);
+        return true;
+    }
+    if (own->conv != ULP_CONV_TORCH || !(depthwise || groups == 1))
         return false;
     const bool known = groups == 1 && find_kernel(call, &windows, &kernel),
                tf32 = strcmp(own->factor.name, "tf32") == 0;
@@ -271,10 +299,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
             own->schedule.operand_rounding = ULP_ROUND_NEAREST_AWAY;
         return kernel.slices > 1 || kernel.ties_away;
     }
-    own->factor = own->storage;
-    own->schedule.gpu[0] = own->schedule.unit_class[0] = 0;
-    own->schedule.operand_rounding = ULP_ROUND_NEAREST_EVEN;
-    own->schedule.fused = true;
+    leave_unit(own);
     if (depthwise && (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
         *first = ulp_call_in(call, 2);
     return true;

@@ -4,6 +4,7 @@
 #include "base/memory/alloc.h"
 #include "base/machine/environment.h"
 #include "base/error.h"
+#include "number/format/request.h"
 #include "base/text/text.h"
 #include "run/carried.h"
 #include "run/program/program.h"
@@ -161,11 +162,13 @@ enum ulp_status ulp_program_declare(const struct ulp_program *program, struct ul
         const struct ulp_program_node *node = &program->nodes[n];
         const enum ulp_type type = ulp_step_type(node->block, node->step);
         const char *name = type == ULP_TYPE_UNDEFINED ? "model" : ulp_type_rows[type].format;
-        struct ulp_arithmetic declared;
         if (lane->types_declared && strcmp(name, lane->storage.name) == 0)
             continue;
         if (!of_type[type]) {
-            ULP_TRY(ulp_arithmetic_find(name, &declared, error));
+            struct ulp_arithmetic declared;
+            ULP_TRY(type == ULP_TYPE_FLOAT && lane->floats
+                        ? ulp_floats_find(lane->floats, lane->schedule.gpu, &declared, error)
+                        : ulp_arithmetic_find(name, &declared, error));
             of_type[type] = add_arithmetic(mix, &declared);
         }
         of_node[n] = (uint16_t)of_type[type];

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""Errors of networks in ONNX Runtime's CUDA provider, node by node without its optimiser, beside those that ulpscope foresees.
+
+    lab/compare_ort_cuda.py ULPSCOPE DATA [--variant tf32|f16|f32] [--arith NAME] [--low 0.8] [--high 1.25] [--networks a,b] [--list] [--at-least SHARE]
+
+DATA/ort_cuda/networks.json.gz has of each network of DATA/models and DATA/pretrained the error of every tensor against the CPU provider in FP32, so that a figure counts only where the provider's own FP32 (f32)
+lies 20 dB above it; networks with QuantizeLinear or DequantizeLinear are left out. The arithmetic is by default what the provider does: ort-cuda:tf32 (its default for FP32), ort-cuda:fp16. Prints a row for each
+network, then how many outputs lie within 0.5, 1 and 2 dB, those of 32 elements or more by themselves, and how many tensors within --low to --high; --list names the tensors outside; --at-least: exit code 1 when
+fewer outputs than this share lie within 1 dB, or none was compared. Needs onnx."""
+import argparse
+import gzip
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import onnx
+
+ARITHMETICS = {"tf32": "ort-cuda:tf32", "f16": "ort-cuda:fp16", "f32": "fp32"}
+CLEAR_DB = 20
+LARGE = 32
+
+
+def decibels(figures):
+    return 20 * math.log10(figures["ref"] / figures["rms"]) if figures["rms"] > 0 and figures["ref"] > 0 and not figures["nonfinite"] else math.nan
+
+
+def foresee(program, folder, arithmetic):
+    """By tensor: (operator, rms of its error, of its values)."""
+    with tempfile.TemporaryDirectory() as out:
+        done = subprocess.run([program, "audit", folder / "model.onnx", "-i", folder / "inputs.npz", "-a", arithmetic, "-q", "--no-attribute", "-o", out], capture_output=True, text=True)
+        if done.returncode not in (0, 1):
+            print(f"{folder.name}: {done.stderr.strip()}", file=sys.stderr)
+            return {}
+        lane = json.loads((pathlib.Path(out) / "report.json").read_text())["lanes"][0]
+    tensors = {output["name"]: (node["op"], output["entire"]["rms"], output["range"]["ref_rms"]) for node in lane["nodes"] for output in node["outputs"] if output.get("entire")}
+    for output in lane["outputs"]:
+        tensors.setdefault(output["name"], ("output", output["entire"]["rms"], output["range"]["ref_rms"]))
+    return tensors
+
+
+def is_clear(recorded, variant, name):
+    """Is what was recorded the arithmetic's error, and not that of two FP32 runs?"""
+    own, base = (recorded.get(f"{mode}.off", {}).get(name) for mode in (variant, "f32"))
+    if not own or not base or math.isnan(decibels(own)):
+        return False
+    return variant == "f32" or not base["rms"] or decibels(base) - decibels(own) >= CLEAR_DB
+
+
+def find_folder(data, name):
+    return next((data / kind / name for kind in ("models", "pretrained") if (data / kind / name / "inputs.npz").exists()), None)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("data", type=pathlib.Path)
+    parser.add_argument("--variant", default="tf32", choices=ARITHMETICS)
+    parser.add_argument("--arith")
+    parser.add_argument("--low", type=float, default=0.8)
+    parser.add_argument("--high", type=float, default=1.25)
+    parser.add_argument("--networks", default="")
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--at-least", type=float)
+    given = parser.parse_args()
+    arithmetic = given.arith or ARITHMETICS[given.variant]
+    with gzip.open(given.data / "ort_cuda" / "networks.json.gz", "rt", encoding="utf-8") as file:
+        networks = json.load(file)
+    off, inside, counted = [], 0, 0
+    for name, recorded in networks.items():
+        folder = find_folder(given.data, name)
+        if folder is None or f"{given.variant}.off" not in recorded or (given.networks and name not in given.networks.split(",")):
+            continue
+        if any(node.op_type in ("QuantizeLinear", "DequantizeLinear") for node in onnx.load(folder / "model.onnx", load_external_data=False).graph.node):
+            continue
+        ours = foresee(given.program, folder, arithmetic)
+        cells = []
+        for tensor, figures in recorded[f"{given.variant}.off"].items():
+            if tensor not in ours or not is_clear(recorded, given.variant, tensor) or not ours[tensor][1]:
+                continue
+            op, rms, ref = ours[tensor]
+            if tensor in recorded["outputs"]:
+                foreseen = 20 * math.log10(ref / rms)
+                off.append((abs(foreseen - decibels(figures)), figures["n"]))
+                cells.append(f"{tensor} {foreseen:.1f} ({decibels(figures):.1f})")
+            ratio = rms / figures["rms"]
+            good = given.low <= ratio <= given.high
+            counted += 1
+            inside += good
+            if given.list and not good:
+                print(f"    {name} {op} {tensor}: ratio {ratio:.3g}, {decibels(figures):.1f} dB recorded")
+        print(f"{name}: {', '.join(cells) or '-'}", flush=True)
+    for title, chosen in (("outputs", off), (f"outputs of {LARGE} elements or more", [o for o in off if o[1] >= LARGE])):
+        print(f"{title}: " + ", ".join(f"{sum(o[0] <= limit for o in chosen)} of {len(chosen)} within {limit} dB" for limit in (0.5, 1, 2)))
+    print(f"tensors: {inside} of {counted} within {given.low} to {given.high}")
+    if given.at_least is not None:
+        sys.exit(not off or sum(o[0] <= 1 for o in off) < given.at_least * len(off))
+
+
+if __name__ == "__main__":
+    main()
