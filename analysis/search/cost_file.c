@@ -15,7 +15,7 @@ static const double LEAST = 1e-3;
 
 /* The cost of one node by one of its two forms, into the layer's. A number is of the widest format,
  * and goes with the bits of a value. */
-static enum ulp_status add_cost(struct ulp_searcher *search, struct ulp_search_room *room,
+static enum ulp_status add_cost(struct ulp_searcher *search, struct ulp_searched_layer *layer,
                                 const char *name, const json_t *value, double part,
                                 struct ulp_error *error)
 {
@@ -29,9 +29,9 @@ static enum ulp_status add_cost(struct ulp_searcher *search, struct ulp_search_r
                             search->choices[c].name);
         if (!json_is_number(number) || !(cost >= 0) || !isfinite(cost))
             return ulp_fail(error, ULP_ERROR_INPUT, "\"%s\": expected a cost, 0 or more", name);
-        room->cost[c] +=
+        layer->cost[c] +=
             part * cost *
-            (json_is_object(value) ? 1 : (double)room->bits[c] / ulp_math_max(room->bits[0], 1));
+            (json_is_object(value) ? 1 : (double)layer->bits[c] / ulp_math_max(layer->bits[0], 1));
     }
     return ULP_OK;
 }
@@ -100,12 +100,12 @@ static enum ulp_status set_least(struct ulp_searcher *search, struct ulp_error *
     if (search->layer_count && !(mean > 0))
         return ulp_fail(error, ULP_ERROR_INPUT, "no layer costs anything");
     for (size_t l = 0; l < search->layer_count; l++) {
-        struct ulp_search_room *room = &search->layers[l];
-        if (room->cost[0] < LEAST * mean)
+        struct ulp_searched_layer *layer = &search->layers[l];
+        if (layer->cost[0] < LEAST * mean)
             for (size_t c = 0; c < search->choice_count; c++)
-                room->cost[c] =
-                    LEAST * mean * (double)room->bits[c] / ulp_math_max(room->bits[0], 1);
-        room->weight = room->cost[0];
+                layer->cost[c] =
+                    LEAST * mean * (double)layer->bits[c] / ulp_math_max(layer->bits[0], 1);
+        layer->weight = layer->cost[0];
     }
     return ULP_OK;
 }

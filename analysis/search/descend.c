@@ -43,7 +43,7 @@ static void list_moves(struct descent *descent, double ratio)
     struct ulp_searcher *search = descent->search;
     descent->count = 0;
     for (size_t l = 0; l < search->layer_count; l++) {
-        const struct ulp_search_room *room = &search->layers[l];
+        const struct ulp_searched_layer *layer = &search->layers[l];
         const ulp_pick from = descent->of[l];
         ptrdiff_t to;
         for (size_t n = 0; (to = ulp_search_lower(search, l, from, n)) >= 0; n++) {
@@ -51,7 +51,7 @@ static void list_moves(struct descent *descent, double ratio)
                 ulp_search_power(search, l, (ulp_pick)to) - ulp_search_power(search, l, from);
             descent->moves[descent->count++] =
                 (struct move){l, from, (ulp_pick)to, ratio * ratio + more,
-                              (room->cost[from] - room->cost[to]) / ulp_math_max(more, 1e-300)};
+                              (layer->cost[from] - layer->cost[to]) / ulp_math_max(more, 1e-300)};
         }
     }
     qsort(descent->moves, descent->count, sizeof *descent->moves, by_merit);

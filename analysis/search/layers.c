@@ -119,13 +119,13 @@ void ulp_search_price(const struct ulp_searcher *search, const struct ulp_progra
 }
 
 /* Of a layer in each choice; a file's come later. */
-static void set_costs(struct ulp_searcher *search, struct ulp_search_room *room, enum cost cost)
+static void set_costs(struct ulp_searcher *search, struct ulp_searched_layer *layer, enum cost cost)
 {
     for (size_t c = 0; c < search->choice_count; c++)
-        room->cost[c] = (cost == COST_NODES || cost == COST_BOTH) && search->options->by_node
-                            ? (c != search->narrow) * room->weight
-                        : cost == COST_BYTES ? room->weight * room->bits[c] / 8
-                                             : room->weight * room->bits[c];
+        layer->cost[c] = (cost == COST_NODES || cost == COST_BOTH) && search->options->by_node
+                             ? (c != search->narrow) * layer->weight
+                         : cost == COST_BYTES ? layer->weight * layer->bits[c] / 8
+                                              : layer->weight * layer->bits[c];
 }
 
 /* Of all layers a hundred, half of it for each and half for what it computes. */
@@ -150,18 +150,18 @@ static void add_node(struct ulp_searcher *search, const struct ulp_audit_node *a
     const double introduced = ulp_search_introduced(audited),
                  condition = given && isfinite(audited->condition) ? audited->condition : !given;
     const bool joins = introduced == 0 && !search->options->by_node && !search->scaled;
-    ptrdiff_t layer = joins ? find_layer(search, node) : SEVERAL;
-    if (layer < 0) {
-        layer = (ptrdiff_t)search->layer_count++;
-        search->layers[layer] = (struct ulp_search_room){.first = audited->index};
+    ptrdiff_t index = joins ? find_layer(search, node) : SEVERAL;
+    if (index < 0) {
+        index = (ptrdiff_t)search->layer_count++;
+        search->layers[index] = (struct ulp_searched_layer){.first = audited->index};
     }
-    struct ulp_search_room *room = &search->layers[layer];
-    search->layer_of[audited->index] = layer;
-    room->node_count++;
-    room->product |= node->step->bound.op->work == ULP_WORK_CONTRACTION;
-    room->weight += find_weight(node, find_cost(search));
-    if (audited->index == room->first || introduced > 0)
-        room->power +=
+    struct ulp_searched_layer *layer = &search->layers[index];
+    search->layer_of[audited->index] = index;
+    layer->node_count++;
+    layer->product |= node->step->bound.op->work == ULP_WORK_CONTRACTION;
+    layer->weight += find_weight(node, find_cost(search));
+    if (audited->index == layer->first || introduced > 0)
+        layer->power +=
             condition * condition * (introduced > 0 ? introduced : ulp_search_rounding(probe));
 }
 
@@ -185,17 +185,18 @@ enum ulp_status ulp_search_layers(struct ulp_searcher *search, const struct ulp_
                         "a budget of bits is a mean weighted by weights, macs, bits or nodes: give "
                         "one of these as the cost");
     for (size_t l = 0; l < search->layer_count; l++) {
-        struct ulp_search_room *room = &search->layers[l];
-        room->weight = cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(room->weight, 1);
+        struct ulp_searched_layer *layer = &search->layers[l];
+        layer->weight =
+            cost == COST_BITS || cost == COST_COUNT ? 1 : ulp_math_max(layer->weight, 1);
     }
     if (cost == COST_BOTH)
         weigh_both(search);
     for (size_t l = 0; l < search->layer_count; l++) {
-        struct ulp_search_room *room = &search->layers[l];
-        room->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
-        ULP_TAKE(room->cost, search->emulation.memory, search->choice_count, error);
+        struct ulp_searched_layer *layer = &search->layers[l];
+        layer->power *= ldexp(1, 2 * (probe->storage.precision - 1)); /* of relative 1 */
+        ULP_TAKE(layer->cost, search->emulation.memory, search->choice_count, error);
         ULP_TRY(ulp_search_range(search, audit, l, error));
-        set_costs(search, room, cost);
+        set_costs(search, layer, cost);
     }
     if (cost == COST_COUNT)
         ULP_TRY(ulp_search_read_costs(search, search->options->cost, error));

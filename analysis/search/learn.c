@@ -21,17 +21,17 @@ static enum ulp_status measure(struct ulp_searcher *search, size_t layer, size_t
 }
 
 /* Each choice is measured but the widest, which has what its precision says beside the others. */
-static enum ulp_status measure_choices(struct ulp_searcher *search, size_t layer, ulp_pick *work,
+static enum ulp_status measure_choices(struct ulp_searcher *search, size_t index, ulp_pick *work,
                                        struct ulp_error *error)
 {
-    struct ulp_search_room *room = &search->layers[layer];
+    struct ulp_searched_layer *layer = &search->layers[index];
     for (size_t c = 1; c < search->choice_count && !search->over; c++) {
         double power;
-        if (!room->bits[c])
+        if (!layer->bits[c])
             continue;
-        ULP_TRY(measure(search, layer, c, work, &power, error));
-        if (!search->over && room->power > 0)
-            room->relative[c] = power / room->power;
+        ULP_TRY(measure(search, index, c, work, &power, error));
+        if (!search->over && layer->power > 0)
+            layer->relative[c] = power / layer->power;
     }
     return ULP_OK;
 }
@@ -53,16 +53,16 @@ enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
 void ulp_search_learn(struct ulp_searcher *search)
 {
     for (size_t l = 0; l < search->layer_count; l++) {
-        struct ulp_search_room *room = &search->layers[l];
+        struct ulp_searched_layer *layer = &search->layers[l];
         const double without = search->without[l];
         if (search->fewer[l] < 0 || !isfinite(without) || !(without > search->best_ratio))
             continue;
         const double more = without * without - search->best_ratio * search->best_ratio,
-                     steps = room->relative[search->fewer[l]] - room->relative[search->best[l]];
+                     steps = layer->relative[search->fewer[l]] - layer->relative[search->best[l]];
         if (!(steps > 0) || !isfinite(steps))
             continue;
-        const double power = ulp_math_max(room->power, 1e-300);
-        room->power =
+        const double power = ulp_math_max(layer->power, 1e-300);
+        layer->power =
             ulp_math_min(ulp_math_max(more / steps, power / LEARN_MOST), power * LEARN_MOST);
     }
 }

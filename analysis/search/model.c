@@ -11,10 +11,10 @@
 #include "analysis/search/searcher.h"
 #include "number/function/math.h"
 
-double ulp_search_power(const struct ulp_searcher *search, size_t layer, ulp_pick choice)
+double ulp_search_power(const struct ulp_searcher *search, size_t index, ulp_pick choice)
 {
-    const struct ulp_search_room *room = &search->layers[layer];
-    return room->power * room->relative[choice];
+    const struct ulp_searched_layer *layer = &search->layers[index];
+    return layer->power * layer->relative[choice];
 }
 
 double ulp_search_cost(const struct ulp_searcher *search, const ulp_pick *of)
@@ -55,14 +55,14 @@ double ulp_search_expect(const struct ulp_searcher *search, const ulp_pick *of)
 }
 
 /* The layer's choice of least w b + p / mu. */
-static ulp_pick choose(const struct ulp_searcher *search, size_t layer, double mu)
+static ulp_pick choose(const struct ulp_searcher *search, size_t index, double mu)
 {
-    const struct ulp_search_room *room = &search->layers[layer];
+    const struct ulp_searched_layer *layer = &search->layers[index];
     size_t best = 0;
     double least = INFINITY;
     for (size_t c = 0; c < search->choice_count; c++) {
-        const double sum = room->cost[c] + ulp_search_power(search, layer, (ulp_pick)c) / mu;
-        if (room->bits[c] && sum < least) {
+        const double sum = layer->cost[c] + ulp_search_power(search, index, (ulp_pick)c) / mu;
+        if (layer->bits[c] && sum < least) {
             least = sum;
             best = c;
         }
@@ -103,27 +103,27 @@ static void give_away(const struct ulp_searcher *search, double power, ulp_pick 
     for (bool again = true; again;) {
         const double now = total_power(search, of);
         double most = 0;
-        size_t layer = 0;
+        size_t index = 0;
         ulp_pick best = 0;
         again = false;
         for (size_t l = 0; l < search->layer_count; l++) {
             ptrdiff_t lower;
             for (size_t n = 0; (lower = ulp_search_lower(search, l, of[l], n)) >= 0; n++) {
-                const struct ulp_search_room *room = &search->layers[l];
+                const struct ulp_searched_layer *layer = &search->layers[l];
                 const double more = ulp_search_power(search, l, (ulp_pick)lower) -
                                     ulp_search_power(search, l, of[l]),
-                             saved = room->cost[of[l]] - room->cost[lower],
+                             saved = layer->cost[of[l]] - layer->cost[lower],
                              merit = saved / ulp_math_max(more, 1e-300);
                 if (now + more <= power && (!again || merit > most)) {
                     most = merit;
-                    layer = l;
+                    index = l;
                     best = (ulp_pick)lower;
                     again = true;
                 }
             }
         }
         if (again)
-            of[layer] = best;
+            of[index] = best;
     }
 }
 
@@ -144,26 +144,26 @@ static bool step_limit(const struct ulp_searcher *search, size_t fixed, bool dea
 {
     const double now = ulp_search_cost(search, of);
     double most = -INFINITY;
-    size_t layer = 0;
+    size_t index = 0;
     ulp_pick best = 0;
     for (size_t l = 0; l < search->layer_count; l++)
         for (size_t c = 0; c < search->choice_count && l != fixed; c++) {
-            const struct ulp_search_room *room = &search->layers[l];
-            const double paid = room->cost[c] - room->cost[of[l]],
+            const struct ulp_searched_layer *layer = &search->layers[l];
+            const double paid = layer->cost[c] - layer->cost[of[l]],
                          less = ulp_search_power(search, l, of[l]) -
                                 ulp_search_power(search, l, (ulp_pick)c),
                          merit = less / ulp_math_max(fabs(paid), 1e-300);
-            if (!room->bits[c] || c == of[l] ||
+            if (!layer->bits[c] || c == of[l] ||
                 (dearer ? !(less > 0) || paid < 0 || now + paid > search->limit : !(paid < 0)))
                 continue;
             if (merit > most) {
                 most = merit;
-                layer = l;
+                index = l;
                 best = (ulp_pick)c;
             }
         }
     if (most > -INFINITY)
-        of[layer] = best;
+        of[index] = best;
     return most > -INFINITY;
 }
 
@@ -196,21 +196,21 @@ bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out)
 
 /* ---- one step ---- */
 
-enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
+enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_searched_layer *layer,
                                 struct ulp_error *error)
 {
     const size_t choices = search->choice_count, most = choices + 1;
-    ULP_TAKE(room->lower, search->emulation.memory, choices * most, error);
+    ULP_TAKE(layer->lower, search->emulation.memory, choices * most, error);
     for (size_t from = 0; from < choices; from++) {
         size_t count = 0;
         double next = -1;
         for (size_t c = 0; c < choices; c++)
-            if (room->bits[c] && room->cost[c] < room->cost[from] && room->cost[c] > next)
-                next = room->cost[c];
+            if (layer->bits[c] && layer->cost[c] < layer->cost[from] && layer->cost[c] > next)
+                next = layer->cost[c];
         for (size_t c = 0; c < choices && next >= 0; c++)
-            if (room->bits[c] && room->cost[c] == next)
-                room->lower[from * most + count++] = (int16_t)c;
-        room->lower[from * most + count] = -1;
+            if (layer->bits[c] && layer->cost[c] == next)
+                layer->lower[from * most + count++] = (int16_t)c;
+        layer->lower[from * most + count] = -1;
     }
     return ULP_OK;
 }
@@ -220,14 +220,14 @@ ptrdiff_t ulp_search_lower(const struct ulp_searcher *search, size_t layer, ulp_
     return search->layers[layer].lower[from * (search->choice_count + 1) + n];
 }
 
-ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t layer, ulp_pick from)
+ptrdiff_t ulp_search_higher(const struct ulp_searcher *search, size_t index, ulp_pick from)
 {
-    const struct ulp_search_room *room = &search->layers[layer];
+    const struct ulp_searched_layer *layer = &search->layers[index];
     ptrdiff_t best = -1;
     for (size_t c = 0; c < search->choice_count; c++)
-        if (room->bits[c] && room->cost[c] > room->cost[from] &&
-            (best < 0 || room->cost[c] < room->cost[best] ||
-             (room->cost[c] == room->cost[best] && room->relative[c] < room->relative[best])))
+        if (layer->bits[c] && layer->cost[c] > layer->cost[from] &&
+            (best < 0 || layer->cost[c] < layer->cost[best] ||
+             (layer->cost[c] == layer->cost[best] && layer->relative[c] < layer->relative[best])))
             best = (ptrdiff_t)c;
     return best;
 }

@@ -138,60 +138,59 @@ static double find_underflow(const struct ulp_histogram *histogram, const struct
     return normal > 0 ? lost / normal : 1;
 }
 
-static void set_choice(struct ulp_searcher *search, struct ulp_search_room *room,
+static void set_choice(struct ulp_searcher *search, struct ulp_searched_layer *layer,
                        const struct values *values, size_t c)
 {
     const struct ulp_arithmetic *arithmetic = &search->choices[c].arithmetic;
     const struct ulp_format *storage = &arithmetic->storage, *factor = &arithmetic->factor;
-    const bool narrow = room->product && factor->precision < storage->precision;
+    const bool narrow = layer->product && factor->precision < storage->precision;
     const int precision = narrow ? factor->precision : storage->precision;
     double underflow = 1;
     for (size_t v = 0; v < values->count; v++)
         underflow = ulp_math_max(underflow, find_underflow(&values->items[v].histogram, storage));
-    room->relative[c] = ldexp(underflow, -2 * (precision - 1));
-    room->bits[c] = storage->storage_bits - storage->precision + precision;
+    layer->relative[c] = ldexp(underflow, -2 * (precision - 1));
+    layer->bits[c] = storage->storage_bits - storage->precision + precision;
     if (search->scaled) {
         size_t k, run;
-        ulp_search_is_product(search, &search->emulation.program->nodes[room->first], &k, &run);
-        room->bits[c] = arithmetic->scaling[0].name[0]
-                            ? ulp_search_scaled_bits(&arithmetic->scaling[0], run)
-                            : search->choices[c].bits;
-        room->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
+        ulp_search_is_product(search, &search->emulation.program->nodes[layer->first], &k, &run);
+        layer->bits[c] = arithmetic->scaling[0].name[0]
+                             ? ulp_search_scaled_bits(&arithmetic->scaling[0], run)
+                             : search->choices[c].bits;
+        layer->relative[c] = ldexp(1, -2 * search->choices[c].mantissa);
         return; /* everything is stored in one format, whatever factors are rounded to */
     }
-    if (search->options->by_node && room->bits[c] < 1) /* of a format without a width */
-        room->bits[c] = 1;
+    if (search->options->by_node && layer->bits[c] < 1) /* of a format without a width */
+        layer->bits[c] = 1;
     /* the widest is what there is for values that fit nothing */
-    if (c > 0 && !search->options->by_node &&
-        !(room->largest <= storage->max_finite))
-        room->bits[c] = 0;
+    if (c > 0 && !search->options->by_node && !(layer->largest <= storage->max_finite))
+        layer->bits[c] = 0;
 }
 
 enum ulp_status ulp_search_range(struct ulp_searcher *search, const struct ulp_audit *audit,
-                                 size_t layer, struct ulp_error *error)
+                                 size_t index, struct ulp_error *error)
 {
-    struct ulp_search_room *room = &search->layers[layer];
+    struct ulp_searched_layer *layer = &search->layers[index];
     struct ulp_arena *kept = search->emulation.memory;
     ULP_SCOPED(ulp_arena_free_of) struct ulp_arena *memory = NULL;
-    ULP_TAKE(room->bits, kept, search->choice_count, error);
-    ULP_TAKE(room->relative, kept, search->choice_count, error);
+    ULP_TAKE(layer->bits, kept, search->choice_count, error);
+    ULP_TAKE(layer->relative, kept, search->choice_count, error);
     ULP_TRY(ulp_arena_create(&memory, ulp_model_budget(search->emulation.given.model), error));
     struct values values = {.search = search, .audit = audit, .memory = memory};
     ULP_TAKE(values.scratch, memory, 1, error);
     if (!search->options->by_node && !search->scaled)
-        ULP_TRY(add_values(&values, layer, error));
+        ULP_TRY(add_values(&values, index, error));
     for (size_t v = 0; v < values.count; v++) {
         const struct ulp_histogram *histogram = &values.items[v].histogram;
         size_t first = 0;
-        room->largest = ulp_math_max(room->largest, values.items[v].largest);
+        layer->largest = ulp_math_max(layer->largest, values.items[v].largest);
         while (first < histogram->count && !histogram->counts[first])
             first++;
         const double smallest =
             first < histogram->count ? ldexp(1, histogram->first + (int)first) : 0;
-        if (smallest > 0 && (room->smallest == 0 || smallest < room->smallest))
-            room->smallest = smallest;
+        if (smallest > 0 && (layer->smallest == 0 || smallest < layer->smallest))
+            layer->smallest = smallest;
     }
     for (size_t c = 0; c < search->choice_count; c++)
-        set_choice(search, room, &values, c);
+        set_choice(search, layer, &values, c);
     return ULP_OK;
 }

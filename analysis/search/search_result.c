@@ -136,19 +136,19 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                     const size_t *place, double power, struct ulp_search *out,
                                     struct ulp_error *error)
 {
-    const struct ulp_search_room *room = &search->layers[l];
+    const struct ulp_searched_layer *layer = &search->layers[l];
     const struct ulp_program *program = search->emulation.program;
     const ulp_pick choice = search->best[l];
-    struct ulp_search_layer *layer = &out->layers[out->layer_count++];
-    *layer =
-        (struct ulp_search_layer){.index = room->first,
-                                  .node_count = room->node_count,
-                                  .weight = room->weight,
-                                  .cost = room->cost[choice],
+    struct ulp_search_layer *reported = &out->layers[out->layer_count++];
+    *reported =
+        (struct ulp_search_layer){.index = layer->first,
+                                  .node_count = layer->node_count,
+                                  .weight = layer->weight,
+                                  .cost = layer->cost[choice],
                                   .format = place[choice],
-                                  .bits = room->bits[choice],
-                                  .largest = room->largest,
-                                  .smallest = room->smallest,
+                                  .bits = layer->bits[choice],
+                                  .largest = layer->largest,
+                                  .smallest = layer->smallest,
                                   .share =
                                       power > 0 ? ulp_search_power(search, l, choice) / power : 0,
                                   .predicted = NAN,
@@ -156,18 +156,18 @@ static enum ulp_status report_layer(const struct ulp_searcher *search, size_t l,
                                   .fewer = -1};
     if (search->fewer[l] >= 0) {
         const double more =
-            room->prior * (room->relative[search->fewer[l]] - room->relative[choice]);
-        layer->predicted = sqrt(ulp_math_max(0, search->best_ratio * search->best_ratio + more));
-        layer->fewer = (ptrdiff_t)place[search->fewer[l]];
+            layer->prior * (layer->relative[search->fewer[l]] - layer->relative[choice]);
+        reported->predicted = sqrt(ulp_math_max(0, search->best_ratio * search->best_ratio + more));
+        reported->fewer = (ptrdiff_t)place[search->fewer[l]];
     }
-    layer->predicted = search->options->by_node ? NAN : layer->predicted;
-    out->formats[layer->format].layer_count++;
+    reported->predicted = search->options->by_node ? NAN : reported->predicted;
+    out->formats[reported->format].layer_count++;
     out->tried += search->fewer[l] >= 0;
-    ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_name(program, room->first), &layer->name,
-                            error));
+    ULP_TRY(ulp_search_copy(out->memory, ulp_program_node_name(program, layer->first),
+                            &reported->name, error));
     if (search->scaled)
-        ULP_TRY(report_module(search, room->first, out->memory, &layer->module, error));
-    return ulp_search_copy(out->memory, ulp_program_node_op(program, room->first), &layer->op,
+        ULP_TRY(report_module(search, layer->first, out->memory, &reported->module, error));
+    return ulp_search_copy(out->memory, ulp_program_node_op(program, layer->first), &reported->op,
                            error);
 }
 

@@ -15,7 +15,7 @@ struct ulp_search_choice {
 };
 
 /* A layer. By choice c: */
-struct ulp_search_room {
+struct ulp_searched_layer {
     size_t first; /* its first node */
     size_t node_count;
     bool product;
@@ -92,7 +92,7 @@ struct ulp_searcher {
     size_t narrow;                     /* the narrowest of a list */
     size_t base; /* the choice of what has no layer, and of the emulation's second lane */
     size_t layer_count;
-    struct ulp_search_room *layers;
+    struct ulp_searched_layer *layers;
     ptrdiff_t *layer_of; /* by node; -1: none */
     ptrdiff_t *fixed;    /* by node: the choice that was asked for; -1: none */
     double total_weight;
@@ -176,7 +176,7 @@ bool ulp_search_solve_limit(const struct ulp_searcher *search, ulp_pick *out);
  * that add least error for what they save, then dearer ones, as long as it is. False: in vain. */
 bool ulp_search_fit_limit(const struct ulp_searcher *search, size_t fixed, ulp_pick *of);
 /* The layer's cheaper choices, from its costs. */
-enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_search_room *room,
+enum ulp_status ulp_search_rank(struct ulp_searcher *search, struct ulp_searched_layer *layer,
                                 struct ulp_error *error);
 /* The n-th choice of the next lower cost for the layer, n = 0, 1, ... until -1. */
 ptrdiff_t ulp_search_lower(const struct ulp_searcher *search, size_t layer, ulp_pick from,

@@ -100,13 +100,13 @@ static enum ulp_status run_limits(struct ulp_searcher *search, ulp_pick *work,
     const double asked = search->limit;
     double least = 0, most = 0, ratio;
     for (size_t l = 0; l < search->layer_count; l++) {
-        const struct ulp_search_room *room = &search->layers[l];
+        const struct ulp_searched_layer *layer = &search->layers[l];
         double low = INFINITY;
         for (size_t c = 0; c < search->choice_count; c++)
-            if (room->bits[c] && room->cost[c] < low)
-                low = room->cost[c];
+            if (layer->bits[c] && layer->cost[c] < low)
+                low = layer->cost[c];
         least += low;
-        most += room->cost[0];
+        most += layer->cost[0];
     }
     for (int p = 0; p <= POINTS && !search->over; p++) {
         search->limit = least + (most - least) * p / POINTS;
