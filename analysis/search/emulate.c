@@ -78,8 +78,7 @@ static enum ulp_status remember(struct ulp_searcher *search, const ulp_pick *of,
         search->seen_room = room;
     }
     search->seen[search->seen_count++] =
-        (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of),
-                                 ratio};
+        (struct ulp_search_seen){cost, ulp_search_mean_bits(search, of), ratio};
     const bool within = search->limit < INFINITY, cheaper = cost < search->best_cost,
                nearer = ratio < search->best_ratio;
     if (within ? !(cost <= search->limit && emulated <= search->most) : !(ratio <= 1))

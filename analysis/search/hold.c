@@ -1,7 +1,16 @@
-/* Plans that hold where roundings fall otherwise. How far errors vary between draws says how large
- * their mean power may be, and links what each set of kept nodes leaves of it: the cheapest set by
- * links is proposed for so much power, run in the draws that judge, and the power is bisected both
- * ways. No set is chosen for how roundings happen to fall in one problem. */
+/* Finds the cheapest plan that holds where roundings fall otherwise, too. How far the error varies
+ * between draws says how large its mean power may be, so that few draws exceed what is allowed
+ * (find_allowed); links (links.h) estimate the power that a set of kept nodes leaves. The course:
+ *
+ *  1. Each layer is lowered by itself in MEASURED problems, which scales the links (measure_alone).
+ *  2. Links propose the cheapest sets for several powers. These run side by side in draws that
+ * judge nothing, and the links learn from what they leave (look).
+ *  3. The cheapest set for a power between one that held and one that failed is proposed, and all
+ *     draws judge it; the links learn again, until the two powers are CLOSE (bisect).
+ *  4. Each kept layer of the plan is lowered by itself, which says what it is kept for
+ *     (measure_without).
+ *
+ * No set is chosen for how roundings happen to fall in one problem. */
 #include <math.h>
 #include <string.h>
 
@@ -34,13 +43,13 @@ static const double spreads[LOOKS][POINTS] = {{1, 0.5, 2, 0.25}, {1, 0.7, 1.4, 0
 struct holding {
     struct ulp_searcher *search;
     struct ulp_links links;
-    double *alone; /* by layer */
-    size_t measured;
+    double *alone;   /* by layer: the power that it leaves when it alone is lowered */
+    size_t measured; /* problems in which that is measured */
     struct ulp_watched known[LOOKS * POINTS + VERIFIED];
     size_t known_count;
     struct judged {
         bool is, holds;
-        double room; /* its power times this is expected to hold */
+        double factor; /* its power times this is expected to hold */
     } judged[LOOKS * POINTS + VERIFIED];
     double spread; /* sum over sets of their powers' variances, over the mean's square */
     size_t spread_count;
@@ -288,10 +297,10 @@ static double find_next(const struct holding *holding)
         const double power = ulp_links_power(&holding->links, holding->known[k].of);
         if (judged->is && judged->holds && power > holds) {
             holds = power;
-            more = judged->room;
+            more = judged->factor;
         } else if (judged->is && !judged->holds && power < fails) {
             fails = power;
-            less = judged->room;
+            less = judged->factor;
         }
     }
     if (holds > 0 && fails < INFINITY)
@@ -340,7 +349,7 @@ static enum ulp_status bisect(struct holding *holding, struct ulp_error *error)
         ULP_TRY(learn(holding, error));
         after += after > 0 || judged->holds;
         if (after == 0) /* links that were weighed too little are chosen again and again */
-            most = power * ulp_math_min(ulp_math_max(judged->room, 0.4), 0.8);
+            most = power * ulp_math_min(ulp_math_max(judged->factor, 0.4), 0.8);
         else
             most = INFINITY;
         search->holds = after > 0;

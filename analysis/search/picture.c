@@ -1,4 +1,5 @@
-#include "analysis/search/picture.h"
+/* The frontier as a table and as a picture. */
+#include "analysis/search/search_files.h"
 #include "number/function/math.h"
 
 #include <math.h>

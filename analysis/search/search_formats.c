@@ -46,8 +46,8 @@ static void add_uniforms(struct ulp_text *out, const struct ulp_search *found)
     for (size_t f = 0; f < found->format_count; f++)
         for (size_t u = 0; u < found->uniform_count; u++)
             if (found->uniforms[u].format == f) {
-                ulp_text_add(out, "%s%s %.4g bits and ",
-                             any ? ", " : start, found->formats[f].name, found->uniforms[u].bits);
+                ulp_text_add(out, "%s%s %.4g bits and ", any ? ", " : start, found->formats[f].name,
+                             found->uniforms[u].bits);
                 add_error(out, found, found->uniforms[u].emulated);
                 any = true;
             }
@@ -145,10 +145,10 @@ void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                      found->scaled ? "the main graph has no MatMul, Gemm or Conv whose factors "
                                      "could be quantised"
                                    : "no node computes floating-point values");
-    ulp_text_add(&head->todo,
-                 found->met         ? todo(found)
-                 : found->timed_out ? "give it more time (--stop-after)"
-                                    : "ask for less (--tolerance), or allow more bits");
+    ulp_text_add(&head->todo, found->met ? todo(found)
+                              : found->timed_out
+                                  ? "give it more time (--stop-after)"
+                                  : "ask for less (--tolerance), or allow more bits");
     if (found->minimal && found->budget > 0)
         ulp_text_add(notes,
                      "No single product in another format, others giving way, has less error: "

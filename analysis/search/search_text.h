@@ -26,11 +26,8 @@ const struct ulp_search_sample *ulp_search_worst(const struct ulp_search_sample 
 /* ", and holds in 50 of 50 draws for trt11:fp16 (worst 61.2 dB)" */
 void ulp_search_say_draws(struct ulp_text *out, const struct ulp_search *found);
 /* modelopt.c: the module of PyTorch that a product is of, as its weights or its node are named;
- * empty: they do not say. The configuration of ModelOpt. */
+ * empty: they do not say. */
 void ulp_search_module(struct ulp_text *out, const char *node, const char *weight);
-bool ulp_modelopt_has_modules(const struct ulp_search *found);
-enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
-                                   struct ulp_error *error);
 /* search_formats.c: of plans that give each layer a format of a list. */
 void ulp_search_say_listed(struct ulp_headline *head, struct ulp_text *notes,
                            const struct ulp_search *found);

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "analysis/html/html.h"
-#include "analysis/search/picture.h"
-#include "analysis/search/trt_files.h"
+#include "analysis/search/search_files.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"

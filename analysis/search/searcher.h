@@ -14,20 +14,22 @@ struct ulp_search_choice {
     double bits;  /* of a value */
 };
 
-/* A layer. By choice c: */
+/* A layer is a node that gets a choice, with the nodes behind it that only hand its values on. The
+ * arrays are indexed by choice. */
 struct ulp_searched_layer {
-    size_t first; /* its first node */
+    size_t first; /* the number of its first node */
     size_t node_count;
-    bool product;
-    double weight;
-    double largest, smallest;
-    double *bits; /* of a value; 0: the layer's values do not fit its range */
-    double *cost; /* what the layer then costs */
-    /* The error's power if this layer alone had choice c is power * relative[c]. relative: 4^-m,
-     * and what underflow adds. power: in units of the error allowed, squared. */
+    bool product;             /* one of its nodes is a contraction */
+    double weight;            /* what a bit of its values costs */
+    double largest, smallest; /* magnitudes of what it reads and makes; 0: not looked at */
+    double *bits;             /* of a value; 0: the format does not hold the layer's values */
+    double *cost;             /* of the layer in the format */
+    /* If this layer alone had choice c, the error's power would be power * relative[c], in units of
+     * the squared error allowed. relative is 4^-m of m mantissa bits, times what underflow adds,
+     * until single layers have run (ulp_search_measure). */
     double power, *relative;
-    double prior;   /* power, before single layers were emulated with fewer bits */
-    int16_t *lower; /* ulp_search_lower's */
+    double prior;   /* power as the runs of single layers left it; starts change power itself */
+    int16_t *lower; /* the choices that ulp_search_lower gives, choice by choice */
 };
 
 /* What the least error for a budget is measured by, where no tolerance is given. */
@@ -105,11 +107,13 @@ struct ulp_searcher {
     uint16_t *kept;      /* by node: of what is run */
     struct ulp_judgement *judged;     /* by sample: with the narrowest choice everywhere */
     struct ulp_judgement *judgements; /* by sample: room for another choice */
-    /* The cheapest that met the tolerance, and of the same search: `without` by layer, which was
-     * tried with choice `fewer`. */
+    /* The cheapest allocation so far that met the tolerance, with its cost and its ratio */
     ulp_pick *best;
     double best_cost, best_ratio;
-    bool given, minimal;
+    bool given;   /* there is one */
+    bool minimal; /* every single layer of it was tried with a cheaper choice, in vain */
+    /* By layer: the ratio of `best` when that layer alone has choice `fewer` instead; NaN and -1
+     * where that was not tried */
     double *without;
     ptrdiff_t *fewer;
     /* what was emulated in all samples */
@@ -212,21 +216,21 @@ enum ulp_status ulp_search_attempt(struct ulp_searcher *search, const ulp_pick *
 /* One choice for all; false: some layer cannot have it. */
 bool ulp_search_same(const struct ulp_searcher *search, ulp_pick choice, ulp_pick *out);
 
-/* uniform.c. One format for every layer: the smallest that meets the tolerance, into out->uniforms,
- * and the layers' powers in the scale that these runs show. */
+/* measured.c. Runs every layer in one format, for each format, into out->uniforms; scales the
+ * layers' powers by what these runs show. */
 enum ulp_status ulp_search_uniforms(struct ulp_searcher *search, struct ulp_search *out,
                                     struct ulp_error *error);
-/* Where the model's error is limited, too, once it is known: the same again. */
+/* Does the same again where the model's error is limited, too, once the powers are measured. */
 enum ulp_status ulp_search_uniforms_again(struct ulp_searcher *search, struct ulp_search *out,
                                           struct ulp_error *error);
 /* course.c. The powers of one of several starts: as they are in `powers`, learnt, or each changed
  * by a random factor. */
 void ulp_search_set_model(struct ulp_searcher *search, const double *powers, size_t number);
-/* learn.c. Each layer's power from an emulation in which it alone is narrow. work: room for an
+/* Takes each layer's powers from runs in which it alone has each format. work: room for an
  * allocation. */
 enum ulp_status ulp_search_measure(struct ulp_searcher *search, ulp_pick *work,
                                    struct ulp_error *error);
-/* And from what layers with fewer bits did to the best allocation. */
+/* Takes them from what a cheaper choice of a layer did to the best allocation. */
 void ulp_search_learn(struct ulp_searcher *search);
 /* confidence.c. The target in which a search is hardest; a problem drawn anew; a plan that holds in
  * draws (options->confidence), or by order. */
@@ -338,7 +342,7 @@ enum ulp_status ulp_search_by_order(struct ulp_searcher *search, struct ulp_erro
 /* search_casts.c: what the best converts. place: of each choice among out->formats. */
 enum ulp_status ulp_search_report_casts(struct ulp_searcher *search, const size_t *place,
                                         struct ulp_search *out, struct ulp_error *error);
-/* search_decided.c: the outputs of which nothing is asked. */
+/* search_beside.c. Reports the outputs of which nothing is asked. */
 enum ulp_status ulp_search_report_decided(struct ulp_searcher *search, struct ulp_search *out,
                                           struct ulp_error *error);
 /* search_result.c */
@@ -347,14 +351,13 @@ enum ulp_status ulp_search_sample_set(struct ulp_search_sample *out, const char 
                                       struct ulp_arena *memory, struct ulp_error *error);
 enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search *out,
                                   struct ulp_error *error);
-/* search_unit.c: the allocation with the factors' scales in the units that take them:
- * out->unit_ratio. */
+/* Runs the allocation with the factors' scales in the units that take them, for out->unit_ratio. */
 enum ulp_status ulp_search_judge_unit(struct ulp_searcher *search, struct ulp_search *out,
                                       struct ulp_error *error);
 /* search_quantised.c: the allocation as quantised.onnx. */
 #define ULP_SEARCH_QUANTISED "quantised.onnx"
 enum ulp_status ulp_search_write_quantised(struct ulp_searcher *search, struct ulp_search *out,
                                            struct ulp_error *error);
-/* search_mixed.c: what was found as mixed.onnx, and its error where that keeps more. */
+/* search_beside.c. Writes what was found as mixed.onnx, and judges it where that keeps more. */
 enum ulp_status ulp_search_write_mixed(struct ulp_searcher *search, struct ulp_search *out,
                                        struct ulp_error *error);

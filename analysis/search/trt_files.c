@@ -1,4 +1,5 @@
-#include "analysis/search/trt_files.h"
+/* An allocation as options and scripts of TensorRT's tools. */
+#include "analysis/search/search_files.h"
 
 #include <ctype.h>
 #include <string.h>

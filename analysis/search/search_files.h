@@ -1,9 +1,19 @@
-/* An allocation as options and scripts of TensorRT's tools. */
+/* The files that stand beside plan.json. */
 #pragma once
 
 #include <ulpscope/search.h>
 
 #include "base/text/text.h"
+
+/* ---- picture.c: the frontier, the least error seen for each cost ---- */
+
+enum ulp_status ulp_frontier_csv(const struct ulp_search *found, struct ulp_text *out,
+                                 struct ulp_error *error);
+/* Both axes are labelled; the error's is logarithmic, with the tolerance as a line. */
+enum ulp_status ulp_frontier_svg(const struct ulp_search *found, struct ulp_text *out,
+                                 struct ulp_error *error);
+
+/* ---- trt_files.c: an allocation as options and scripts of TensorRT's tools ---- */
 
 /* Are all formats types that TensorRT gives a layer? TF32 is a setting of the whole engine. */
 bool ulp_trt_has_formats(const struct ulp_search *found);
@@ -20,3 +30,9 @@ enum ulp_status ulp_trt_autocast(const struct ulp_search *found, struct ulp_text
 /* TensorRT 11, which takes types from the graph alone: the Casts to put into it. */
 enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ulp_text *out,
                                        struct ulp_error *error);
+
+/* ---- modelopt.c: the configuration of ModelOpt ---- */
+
+bool ulp_modelopt_has_modules(const struct ulp_search *found);
+enum ulp_status ulp_modelopt_write(const struct ulp_search *found, struct ulp_text *out,
+                                   struct ulp_error *error);
