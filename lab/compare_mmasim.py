@@ -128,7 +128,7 @@ def main():
     parser.add_argument("--sample")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    known = {line.split()[0] for line in subprocess.run([options.program, "mma", "--list"], check=True, capture_output=True,
+    known = {line.split()[0] for line in subprocess.run([options.program, "list", "units"], check=True, capture_output=True,
                                                         text=True).stdout.splitlines() if line.strip()}
     covered = total = compared = different = 0
     samples = {}
