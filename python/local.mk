@@ -10,6 +10,7 @@ EXTRA_DIST += %D%/ulpscope/_numbers.py
 EXTRA_DIST += %D%/ulpscope/_progress.py
 EXTRA_DIST += %D%/ulpscope/_results.py
 EXTRA_DIST += %D%/ulpscope/_shared.py %D%/ulpscope/_tiles.py
+EXTRA_DIST += %D%/ulpscope/_laws.py %D%/ulpscope/_rows.py %D%/ulpscope/_sweeps.py %D%/ulpscope/_trials.py %D%/ulpscope/study.py
 EXTRA_DIST += %D%/ulpscope/onnx_backend.py
 EXTRA_DIST += %D%/ulpscope/polygraphy.py %D%/ulpscope/pytest_plugin.py %D%/ulpscope/testing.py
 EXTRA_DIST += %D%/ulpscope/py.typed
