@@ -110,14 +110,36 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
         return;
     const size_t by = worst->values[f].by;
     const double own = worst->expected[by].rms / worst->range.ref_rms;
-    struct ulp_text *text = &head->why;
     ulp_command_add(&head->todo, "audit", comparison->arguments);
     ulp_text_add(&head->todo, " -a");
     ulp_word_add(&head->todo, comparison->arithmetics[by]);
-    ulp_text_show(text, "explained is not accurate: '%s'", worst->name);
-    ulp_text_add(text, " is off by %.2g of its rms", most);
+    ulp_text_show(&head->what, ", but '%s' is off by %.2g of its rms", worst->name, most);
     if (isfinite(own))
-        ulp_text_add(text, ", where %s by itself is off by %.2g", comparison->arithmetics[by], own);
+        ulp_text_show(&head->what, ", and %s by itself by %.2g", comparison->arithmetics[by], own);
+}
+
+/* What "explained by fp16" leaves open: what was not compared, or behind a decision; whether it looks
+ * computed so; whether it is accurate. */
+static void say_qualified(struct ulp_headline *head, const struct ulp_comparison *comparison,
+                          size_t f)
+{
+    const struct ulp_compared_file *file = &comparison->files[f];
+    const char *text = file->cause.text;
+    size_t open = 0;
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_compared_value *value = &comparison->tensors[t].values[f];
+        open += value->recorded && comparison->tensors[t].expected[value->by].open;
+    }
+    ulp_text_add(&head->what, " (%zu tensor%s", file->tensor_count,
+                 file->tensor_count == 1 ? "" : "s");
+    if (file->unmatched_count)
+        ulp_text_add(&head->what, ", %zu not compared", file->unmatched_count);
+    if (open)
+        ulp_text_add(&head->what, ", %zu behind a decision that other roundings turn", open);
+    ulp_text_add(&head->what, ")");
+    if (*text)
+        ulp_text_show(&head->what, ": %.*s", (int)(strlen(text) - ulp_text_ends(text, ".")), text);
+    add_inaccurate(head, comparison, f);
 }
 
 /* What is explained, by what, and how narrowly. */
@@ -126,14 +148,11 @@ static void say_explained(struct ulp_headline *head, const struct ulp_comparison
 {
     const struct ulp_compared_file *file = &comparison->files[f];
     const struct ulp_compared_tensor *nearest = find_nearest(comparison, f);
-    ulp_text_add(&head->what, "explained by %s (%zu tensor%s)",
-                 file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together",
-                 file->tensor_count, file->tensor_count == 1 ? "" : "s");
-    add_inaccurate(head, comparison, f);
-    ulp_text_show(&head->why, "%sat '%s' ", head->why.length ? "; " : "", nearest->name);
+    ulp_text_add(&head->what, "explained by %s",
+                 file->by >= 0 ? comparison->arithmetics[file->by] : "the arithmetics together");
+    say_qualified(head, comparison, f);
+    ulp_text_show(&head->why, "at '%s' ", nearest->name);
     add_measure(&head->why, comparison, &nearest->values[f]);
-    if (*file->cause.text)
-        ulp_text_show(&head->why, "; %s", file->cause.text);
     if (!head->todo.length)
         ulp_text_add(&head->todo, "nothing");
 }
@@ -197,13 +216,10 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
                  page->dim, page->off);
 }
 
-/* "What the outputs are for: broken (logits, classify by name: 1 of 3 first choices change).": of
- * the worst. */
-static void add_grade(const struct ulp_page *page, const struct ulp_comparison *comparison,
-                      size_t f)
+/* "; outputs: broken (logits, classify by name: 1 of 3 first choices change)": of the worst. */
+static void add_grade(struct ulp_text *what, const struct ulp_comparison *comparison, size_t f)
 {
     const struct ulp_compared_tensor *worst = NULL;
-    struct ulp_text text = {0};
     for (size_t t = 0; t < comparison->tensor_count; t++) {
         const struct ulp_judged *judged = &comparison->tensors[t].values[f].judged;
         if (judged->task != ULP_TASK_UNKNOWN &&
@@ -213,11 +229,8 @@ static void add_grade(const struct ulp_page *page, const struct ulp_comparison *
     }
     if (!worst || (comparison->ill && worst->values[f].judged.grade == ULP_GRADE_FINE))
         return; /* of what is finite alone */
-    ulp_text_add(&text, "What the outputs are for: ");
-    ulp_judged_say(&text, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
-    ulp_text_add(&text, ".");
-    ulp_text_add(page->out, "  ");
-    ulp_page_broken(page, &text, 2, 2);
+    ulp_text_add(what, "; outputs: ");
+    ulp_judged_say(what, worst->values[f].judged.grade, &worst->values[f].judged, worst->name);
 }
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_comparison *comparison,
@@ -234,9 +247,9 @@ static void add_verdict(const struct ulp_page *page, const struct ulp_comparison
         say_explained(&head, comparison, f);
     else
         say_unexplained(&head, comparison, f);
+    add_grade(&head.what, comparison, f);
     ulp_page_headline(page, file->explained && !comparison->ill ? "" : page->red, &head);
     ulp_headline_free(page, &head);
-    add_grade(page, comparison, f);
     add_unmatched(page, file);
     add_ranking(page, comparison, f);
 }
