@@ -19,7 +19,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/target.h \
 	include/ulpscope/lint.h \
 	include/ulpscope/saved.h \
-	include/ulpscope/study.h \
 	include/ulpscope/tolerance.h \
 	include/ulpscope/mixed.h \
 	include/ulpscope/overflow.h \

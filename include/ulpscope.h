@@ -37,7 +37,6 @@
 #include <ulpscope/target.h>
 #include <ulpscope/lint.h>
 #include <ulpscope/saved.h>
-#include <ulpscope/study.h>
 #include <ulpscope/scales.h>
 #include <ulpscope/tolerance.h>
 #include <ulpscope/mixed.h>

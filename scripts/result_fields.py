@@ -38,7 +38,6 @@ FILES = {
     "analysis/lint/lint_fields.c": ["ulp_lint_result"],
     "analysis/tolerance/tolerance_fields.c": ["ulp_tolerance"],
     "analysis/scales/scales_fields.c": ["ulp_scales"],
-    "analysis/study/study_fields.c": ["ulp_study", "ulp_study_rows"],
     "analysis/doctor/doctor_fields.c": ["ulp_doctor"],
     "analysis/fix/fix_fields.c": ["ulp_fix"],
     "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes", "ulp_engine_map_changes"],

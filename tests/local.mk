@@ -12,7 +12,7 @@ libtest_a_SOURCES = %D%/support/element.c %D%/support/element.h %D%/support/line
 	%D%/support/networks.c %D%/support/networks.h %D%/support/onnx_text.c %D%/support/onnx_text.h %D%/support/proto.c %D%/support/proto.h %D%/support/stream.h \
 	%D%/support/test.c %D%/support/test.h %D%/support/text_model.c %D%/support/text_model.h %D%/support/unit_schedule.c %D%/support/unit_schedule.h \
 	%D%/fuzz/fuzz.c %D%/fuzz/fuzz.h %D%/fuzz/fuzz_array.c %D%/fuzz/fuzz_document.c %D%/fuzz/fuzz_formula.c \
-	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/fuzz_study.c %D%/fuzz/mutate.c %D%/fuzz/target.def
+	%D%/fuzz/fuzz_formula.h %D%/fuzz/fuzz_load.c %D%/fuzz/fuzz_load.h %D%/fuzz/fuzz_mapping.c %D%/fuzz/fuzz_mapping.h %D%/fuzz/fuzz_option.c %D%/fuzz/mutate.c %D%/fuzz/target.def
 libtest_a_CPPFLAGS = $(AM_CPPFLAGS) -DTEST_SOURCE_DIR='"$(abs_top_srcdir)"'
 AM_CPPFLAGS += $(CHECK_CFLAGS)
 LDADD = libtest.a $(core) $(CHECK_LIBS)
@@ -45,7 +45,6 @@ EXTRA_DIST += %D%/fuzz/corpus %D%/fuzz/uncovered.txt
 # the compiled ones, for scripts/test --arch: first those that take minutes there, so that none of them is left alone at the end
 long_programs = \
 	check_contract \
-	check_study_same \
 	check_binary64 \
 	check_formula \
 	check_enclosures \
@@ -64,7 +63,7 @@ list-programs:
 threaded_programs = \
 	check_shared check_analysis check_attribution check_allocation check_base check_bodies check_compare check_departure check_environment \
 	check_exact check_fold_norm check_fusion check_idiom check_iterations check_joins check_keep check_carried check_linear check_mixed check_nested check_networks check_ort_cpu \
-	check_overflow check_packed check_plan check_prove check_qdq check_run check_scales check_search_shapes check_study_runs \
+	check_overflow check_packed check_plan check_prove check_qdq check_run check_scales check_search_shapes \
 	check_tables check_timings check_tolerance check_traps check_trial check_truth check_unit_contract check_views check_wide check_work
 list-threaded:
 	@echo $(threaded_programs)

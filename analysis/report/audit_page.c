@@ -54,8 +54,7 @@ static const struct {
              {"compare", "compare.json", "tensors"},
              {"engine", "engine.json", "layers"},
              {"proof", "proof.json", "hidden_unproven"},
-             {"lint", "lint.json", "findings"},
-             {"study", "study.json", "sweeps"}};
+             {"lint", "lint.json", "findings"}};
 enum { KNOWN = sizeof known / sizeof *known };
 
 struct reading {

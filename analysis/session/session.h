@@ -1,6 +1,6 @@
 /* An audit's session: samples one after another, each by the program of its shapes, observed by an
  * auditor and, where shares are asked for, by an attributor; the audits of single samples, added up
- * in their order. The program, Python, studies and searches all audit here. Functions enter no
+ * in their order. The program, Python and searches all audit here. Functions enter no
  * environment: their callers have. */
 #pragma once
 

@@ -10,7 +10,7 @@
 ULP_API enum ulp_status ulp_report_html(const struct ulp_audit *audit, const char *path,
                                         struct ulp_error *error);
 /* The same of reports that were written before: report.json, overflow.json, plan.json,
- * compare.json, engine.json, proof.json, study.json, doctor.json or lint --json, or of all of these
+ * compare.json, engine.json, proof.json, doctor.json or lint --json, or of all of these
  * that are in a folder, as one page. Reading is charged to budget (may be NULL). No such report:
  * ULP_ERROR_INPUT. */
 ULP_API enum ulp_status ulp_saved_html(const char *report, struct ulp_budget *budget,

@@ -13,7 +13,7 @@ from ._library import decode as _decode, lib as _lib
 from ._loaded import Value
 from ._model import Model
 from ._numbers import Arithmetic, Format, Unit, decode_bits, encode, matmul, mma, round, units
-from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Study, StudyRows, Tolerance
+from ._results import Audit, Comparison, Doctor, Fix, LintResult, Overflow, Proof, Scales, Search, Tolerance
 
 __version__: str = _decode(_lib.ulp_version())
 
@@ -37,8 +37,6 @@ __all__ = [
     "Proof",
     "Scales",
     "Search",
-    "Study",
-    "StudyRows",
     "Tolerance",
     "Unit",
     "UnsupportedError",

@@ -14,7 +14,7 @@ from ._library import Owner, Watch, call, lib, text
 from ._loaded import Inputs, Keep, Keeps, Loaded, Outputs, Samples, begins, find_task, list_of, sample_items, shows, strings
 from ._numbers import ArithmeticName, find_arithmetic
 from ._progress import ProgressOption, make_progress
-from ._results import Audit, Comparison, Overflow, Proof, Search, Study, StudyRows, Tolerance
+from ._results import Audit, Comparison, Overflow, Proof, Search, Tolerance
 from ._shared import output
 
 
@@ -199,70 +199,6 @@ class Judging(Loaded):
                 else:
                     results.append(one)
         return Tolerance.take(results[0])
-
-    def study(
-        self,
-        samples: Samples,
-        sweeps: str | Sequence[str],
-        *,
-        nodes: Sequence[str] = (),
-        group: str | None = None,
-        trials: int = 0,
-        seed: int = 0,
-        probability: float = 0.95,
-        confidence: float = 0.95,
-        tolerance: float = 0.0,
-        reference: ArithmeticName = "mpfr:128",
-        checkpoint: str | os.PathLike[str] | None = None,
-        task: str | None = None,
-        allow_nonfinite_inputs: bool = False,
-        threads: int = 0,
-        progress: ProgressOption = None,
-    ) -> Study:
-        """How the error follows what is swept ("e5m{4..12}", "fp16,round={rne,rz,sr}"), at the outputs, at nodes and in layer
-        groups; the law that it follows, and trials of stochastic rounding. doc/study.md has the meanings.
-        task: what the outputs are for ("classify"; None: recognised)."""
-        names, sets = self._samples(samples)
-        swept = list_of(sweeps)
-        shown = make_progress(progress)
-        result = Owner(d.ulp_study(), "ulp_study_free")
-        with Watch(shown) as watch:
-            options = d.ulp_study_options(
-                reference=find_arithmetic(reference).struct,
-                sweeps=strings(swept),
-                sweep_count=len(swept),
-                nodes=strings(nodes),
-                node_count=len(nodes),
-                group=group.encode() if group else None,
-                trials=trials,
-                seed=seed,
-                probability=probability,
-                confidence=confidence,
-                tolerance=tolerance,
-                checkpoint=os.fsencode(checkpoint) if checkpoint is not None else None,
-                task=find_task(task),
-                allow_nonfinite_inputs=allow_nonfinite_inputs,
-                thread_count=threads,
-                progress=ctypes.pointer(watch.observer),
-                begins=begins(d.ulp_study_options, shown),
-            )
-            call("ulp_study_run", self._model, sample_items(names, sets), len(sets), byref(options), byref(result.value))
-        return Study.take(result)
-
-    def study_rows(
-        self, samples: Samples, rows: str | Sequence[int] = "1..512", arithmetic: ArithmeticName = "fp16@h100", *, threads: int = 0, progress: ProgressOption = None
-    ) -> StudyRows:
-        """Which outputs change with the number of rows beside them ("1..512", or each as a number), since the library of products
-        cuts sums by the shape, and at which products that begins. doc/study.md has the meanings."""
-        names, sets = self._samples(samples)
-        numbers, count = (ctypes.c_size_t * d.ULP_STUDY_ROWS_MAX)(), ctypes.c_size_t()
-        said = rows if isinstance(rows, str) else ",".join(str(int(row)) for row in rows)
-        call("ulp_study_rows_read", said.encode(), numbers, byref(count))
-        result = Owner(d.ulp_study_rows(), "ulp_study_rows_free")
-        with Watch(make_progress(progress)) as watch:
-            call("ulp_study_rows_run", self._model, sample_items(names, sets), len(sets), byref(find_arithmetic(arithmetic).struct), numbers, count.value, threads,
-                 ctypes.pointer(watch.observer), byref(result.value))
-        return StudyRows.take(result)
 
     def compare(
         self,

@@ -22,7 +22,6 @@ int command_mcp(int argc, char **argv);
 int command_lint(int argc, char **argv);
 int command_list(int argc, char **argv);
 int command_mma(int argc, char **argv);
-int command_study(int argc, char **argv);
 int command_scales(int argc, char **argv);
 int command_show(int argc, char **argv);
 int command_tolerance(int argc, char **argv);

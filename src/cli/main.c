@@ -40,8 +40,6 @@ static const struct {
     {"scales", command_scales,
      "say what a format with scales does to each factor of products, and what helps"},
     {"tolerance", command_tolerance, "say what tolerance an arithmetic can meet, and why"},
-    {"study", command_study,
-     "sweep bits, rounding or orders: how the error follows them, and what is enough"},
     {"prove", command_prove, "prove what cannot overflow in a format, for any input"},
     {"show", command_show, "look nodes up in the report of an audit, or write it as a page or for other tools"},
     {"diff", command_diff, "say what became better or worse between two audits"},

@@ -6,13 +6,13 @@
 /* No slice was shorter: k up to twice that is not cut. */
 enum { SLICE_LEAST = 1280 };
 
-#define ROWS(...) static const size_t row_counts[] = {__VA_ARGS__, 0};
+#define ROWS(...) static const size_t row_counts[] = {__VA_ARGS__};
 #define CUT(k, n, matmul, linear)
 #include "kernels/cublas_split.def"
 #undef ROWS
 #undef CUT
 
-enum { ROW_COUNTS = sizeof row_counts / sizeof *row_counts - 1 };
+enum { ROW_COUNTS = sizeof row_counts / sizeof *row_counts };
 
 static const struct {
     size_t k, n;
@@ -158,9 +158,4 @@ struct ulp_cublas_order ulp_cublas_find(bool tf32, size_t batches, size_t m, siz
     const bool aligned = k % 4 == 0 && n % 4 == 0,
                unit = tf32 && (k >= 256 || (aligned && k >= 32));
     return (struct ulp_cublas_order){.chain = !unit, .slice = k, .tile = unit && aligned ? 32 : 0};
-}
-
-size_t ulp_cublas_rows(size_t index)
-{
-    return index < ROW_COUNTS ? row_counts[index] : 0;
 }

@@ -31,6 +31,3 @@ struct ulp_cublas_order {
  * tree) are taken for one chain. */
 struct ulp_cublas_order ulp_cublas_find(bool tf32, size_t batches, size_t m, size_t n, size_t k,
                                         bool turned);
-
-/* The numbers of rows that were recorded, ascending: index 0, 1, ... until 0. */
-size_t ulp_cublas_rows(size_t index);

@@ -64,7 +64,6 @@ typedef enum ulp_status write_result(const void *of, enum ulp_output_kind as, co
     }
 WRITES(write_fix, ulp_fix_write)
 WRITES(write_scales, ulp_scales_write)
-WRITES(write_study, ulp_study_write)
 WRITES(write_proof, ulp_proof_write)
 
 /* Where a file can not be, and where the disk is full after some bytes. */
@@ -162,24 +161,6 @@ START_TEST(some_scales)
 }
 END_TEST
 
-START_TEST(a_study)
-{
-    static const char *const sweeps[] = {"e8m{4,6}"};
-    struct given given = open_model();
-    const struct ulp_sample sample = {.name = "0", .inputs = &given.inputs};
-    const struct ulp_study_options options = {.reference = given.reference,
-                                              .sweeps = sweeps,
-                                              .sweep_count = 1,
-                                              .thread_count = 1};
-    struct ulp_study study;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_study_run(given.model, &sample, 1, &options, &study, &error), error);
-    expect_written(write_study, &study, "study.json");
-    ulp_study_free(&study);
-    close_model(&given);
-}
-END_TEST
-
 START_TEST(a_proof)
 {
     struct given given = open_model();
@@ -206,7 +187,6 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, a_fix);
     tcase_add_test(tests, some_scales);
-    tcase_add_test(tests, a_study);
     tcase_add_test(tests, a_proof);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);

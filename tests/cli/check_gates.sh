@@ -240,15 +240,6 @@ shows out "it cannot be judged" "compare: NaN everywhere"
 expect 1 "compare: wrong, beside nothing" "$program" compare part.onnx -i part_empty.npz part_wrong.npz -a fp16 -q
 shows out "NOT explained, first 'y'" "compare: wrong, beside nothing"
 
-# A study has no exit code for it, and says of nothing that it is within a tolerance.
-within() { "$program" study "$@" --sweep 'fp16,round={rne,rz}' --tolerance 1e-2 -q; }
-expect 0 "study: good" within square.onnx -i good.npz
-shows out "keep y within" "study: good"
-for pair in "undefined.onnx good.npz" "square.onnx empty.npz"; do
-    expect 0 "study: $pair" within ${pair% *} -i ${pair#* }
-    grep -q "keep y within\|suffices" out && fail "study: $pair are within a tolerance"
-done
-
 # Where there is no figure, no text has a hole or a word of the C library instead.
 plain() {
     "$@" >out 2>&1
@@ -268,9 +259,6 @@ for pair in "undefined.onnx good.npz" "infinite.onnx positive.npz" "square.onnx 
     [ "${pair#* }" = empty.npz ] || plain "$program" prove "${given[@]}" -a fp16
     plain "$program" plan "${given[@]}" --tolerance sqnr_db=20
     plain "$program" plan "${given[@]}" --formats bf16,fp32 --tolerance sqnr_db=20
-    plain "$program" study "${given[@]}" --sweep 'e5m{4..6}'
-    plain "$program" study "${given[@]}" --sweep 'fp16,round={rne,sr}' --tolerance 1e-2 --trials 5
-    grep -E " keeps? .* within" out | grep -qv "None keeps" && fail "study: $pair are within a tolerance"
     plain "$program" tolerance "${given[@]}" -a fp16 --trials 2
     plain "$program" lint "${given[0]}"
     plain "$program" doctor "${given[@]}" -o diagnosis --html diagnosis.html
@@ -281,9 +269,6 @@ shows out "by a constant that reaches 1e+10: c" "audit: a constant handed on"
 expect 1 "overflow: a constant handed on" "$program" overflow handed.onnx --fail-on overflows
 shows out "keep 1 node in FP32: output y equals the" "overflow: a constant handed on"
 shows out "by constant c" "overflow: a constant handed on"
-# What no node computes has no figure, in trials neither.
-"$program" study beside.onnx -i good.npz --sweep 'fp16,round={rne,sr}' --trials 5 >out
-sed -n '/^c$/,/^$/p' out | grep -q "[0-9]e+" && fail "study: a constant has an error"
 rm -rf done && expect 0 "audit: constants alone" "$program" audit constant.onnx -a fp16 -q --checkpoint done
 expect 0 "merge: constants alone" "$program" audit --merge done
 rm -rf done mixed && mkdir mixed && cp good.npz nan.npz mixed
@@ -353,7 +338,7 @@ for option in --fail-above --keep --plan --arith --reference --out --html --inpu
     empty "audit $option" "$program" audit "$model" -i "$inputs" $option ""
     empty "audit $option=" "$program" audit "$model" -i "$inputs" $option=
 done
-for command in plan study tolerance overflow compare prove run; do
+for command in plan tolerance overflow compare prove run; do
     empty "$command -i" "$program" $command "$model" -i ""
 done
 empty "diff --factor" "$program" diff a b --factor ""

@@ -119,7 +119,7 @@ fi
 
 # Where no file can be made is said before the work, and two outputs are two files.
 mkdir taken
-for wanted in "run -o" "overflow --html" "tolerance -a bf16 --json" "study --sweep e8m{6,7} --csv" "plan -a bf16 --tolerance sqnr_db=30 --html" \
+for wanted in "run -o" "overflow --html" "tolerance -a bf16 --json" "plan -a bf16 --tolerance sqnr_db=30 --html" \
     "audit -a bf16 --junit" "audit -a bf16 --html"; do
     read -ra words <<<"$wanted"
     [ "${words[-1]}" != --junit ] || words=("${words[@]:0:3}" --fail-above rms=1 --junit)
@@ -137,7 +137,6 @@ for second in same ./same taken/../same; do
     lines err 1 "two outputs, same and $second"
     [ ! -e same ] || fail "two outputs, same and $second: something is written"
 done
-expect 2 "two outputs of a study" "$program" study "$model" -i "$inputs" -q --sweep 'e8m{6,7}' --json same --csv same
 expect 0 "outputs that are no files" "$program" audit "$model" -i "$inputs" -a bf16 -q --html /dev/null --junit /dev/null --fail-above rms=1e9
 
 # What cannot be waited for is refused.

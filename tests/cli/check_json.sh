@@ -27,8 +27,6 @@ plan plan.json model.onnx -i in.npz --tolerance sqnr_db=20
 plan plan.json model.onnx -i in.npz --formats bf16,fp32 --tolerance sqnr_db=20
 lint - model.onnx
 tolerance - model.onnx -i in.npz -a bf16 --trials 2
-study - model.onnx -i in.npz --sweep e8m{6,7}
-study - model.onnx -i in.npz --rows 1,2
 scales - model.onnx -i in.npz --no-choices
 fix - model.onnx -i in.npz -a fp16 --out fixed.onnx
 show - report op:MatMul
@@ -91,8 +89,6 @@ expect 2 "no such option" "${overflow[@]}" --nothing
 "${overflow[@]}" >/dev/full 2>err
 [ $? -eq 3 ] || fail "a full disk: not exit 3"
 shows err "--json -: cannot write to standard output: No space left on device" "a full disk"
-expect 2 "several shapes" "$program" study model.onnx -q --sweep 'e8m{6,7}' --shape patches=2x16x4 --shape patches=4x16x4 --json -
-shows err "--json - is of one study" "several shapes"
 expect 2 "an audit of several shapes" "$program" audit model.onnx -q --shape patches=2x16x4 --shape patches=4x16x4 --json -
 expect 2 "--json of --apply" "$program" plan model.onnx --apply plan.json -o applied --json -
 expect 2 "--json of a shard" "$program" audit model.onnx -q --checkpoint new --shard 1/2 --json -

@@ -57,7 +57,6 @@ others_of() {
     case $1-$2-$3 in
     plan-apply-*) ;;
     plan-*) echo --tolerance=sqnr_db=20 ;;
-    study-*) echo '--sweep=e8m{6,7}' ;;
     show-*-out) echo --to=csv ;;
     audit-*-junit) echo --fail-above=rms=1 ;;
     fix-*-json | fix-*-html) echo --out=fixed.onnx ;;
@@ -145,7 +144,7 @@ mkdir recorded
 cp in.npz recorded/0000000000.json
 spared recorded/0000000000.json compare model.onnx recorded --html recorded/0000000000.json
 expect 0 "a report" "$program" audit model.onnx -i in.npz -a bf16 -q -o report
-for name in report plan overflow compare engine proof lint study; do
+for name in report plan overflow compare engine proof lint; do
     [ -f report/$name.json ] || { echo '{}' >report/$name.json && added=yes; }
     spared report/$name.json show report --html report/$name.json
     spared report/$name.json show report --to csv -o report/$name.json
@@ -153,7 +152,7 @@ for name in report plan overflow compare engine proof lint study; do
     [ $name = report ] || rm report/$name.json
 done
 
-# ---- parts of audits and studies
+# ---- parts of audits
 expect 0 "a checkpoint" "$program" audit model.onnx -i in.npz -a bf16 -q --checkpoint parts
 for part in parts/audit.part parts/sample-000001.part; do
     spared $part audit --merge parts --html $part
@@ -164,9 +163,6 @@ spared model.onnx audit --merge parts --html model.onnx
 spared model.onnx audit --merge model.onnx --json model.onnx
 expect 2 "a part that is not there yet" "$program" audit model.onnx -i in.npz --checkpoint fresh --html fresh/sample-000001.part
 [ ! -e fresh ] || fail "a refused audit makes a folder"
-expect 0 "a kept study" "$program" study model.onnx -i in.npz -q --sweep 'e8m{6,7}' --checkpoint kept
-part=$(find kept -name '*.part' | head -1)
-spared "$part" study model.onnx -i in.npz -q --sweep 'e8m{6,7}' --checkpoint kept --csv "$part"
 
 # ---- the weights of a model, also of one that is only compared with
 if command -v python3 >/dev/null; then
@@ -180,7 +176,7 @@ graph = block(1, node) + block(2, "g") + block(5, weight) + block(11, value("x",
 open("big/model.onnx", "wb").write(number(1, 10) + block(7, graph) + block(8, block(1, "") + number(2, 18)))
 open("big/weights.bin", "wb").write(bytes(8))
 PY
-    for line in "audit --html" "run -o" "tolerance --json" "overflow --html" "lint --json" "lint --sarif" "lint --html" "study --sweep=e8m{6,7} --csv" \
+    for line in "audit --html" "run -o" "tolerance --json" "overflow --html" "lint --json" "lint --sarif" "lint --html" \
         "plan --tolerance=sqnr_db=20 --html"; do
         read -ra words <<<"$line"
         spared big/weights.bin "${words[0]}" big/model.onnx "${words[@]:1}" big/weights.bin
@@ -193,7 +189,6 @@ fi
 expect 2 "a page in a report's place" "$program" audit model.onnx -i in.npz -a bf16 -q -o two --html two/report.json
 shows err "two/report.json: is the file of two outputs, --html and --out" "a page in a report's place"
 expect 2 "by a linked folder" "$program" audit model.onnx -i in.npz -a bf16 -q -o linked --html place/layers.csv
-expect 2 "a page of many shapes" "$program" study model.onnx -q --sweep 'e8m{6,7}' --shape x=1x64 --shape x=2x64 --json s.json --csv s.json
 expect 2 "a page in a plan's place" "$program" plan model.onnx -i in.npz -q --tolerance sqnr_db=20 -o two --html two/trtexec.txt
 [ ! -e two ] || fail "a refused audit makes a folder"
 for line in "fix model.onnx -i in.npz --for torch -o h.onnx" "lint model.onnx --fix h.onnx"; do

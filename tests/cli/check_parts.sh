@@ -113,7 +113,7 @@ for n, node in enumerate(whole['nodes']):
 assert checked > 10 and any(n['born'] for n in whole['nodes']), checked
 END
 expect 3 "samples of several shapes in one comparison" "$program" prove "$model" -i finite -a fp16 -q
-shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`plan\`, \`study\` and \`tolerance\` of any" "samples of several shapes in one comparison"
+shows err "this command takes samples of one shape, \`audit\`, \`overflow\`, \`plan\` and \`tolerance\` of any" "samples of several shapes in one comparison"
 lines err 1 "samples of several shapes in one comparison"
 
 # searches on samples of several shapes: what they say of each is what its own audit says
@@ -156,20 +156,6 @@ for o, output in enumerate(whole['outputs']):
     assert {**output, 'sample': None, 'open': None} == {**worst, 'sample': None, 'open': None}
     assert output['sample'].split('/')[-1] == worst['sample'].split('/')[-1]
 END
-expect 0 "a study of samples of several shapes" "$program" study "$model" -i finite -q --sweep 'e8m{4,6,8}' --json study.json
-expect 0 "the audit of one of its settings" "$program" audit "$model" -i finite -a e8m6 -q -o studied
-python3 - <<'END' || fail "a study of samples of several shapes"
-import json
-study, report = json.load(open('study.json')), json.load(open('studied/report.json'))
-setting = next(s for s in study['settings'] if s['text'] == 'e8m6')
-outputs = report['lanes'][0]['outputs']
-assert study['sample_count'] == 6 and outputs
-for output in outputs:
-    point = next(p for place, p in zip(study['places'], setting['points']) if place['kind'] == 'output' and place['name'] == output['name'])
-    expected = output['entire']['rms'] / output['range']['ref_rms']
-    assert abs(point['relative'] - expected) <= 1e-15 * expected, (output['name'], point['relative'], expected)
-END
-
 for k in 1 2 3; do expect 0 "shard $k" "${audit[@]}" --shard $k/3 --checkpoint shard$k; done
 shows out "shard 3 of 3: 2 of 7 samples are finished in shard3" "a shard says what it did"
 expect 3 "a shard is missing" "$program" audit --merge shard1 shard3 -o merged

@@ -117,11 +117,10 @@ json.dump({'Layers': [{'Name': 'embed/MatMul', 'LayerType': 'MatrixMultiply', 'I
                        'Outputs': [{'Name': 'embed/MatMul_out', 'Dimensions': [4, 16, 32], 'Format/Datatype': 'Row major linear FP32'}], 'TacticName': 'sm80_xmma_gemm_f32f32_f32f32_f32', 'Metadata': ''}], 'Bindings': ['patches']},
           open('layers.json', 'w'))
 other('engine', 'all/engine.json', 'engine', model, 'layers.json', '-q', '-o', 'all')
-other('study', 'all/study.json', 'study', model, '-i', inputs, '--sweep', 'e8m{3..6}', '--sweep', 'fp16,round=sr', '--trials', '3', '-q', '--json', 'all/study.json')
 other('proof', 'all/proof.json', 'prove', model, '-q', '-o', 'all')
 assert run('show', 'all', '--html', 'all.html').returncode == 0
 page = Page('all.html').check()
-assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint', 'study']
+assert [part['kind'] for part in page.data['reports']] == ['plan', 'overflow', 'scales', 'compare', 'engine', 'proof', 'lint']
 for i, part in enumerate(page.data['reports']):
     check_report(page, json.load(open(f'all/{part["kind"]}.json')), i)
 

@@ -19,7 +19,7 @@ expect 0 "an audit" "$program" audit gaps.onnx -i gaps.npz -a fp16,bf16 -q --htm
 cat >views.js <<'END'
 const fs = require("fs"), vm = require("vm"), zlib = require("zlib"), assert = require("assert").strict;
 const [folder, ...pages] = process.argv.slice(2);
-const scripts = ["text", "element", "state", "hero", "adapt", "adapt_audit", "adapt_others", "adapt_diff", "adapt_study", "adapt_formats"];
+const scripts = ["text", "element", "state", "hero", "adapt", "adapt_audit", "adapt_others", "adapt_diff", "adapt_formats"];
 vm.runInThisContext(scripts.map((name) => fs.readFileSync(`${folder}/${name}.js`, "utf8")).join("\n") + "\nvar page = { viewOf, adapters };");
 for (const path of pages) {
   const packed = /id="data">([^]*?)<\/script>/.exec(fs.readFileSync(path, "utf8"))[1];

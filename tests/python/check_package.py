@@ -261,8 +261,6 @@ class Models(unittest.TestCase):
         a, b = ulpscope.Model(MODEL).run(INPUTS, "fp32"), ulpscope.Model(data).run(INPUTS, "fp32")
         np.testing.assert_array_equal(a["logits"], b["logits"])
         self.assertEqual(ulpscope.Model(pathlib.Path(MODEL)).inputs[0].shape, ("batch", 16, 4))
-        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(ulpscope.InputError, "loaded from bytes, expected a file: write them to one"):
-            ulpscope.Model(data).study(INPUTS, "e8m{4,5}", checkpoint=folder)
 
     def test_values_and_memory(self):
         """Arrays outlive the model that they come from."""
@@ -383,8 +381,7 @@ class Models(unittest.TestCase):
         self.assertEqual((doctor.causes[0].reason, doctor.causes[0].node, doctor.arithmetic), ("overflow", "block/norm1/Sum", "torch:fp16"))
         self.assertTrue(model.doctor(INPUTS, arithmetic="fp32", task="classify").fine)
         for task in ("signal", "classify"):
-            judged, point = model.audit(INPUTS, "e8m4", task=task)[0].outputs[0].judged, model.study(INPUTS, "e8m{4..6}", task=task)["e8m4"]["logits"]
-            self.assertEqual((judged.task, point.grade), (task, judged.grade))
+            self.assertEqual(model.audit(INPUTS, "e8m4", task=task)[0].outputs[0].judged.task, task)
         with self.assertRaisesRegex(ulpscope.UsageError, "expected one of none, classify"):
             model.doctor(INPUTS, task="sleep")
         for wrong in (np.nan, np.inf, -1.0):
@@ -439,7 +436,7 @@ class Models(unittest.TestCase):
             (model.audit([INPUTS, INPUTS], ["fp16", "bf16"], keep={"op:Softmax": "fp32"}, certify=True, timings=True), 5000),
             (model.overflow(INPUTS, ["fp16", "bf16"]), 500), (model.plan(INPUTS, "sqnr_db=50", frontier=True), 100), (model.plan(INPUTS, "sqnr_db=30", formats=FORMATS), 100),
             (model.prove("fp16", inputs=INPUTS), 300), (model.lint(), 10), (model.tolerance(INPUTS, "tf32", trials=2), 20),
-            (model.study(INPUTS, ["e8m{3..6}", "bf16,round=sr"], trials=3), 100), (model.compare({"right": right}, INPUTS, ["fp32", "bf16"], trials=2), 500),
+            (model.compare({"right": right}, INPUTS, ["fp32", "bf16"], trials=2), 500),
         ):
             report = result.report()
             self.assertGreater(self.equal(result, report, type(result).__name__), least)
@@ -479,7 +476,7 @@ class Models(unittest.TestCase):
         model = ulpscope.Model(MODEL)
         recorded = model.run(INPUTS, "bf16")
         results = (model.audit(INPUTS, "fp16"), model.plan(INPUTS, "sqnr_db=50"), model.lint(), model.overflow(INPUTS), model.prove("fp16"), model.tolerance(INPUTS, "bf16"),
-                   model.study(INPUTS, "e8m{4..6}"), model.compare({"r": recorded}, INPUTS, "bf16", trials=2), model.doctor(INPUTS))
+                   model.compare({"r": recorded}, INPUTS, "bf16", trials=2), model.doctor(INPUTS))
         for result in results:
             again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(result))))
             self.assertEqual((again.summary(), repr(again), again.report(), again._repr_html_()), (result.summary(), repr(result), result.report(), result._repr_html_()))
@@ -493,7 +490,6 @@ class Models(unittest.TestCase):
         audit, plan = (pickle.loads(pickle.dumps(result)) for result in results[:2])
         self.assertEqual(audit.lanes[0].nodes[5].outputs[0].range, results[0].lanes[0].nodes[5].outputs[0].range)
         self.assertEqual(model.audit(INPUTS, "fp16", plan=plan, attribute=False).lanes[0].outputs[0].entire.sqnr_db, plan.samples[0].value)
-        self.assertEqual(pickle.loads(pickle.dumps(results[6])).worst(0), "logits")
         with self.assertRaisesRegex(ulpscope.UsageError, "was pickled"):
             audit.check("max_abs=1")
         self.assertTrue(same(pickle.loads(pickle.dumps(model)).run(INPUTS, "bf16")["logits"], recorded["logits"]))
@@ -514,9 +510,6 @@ class Models(unittest.TestCase):
         output = audit["tf32"].nodes[9].outputs[0]
         self.assertEqual(introduced.get_ydata()[9], output.introduced.rms / output.range.ref_rms)
         self.assertEqual(carried.get_ydata()[9], output.carried.rms / output.range.ref_rms)
-        study = model.study(INPUTS, "e8m{4..6}")
-        (line,) = study.plot().get_lines()
-        self.assertEqual([list(line.get_xdata()), list(line.get_ydata())], [[4, 5, 6], [study[f"e8m{m}"]["logits"].relative for m in (4, 5, 6)]])
         plan = model.plan(INPUTS, "sqnr_db=60", frontier=True)
         self.assertEqual(list(plan.plot().get_lines()[0].get_ydata()), [p.ratio for p in plan.frontier if p.ratio > 0])
 
@@ -542,48 +535,6 @@ class Models(unittest.TestCase):
         with self.assertRaisesRegex(ulpscope.InputError, "gold"):
             model.plan(INPUTS, "sqnr_db=30", formats=FORMATS, cost="gold")
 
-    def test_study_rows(self):
-        """A product of 2,816 by 512 is cut in two beside few rows and not beside 512: cublas_split.def."""
-        sys.path.insert(0, str(SOURCE / "examples"))
-        from onnx_writer import node, write_model
-        random = np.random.default_rng(0)
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "deep.onnx")
-            write_model(path, [node("MatMul", "x w", "y", "deep")], {"x": (1, 2816)}, ["y"], {"w": random.standard_normal((2816, 512)).astype(np.float32)}, opset=14)
-            study = ulpscope.Model(path).study_rows({"x": random.standard_normal((1, 2816)).astype(np.float32)}, [1, 64, 512])
-            self.assertEqual((study.rows, study.product_count, [c.rows for c in study.classes]), ([1, 64, 512], 1, [[1, 64], [512]]))
-            self.assertEqual([n.name for n in study.nodes], ["deep"])
-            self.assertGreater(study["y"].differing, 0)
-            self.assertEqual(study.report()["classes"], [{"rows": [1, 64]}, {"rows": [512]}])
-            with self.assertRaises(ulpscope.UsageError):
-                ulpscope.Model(path).study_rows({"x": np.zeros((1, 2816), np.float32)}, "8..1")
-
-    def test_study(self):
-        model = ulpscope.Model(MODEL)
-        shares = []
-        study = model.study(INPUTS, ["e8m{3..8}", "bf16,round={rne,sr}"], trials=4, seed=3, tolerance=1e-2, nodes=["head/Gemm"],
-                            progress=lambda share, name: shares.append(share))
-        self.assertTrue(shares == sorted(shares) and 0 < shares[-1] <= 1)
-        self.assertEqual([s.axis for s in study.series], ["bits", "words"])
-        fit = study.series[0].fits["logits"]
-        x, y = study.series[0].x, [np.log2(study[s]["logits"].relative) for s in study.series[0].settings]
-        slope, intercept = np.polyfit(x, y, 1)
-        self.assertEqual((fit.law, fit.count), ("linear", len(x)))
-        self.assertAlmostEqual(fit.slope, slope, delta=1e-9)
-        self.assertAlmostEqual(fit.intercept, intercept, delta=1e-9)
-        # as an audit, bit for bit
-        entire = model.audit(INPUTS, "e8m5", attribute=False).lanes[0].outputs[0].entire
-        self.assertEqual(study["e8m5"]["logits"].metrics, entire)
-        trials = study["bf16,round=sr"]["logits"].trials
-        self.assertEqual((trials.count, trials.left_out), (4, 0))
-        self.assertTrue(np.isfinite(trials.bits) and trials.bits_low < trials.bits)
-        self.assertIsNone(study["e8m5"]["logits"].trials)
-        self.assertIn("suffices for 0.01", study.summary())
-        self.assertEqual(study.report()["seed"], 3)
-        self.assertIn("<pre>", study._repr_html_())
-        with self.assertRaises(ulpscope.UsageError):
-            model.study(INPUTS, "e8m{3..")
-
     def test_outputs(self):
         """What a model in use is read from is not written, by whatever name, and nothing is written through a link."""
         with tempfile.TemporaryDirectory() as name:
@@ -596,20 +547,20 @@ class Models(unittest.TestCase):
             os.symlink("victim", folder / "link.json")
             os.symlink("victim", folder / "proof.json")
             model = ulpscope.Model(folder / "own.onnx")
-            study = model.study(INPUTS, "e8m{6,7}")
+            lint = model.lint()
             for output in ("own.onnx", "hard.csv", "soft.html"):
                 with self.assertRaisesRegex(ulpscope.UsageError, "nothing is written to it"):
-                    study.write(folder / output)
+                    lint.write(folder / output)
             with self.assertRaisesRegex(ulpscope.UsageError, "is a symbolic link"):
-                study.write(folder / "link.json")
+                lint.write(folder / "link.json")
             with self.assertRaisesRegex(ulpscope.UsageError, "is a symbolic link"):
                 model.prove().write(folder)
             self.assertEqual(((folder / "own.onnx").read_bytes(), (folder / "victim").read_text()), (plain, "mine"))
-            study.write(folder / "study.json")
-            study.write(folder / "study.json")
+            lint.write(folder / "lint.json")
+            lint.write(folder / "lint.json")
             del model
             gc.collect()
-            study.write(folder / "own.onnx")  # nobody reads it any more
+            lint.write(folder / "own.onnx")  # nobody reads it any more
             self.assertNotEqual((folder / "own.onnx").read_bytes(), plain)
 
     def test_comparison(self):
@@ -666,10 +617,6 @@ class Models(unittest.TestCase):
         self.assertEqual(len(ulpscope.Model(MODEL).overflow(INPUTS).frame()), 40)
         bits = ulpscope.Model(MODEL).plan(INPUTS, "sqnr_db=30", formats=FORMATS)
         self.assertEqual(len(bits.frame()), len(bits.layers))
-        study = ulpscope.Model(MODEL).study(INPUTS, "e8m{4..6}")
-        self.assertEqual(len(study.frame()), 3 * len(study.settings[0].points))
-        self.assertEqual(list(study.frame()[study.frame().kind == "output"].setting), ["e8m4", "e8m5", "e8m6"])
-        self.assertEqual(len(study.laws()), len(study.settings[0].points))
         with tempfile.TemporaryDirectory() as folder:
             fix = ulpscope.Model(MODEL).fix(INPUTS, "torch", path=pathlib.Path(folder, "fixed.onnx"))
         doctor = ulpscope.Model(MODEL).doctor(INPUTS, "torch")
@@ -766,7 +713,7 @@ class Arrays(unittest.TestCase):
             (lambda: model.run(INPUTS, keep="block/norm1/Sum=fp32"), "keep: expected"),
             (lambda: model.audit(INPUTS, "fp16", threads="2"), "thread_count: '2': expected an integer"),
             (lambda: model.plan(INPUTS, "sqnr_db=30", threads=1.5), "expected an integer"),
-            (lambda: model.study(INPUTS, "e8m{4..6}", confidence="0.9"), "confidence: '0.9'"),
+            (lambda: model.prove("fp16", widen="2"), "widen: '2'"),
             (lambda: model.run({"patches": [["x"]]}), "numpy makes no array"),
             (lambda: audit["fp61"], r"there is no 'fp61': there is 'fp16'"),
             (lambda: audit["fp16"]["block/norm1/Som"], r"there is no 'block/norm1/Som': there are 'block/norm1/Sum'"),

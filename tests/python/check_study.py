@@ -199,6 +199,14 @@ class Runs(unittest.TestCase):
         self.assertNotIn("c", set(found.outputs.place))
         self.assertIn("exponent bits are missing", str(found))
 
+    def test_nothing_to_compare(self):
+        """An output that is NaN everywhere in the reference, or empty, is within no tolerance."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = model_of(folder, [node("Sqrt", "x", "y")], {"x": ("n",)}, ["y"], {})
+            for x in (np.full(3, -1, np.float32), np.empty(0, np.float32)):
+                said = str(study.sweep(model, {"x": x}, ["fp16,round={rne,sr}", "e5m{4..8}"], trials=3, tolerance=1e-2))
+                self.assertEqual((said.count("none keeps y within 0.01"), "suffices" in said, "nan" in said), (2, False, False))
+
     def test_several_samples(self):
         """The error of the worst sample beside the rms of all references; every element of every sample counts once in trials."""
         with tempfile.TemporaryDirectory() as folder:

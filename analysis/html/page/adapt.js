@@ -129,6 +129,7 @@ function viewOf(data) {
     all.outputs[view === views[0] ? "unshift" : "push"](...view.outputs);
     all.tables.push(...view.tables);
     all.curves.push(...view.curves);
+    all.curvesTitle ??= view.curvesTitle;
     for (const { measure, at } of all.nodes ? (view.marks ?? view.nodes?.marks.values() ?? []) : []) if (!all.nodes.marks.has(measure.key)) all.nodes.mark(measure, at);
     all.leading ??= view.leading;
     all.first ??= view.first;

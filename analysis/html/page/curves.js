@@ -1,5 +1,5 @@
-// Error against bits or lengths: a line for each output, node and layer group, on a logarithmic scale, and the law fitted to the output.
-// view.curves: [{title, note, unit, logarithmic, linear (the values, not errors on a logarithmic scale), ticks [{x, text}], lines [{name, kind, points [[x, y]], fit {slope, intercept, from, to}}]}]
+// Errors, bits or prices as lines, on a logarithmic scale or not.
+// view.curves: [{title, note, unit, linear (the values, not errors on a logarithmic scale), ticks [{x, text}], lines [{name, kind, points [[x, y]]}]}]
 
 const curveColours = 8; // of page.css; a ninth line repeats the first with another dash
 
@@ -29,12 +29,11 @@ function spreadLabels(labels, top, bottom, gap) {
 
 function curvePicture(curve, width) {
   const narrow = width < 620, right = narrow ? 12 : 190, left = 56, top = 12, plot = narrow ? 240 : 340, height = top + plot + 44;
-  const place = curve.logarithmic ? Math.log2 : (x) => x;
-  const xs = curve.ticks.map((tick) => place(tick.x)), lowX = Math.min(...xs), highX = Math.max(...xs);
+  const xs = curve.ticks.map((tick) => tick.x), lowX = Math.min(...xs), highX = Math.max(...xs);
   const values = curve.lines.flatMap((line) => line.points.map(([, y]) => y));
   const [low, high] = curve.linear ? [0, Math.max(1, ...values)] : decades(values);
   const height_ = curve.linear ? (v) => v : Math.log10, power = curve.linear ? (v) => v : (e) => 10 ** e;
-  const x = (value) => left + ((place(value) - lowX) / (highX - lowX || 1)) * (width - left - right);
+  const x = (value) => left + ((value - lowX) / (highX - lowX || 1)) * (width - left - right);
   const y = (value) => top + plot * (1 - (height_(value) - low) / (high - low));
   const svg = drawn("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${shown(curve.title)}: ${curve.linear ? "values" : "relative error"} over ${curve.unit}. The tables have the same figures.` });
   const step = Math.max(1, Math.ceil((high - low) / 8));
@@ -48,10 +47,6 @@ function curvePicture(curve, width) {
     const inside = line.points.filter(([, v]) => v < Infinity && (curve.linear || (v > 0 && v >= 10 ** low)));
     if (!inside.length) return;
     const colour = `line colour-${n % curveColours} ${n >= curveColours ? "again" : ""} ${line.kind}`;
-    if (line.fit) {
-      const at = (value) => 2 ** (line.fit.intercept + line.fit.slope * place(value));
-      svg.append(drawn("line", { x1: x(line.fit.from), y1: y(at(line.fit.from)), x2: x(line.fit.to), y2: y(at(line.fit.to)), class: "law" }));
-    }
     svg.append(
       drawn("path", { d: inside.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join(""), class: colour }, drawn("title", { text: cut(line.name, 80) })),
       ...inside.map(([a, b]) => drawn("circle", { cx: x(a), cy: y(b), r: line.kind === "output" ? 3.4 : 2.2, class: `dot colour-${n % curveColours}` }, drawn("title", { text: `${cut(line.name, 60)}: ${figure(b)}` }))),

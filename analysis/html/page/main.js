@@ -92,7 +92,7 @@ async function start() {
   addSection(main, "verdict", "Verdict", hero, view.lanes.length > 1 ? element("div", { class: "tools" }, app.laneChooser()) : null, element("details", { open: view.verdicts.length < 5 }, element("summary", { text: "The verdicts in full" }), verdictSection(view)));
   new Hero(app, hero);
   await painted();
-  if (view.curves.length) addSection(main, "curves", view.curvesTitle ?? "Error over the sweep", element("div", { class: "curves" }, curvesSection(view)));
+  if (view.curves.length) addSection(main, "curves", view.curvesTitle, element("div", { class: "curves" }, curvesSection(view)));
   addSection(main, "outputs", "Outputs", tablesSection(view.outputs.map((t, i) => (i || t.title !== "Outputs" ? t : { ...t, heading: false }))));
   const drawn = view.nodes?.count > 0, figures = drawn && view.nodes.measures.some((m) => !view.nodes.marks.has(m.key));
   // a graph without figures only shows where what the tables say is

@@ -36,8 +36,7 @@ static const struct argp_option options[] = {
      "Size of a symbolic dimension in random inputs (default 1); may be repeated", 1},
     {"shape", OPTION_SHAPE, "NAME=1x77", 0,
      "Shape of input NAME in random inputs, even where the model declares another. Repeated for one "
-     "NAME, audit runs every shape separately and names the worst, "
-     "and study fits the law of the error over their sizes", 1},
+     "NAME, audit runs every shape separately and names the worst", 1},
     {"val-range", OPTION_RANGE, "[NAME=]LOW,HIGH", 0,
      "Range of random inputs, or of input NAME (default 0,1; for integers that index a table, the "
      "size of the table). May be repeated", 1},

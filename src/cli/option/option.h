@@ -93,8 +93,6 @@ bool visit_arguments(const struct argp *argp, int argc, char **argv, use_argumen
  * symbolic link, or the file of another output; and one in no folder. Of a second command line
  * (sandbox_wait) what is read is added. Returns an exit code. */
 int enter_paths(const struct argp *argp, int argc, char **argv);
-/* One more output, whose name follows from an option's (`what`: "--csv"). */
-enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error);
 /* Those that the command writes into a folder. */
 enum ulp_status claim_report(const char *what, const char *folder, const char *command,
                              struct ulp_error *error);

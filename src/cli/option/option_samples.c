@@ -359,7 +359,7 @@ static enum ulp_status compare_shape(const struct sample_list *list, size_t s,
             return ulp_fail(
                 error, ULP_ERROR_INPUT,
                 "%s: input '%s' is %s, but %s in %s; this command takes samples of one "
-                "shape, `audit`, `overflow`, `plan`, `study` and `tolerance` of any",
+                "shape, `audit`, `overflow`, `plan` and `tolerance` of any",
                 sample->name, expected->name, ulp_tensor_describe_text(got, one, sizeof one),
                 ulp_tensor_describe_text(&expected->tensor, other, sizeof other), first->name);
     }

@@ -136,7 +136,7 @@ static bool is_among(const char *word, const char *list)
 static bool is_read_in_folder(const char *name, const char *what)
 {
     static const char reports[] = "report.json plan.json overflow.json compare.json "
-                                  "engine.json proof.json lint.json study.json doctor.json "
+                                  "engine.json proof.json lint.json doctor.json "
                                   "scales.json";
     static const char *const ends[] = {".npz", ".npy", ".pb", ".part"};
     const size_t digits = strspn(name, "0123456789");
@@ -387,7 +387,7 @@ static enum ulp_status check_output(size_t o, struct ulp_error *error)
     return check_place(output, error);
 }
 
-enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error)
+static enum ulp_status claim_output(const char *what, const char *path, struct ulp_error *error)
 {
     ULP_TRY(add_file(&outputs, what, path, error));
     return check_output(outputs.count - 1, error);

@@ -237,61 +237,11 @@ void digest_tolerance(struct digest *digest)
     ulp_tolerance_free(&tolerance);
 }
 
-static void digest_quantiles(struct digest *digest)
+void digest_quantiles(struct digest *digest)
 {
-    struct ulp_sweep sweep;
-    struct ulp_study_fit fit;
-    const double x[] = {3, 4, 5, 6}, relative[] = {0x1.3p-4, 0x1.1p-5, 0x1.3p-6, 0x1.2p-7};
-    CALL(ulp_sweep_expand("e8m{3..5}", &sweep, e));
-    ulp_sweep_free(&sweep);
-    ulp_study_fit(x, relative, 4, false, &fit);
-    expect_state("ulp_study_fit");
-    const double results[] = {ulp_quantile_student(0.975, 7),
-                              ulp_quantile_chi_squared(0.025, 9),
-                              ulp_quantile_normal(0.9),
-                              ulp_significant_loss(8, 0.95, 0.9),
-                              fit.slope,
-                              fit.slope_low,
-                              fit.residual};
+    const double quantile = ulp_quantile_normal(0.9);
     expect_state("quantiles");
-    add_bytes(digest, results, sizeof results);
-}
-
-void digest_study(struct digest *digest)
-{
-    struct ulp_arithmetic lanes[LANE_COUNT];
-    struct ulp_study study;
-    size_t told = 0;
-    char *text;
-    const char *const sweeps[] = {"e8m{3..6}", "fp16,round={rz,sr}"};
-    const struct ulp_sample sample = {.name = "0", .inputs = &inputs};
-    const struct ulp_observer observer = {.context = &told,
-                                          .node_done = see_host,
-                                          .cancelled = ask_host};
-    find_lanes(lanes);
-    digest_quantiles(digest);
-    struct ulp_study_options options = {.reference = lanes[0],
-                                        .sweeps = sweeps,
-                                        .sweep_count = 2,
-                                        .trials = 3,
-                                        .thread_count = 1,
-                                        .progress = &observer,
-                                        .begins = tell_host};
-    CALL(ulp_study_run(model, &sample, 1, &options, &study, e));
-    ck_assert_uint_ge(told, 10);
-    const size_t worst = ulp_study_worst(&study, &study.series[0]);
-    expect_state("ulp_study_worst");
-    add_bytes(digest, &worst, sizeof worst);
-    CALL(ulp_study_text(&study, 100, false, &text, e));
-    add_bytes(digest, text, strlen(text));
-    free(text);
-    CALL(ulp_study_write(&study, ULP_OUTPUT_JSON, test_folder("study.json"), e));
-    CALL(ulp_study_write_csv(&study, test_folder("study.csv"), e));
-    CALL(ulp_study_write(&study, ULP_OUTPUT_HTML, test_folder("study.html"), e));
-    add_file(digest, test_folder("study.json"));
-    add_file(digest, test_folder("study.csv"));
-    add_file(digest, test_folder("study.html"));
-    ulp_study_free(&study);
+    add_bytes(digest, &quantile, sizeof quantile);
 }
 
 void digest_lint(struct digest *digest)
