@@ -2,8 +2,8 @@
 """Write the members of results as tables, from the structs' declarations in the public headers.
 
     scripts/result_fields.py --into FOLDER    write those in C below FOLDER, as every build does
-    scripts/result_fields.py                  write those in doc/, where they differ
-    scripts/result_fields.py --check          say which of doc/ are stale, and fail then
+    scripts/result_fields.py                  write those in doc/fields.md, where they differ
+    scripts/result_fields.py --check          fail where they differ
 
 What writes a result as JSON, reads it back, keeps it in a checkpoint, shows it in Python or
 describes it in doc/ goes by these tables, so a figure has its name, type and meaning in one place.
@@ -43,9 +43,9 @@ FILES = {
     "analysis/engine/engine_fields.c": ["ulp_engine_map", "ulp_wishes", "ulp_engine_map_changes"],
 }
 DECLARED = "analysis/writing/structs.h"
-# pages with tables of members between these lines: of a struct, or of it and those inside that stand nowhere before on the page
-PAGES = sorted(str(page.relative_to(ROOT)) for page in (ROOT / "doc").glob("*.md") if "<!-- members of struct" in page.read_text())
-MEMBERS = re.compile(r"(<!-- members of struct (\w+)( and those inside)?, made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
+# the page with tables of members between these lines: of a struct and of those inside it that stand nowhere before
+PAGE = "doc/fields.md"
+MEMBERS = re.compile(r"(<!-- members of struct (\w+) and those inside, made by scripts/result_fields.py -->\n).*?(<!-- end -->)", re.S)
 LEAVES = {"ulp_arithmetic", "ulp_format"}  # of which a result says the name
 KINDS = {
     "c_bool": "FLAG", "c_int": "INT", "c_int64": "INT64", "c_uint64": "UINT64", "c_uint32": "UINT32", "c_uint": "UINT",
@@ -219,10 +219,10 @@ class Tables:
                 continue
             seen.add(struct)
             waiting += [m.tag for m in self.members(struct) if m.base == "struct" and m.tag not in LEAVES and "apart" not in m.flags]
-            lines.append(f"\n### {short(struct).replace('_', ' ')}\n\n{self.described(struct, True)}")
+            lines.append(f"\n### {short(struct).replace('_', ' ')}\n\n{self.described(struct)}")
         return "".join(lines) + "\n"
 
-    def described(self, struct, linked=False):
+    def described(self, struct):
         """A table of the struct's members in JSON; those with one comment stand together."""
         rows = []
         for m in self.members(struct):
@@ -238,11 +238,11 @@ class Tables:
         for members, meaning in rows:
             for c, said in (("NULL: ", "left out: "), ("-1: ", "left out: "), ("NaN: ", "`null`: "), ("|", "\\|")):
                 meaning = meaning.replace(c, said)
-            kinds = list(dict.fromkeys(self.json_kind(m, linked) for m in members))
+            kinds = list(dict.fromkeys(self.json_kind(m) for m in members))
             lines.append(f"| {', '.join(f'`{m.name}`' for m in members)} | {', '.join(kinds)} | {meaning} |")
         return "\n".join(lines) + "\n"
 
-    def json_kind(self, m, linked):
+    def json_kind(self, m):
         if m.text:
             kind = "text"
         elif "node" in m.flags:
@@ -250,9 +250,7 @@ class Tables:
         elif m.directive("in"):
             kind = f"name in `{m.directive('in')}`"
         elif m.base == "struct":
-            kind = "name" if m.tag in LEAVES else short(m.tag).replace("_", " ")
-            if linked and m.tag not in LEAVES:
-                kind = f"[{kind}](#{kind.replace(' ', '-')})"
+            kind = "name" if m.tag in LEAVES else f"[{short(m.tag).replace('_', ' ')}](#{short(m.tag).replace('_', '-')})"
         elif m.base == "enum":
             kind = "word" if m.tag in self.words else "number"
         else:
@@ -262,10 +260,9 @@ class Tables:
         return f"list of {kind}" if m.count or (m.lengths and not m.text) else kind
 
     def text(self, file):
-        if file in PAGES:
+        if file == PAGE:
             seen = set()
-            return MEMBERS.sub(lambda found: found[1] + (self.described_with(found[2], seen) if found[3] else self.described(found[2])) + found[4],
-                               (ROOT / file).read_text())
+            return MEMBERS.sub(lambda found: found[1] + self.described_with(found[2], seen) + found[3], (ROOT / file).read_text())
         return self.declared() if file == DECLARED else self.source(file)
 
 
@@ -274,7 +271,7 @@ def main():
     if sys.argv[1:2] == ["--into"]:
         files, folder = [*FILES, DECLARED], pathlib.Path(sys.argv[2])
     else:
-        files, folder = PAGES, ROOT
+        files, folder = [PAGE], ROOT
     check, stale = sys.argv[1:] == ["--check"], []
     for file in files:
         path, text = folder / file, tables.text(file)
