@@ -18,12 +18,11 @@ void subject_begin(struct subject *out, struct ulp_model *model, const char *for
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_input_range range = {NULL, low, high};
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     *out = (struct subject){.model = model};
-    ck_ulp_ok(ulp_arithmetic_find(format, &lane, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &out->program, &error), error);
+    ck_ok(ulp_arithmetic_find(format, &lane, &why));
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &out->program, &why));
     const struct ulp_prove_box box = {.ranges = &range, .range_count = low <= high};
-    ck_ulp_ok(ulp_proof_run(model, out->program, &box, 1, &out->proof, &error), error);
+    ck_ok(ulp_proof_run(model, out->program, &box, 1, &out->proof, &why));
 }
 
 void subject_end(struct subject *subject)
@@ -172,7 +171,6 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
                                          const struct ulp_tensor_set *shapes)
 {
     struct ulp_tensor_set out = {0};
-    struct ulp_error error;
     if (subject->make) {
         subject->make(subject->context, seed, &out);
         return out;
@@ -183,10 +181,9 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
         const struct ulp_value_info info = ulp_model_input(subject->model, i);
         const uint64_t key = ulp_mix(seed) + i;
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, shape ? shape->type : info.type, ULP_ELEMENT_COUNT, 0,
-                                    shape ? shape->rank : info.rank,
-                                    shape ? shape->dims : info.dims, &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, shape ? shape->type : info.type, ULP_ELEMENT_COUNT, 0,
+                                shape ? shape->rank : info.rank, shape ? shape->dims : info.dims,
+                                &why));
         for (size_t e = 0; e < tensor.count; e++) {
             const double u = ulp_random_uniform(key, 2 * e), v = ulp_random_uniform(key, 2 * e + 1),
                          x = u < 0.375  ? box->low
@@ -197,7 +194,7 @@ static struct ulp_tensor_set make_inputs(const struct subject *subject, uint64_t
                              : ulp_element_is_float(tensor.element) ? x
                                                                     : floor(x));
         }
-        ck_ulp_ok(ulp_tensor_set_add(&out, box->name, &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(&out, box->name, &tensor, &why));
     }
     return out;
 }
@@ -344,7 +341,7 @@ static void step_to_corner(struct subject *subject, struct climb *climb,
                                       .open = open_step,
                                       .close = close_step};
     const struct ulp_tensor *value = &climb->values[target];
-    ck_ulp_ok(ulp_reverse_cotangents(&sweep, target, value->count, &seeded, &error), error);
+    ck_ok(ulp_reverse_cotangents(&sweep, target, value->count, &seeded, &why));
     const size_t element = (size_t)(ulp_random_uniform(seed, 0) * (double)value->count);
     seeded[element] = ulp_tensor_get(value, element) < 0 ? -1 : 1;
     const bool swept = is_done(subject, ulp_reverse_run(&sweep, 1, &error), &error);
@@ -418,7 +415,7 @@ void attack_climbing(struct subject *subject, size_t count, uint64_t seed,
     struct ulp_program *exact;
     struct ulp_arithmetic fp64;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &fp64, &error), error);
+    ck_ok(ulp_arithmetic_find("fp64", &fp64, &why));
     if (!is_done(subject, ulp_program_create(subject->model, &fp64, 1, &options, &exact, &error),
                  &error))
         return;

@@ -24,14 +24,12 @@ START_TEST(nothing_is_outside)
     uint64_t seed = arguments[7] ? strtoull(arguments[7], NULL, 10) : 1;
     struct ulp_tensor_set inputs = {0};
     struct ulp_model *model;
-    struct ulp_error error;
     struct subject subject;
-    ck_ulp_ok(ulp_model_load(arguments[1], NULL, &model, &error), error);
+    ck_ok(ulp_model_load(arguments[1], NULL, &model, &why));
     if (strstr(arguments[2], ".npz"))
-        ck_ulp_ok(ulp_tensor_set_read(arguments[2], NULL, &inputs, &error), error);
+        ck_ok(ulp_tensor_set_read(arguments[2], NULL, &inputs, &why));
     else
-        ck_ulp_ok(ulp_test_data_set_read(arguments[2], "input", model, NULL, &inputs, &error),
-                  error);
+        ck_ok(ulp_test_data_set_read(arguments[2], "input", model, NULL, &inputs, &why));
     subject_begin(&subject, model, arguments[3], atof(arguments[4]), atof(arguments[5]), &inputs);
     size_t climbs = seed;
     while (ulp_seconds_now() - started < seconds) {

@@ -1,5 +1,5 @@
-/* analysis: a format of a list for each layer. The oracle runs every allocation of small graphs by a
- * program that is told to keep their nodes in these formats, and measures the outputs in its own
+/* analysis: a format of a list for each layer. The oracle runs every allocation of small graphs by
+ * a program that is told to keep their nodes in these formats, and measures the outputs in its own
  * doubles; then what a search gives: files, ranges, sums, texts, refusals. */
 #include <math.h>
 #include <stdio.h>
@@ -36,9 +36,8 @@ enum { LISTED = sizeof listed / sizeof *listed };
 
 /* The last sample is held out, too. */
 static enum ulp_status find(const struct ulp_model *model, struct ulp_search_options options,
-                                   const char *tolerance, const struct ulp_tensor_set *samples,
-                                   size_t sample_count, struct ulp_search *out,
-                                   struct ulp_error *error)
+                            const char *tolerance, const struct ulp_tensor_set *samples,
+                            size_t sample_count, struct ulp_search *out, struct ulp_error *error)
 {
     struct ulp_sample list[SAMPLES];
     for (size_t s = 0; s < sample_count; s++)
@@ -72,19 +71,17 @@ static void open_oracle(struct oracle *oracle, const struct ulp_model *model, co
 {
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic(base)};
     const struct ulp_program_options options = {.inputs = oracle->samples};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &oracle->program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &oracle->program, &why));
     ck_assert_uint_eq(ulp_program_node_count(oracle->program), oracle->layers);
     for (size_t s = 0; s < oracle->sample_count; s++) {
         struct ulp_tensor_set outputs[2];
-        ck_ulp_ok(ulp_program_run(oracle->program, &oracle->samples[s], NULL, NULL, 0, outputs,
-                                  NULL, &error),
-                  error);
+        ck_ok(ulp_program_run(oracle->program, &oracle->samples[s], NULL, NULL, 0, outputs, NULL,
+                              &why));
         oracle->truths[s] = outputs[0];
         ulp_tensor_set_free(&outputs[1]);
     }
     ulp_program_free(oracle->program);
-    ck_ulp_ok(ulp_program_create(model, &lanes[1], 1, &options, &oracle->program, &error), error);
+    ck_ok(ulp_program_create(model, &lanes[1], 1, &options, &oracle->program, &why));
 }
 
 static void close_oracle(struct oracle *oracle)
@@ -99,7 +96,6 @@ static double run_allocation(const struct oracle *oracle, const size_t *of)
 {
     size_t nodes[LAYERS_MAX];
     struct ulp_keep items[LAYERS_MAX];
-    struct ulp_error error;
     double least = INFINITY;
     for (size_t l = 0; l < oracle->layers; l++) {
         nodes[l] = l;
@@ -108,13 +104,12 @@ static double run_allocation(const struct oracle *oracle, const size_t *of)
                                      .arithmetic = oracle->formats[of[l]]};
     }
     const struct ulp_keeps keeps = {.count = oracle->layers, .items = items};
-    ck_ulp_ok(ulp_program_keep(oracle->program, 0, &keeps, &error), error);
+    ck_ok(ulp_program_keep(oracle->program, 0, &keeps, &why));
     const struct ulp_run_options run = {.thread_count = 1};
     for (size_t s = 0; s < oracle->sample_count; s++) {
         struct ulp_tensor_set outputs;
-        ck_ulp_ok(ulp_program_run(oracle->program, &oracle->samples[s], &run, NULL, 0, &outputs,
-                                  NULL, &error),
-                  error);
+        ck_ok(ulp_program_run(oracle->program, &oracle->samples[s], &run, NULL, 0, &outputs, NULL,
+                              &why));
         for (size_t o = 0; o < outputs.count; o++)
             least = fmin(least, oracle_power_db(&outputs.items[o].tensor,
                                                 &oracle->truths[s].items[o].tensor));
@@ -237,10 +232,10 @@ START_TEST(the_least_of_a_list_is_found)
         double *db = run_all(&oracle, &count);
         for (double limit = 4.25; limit < 160; limit += limit < 60 ? 3.5 : 40) {
             struct ulp_search bits;
-            struct ulp_error error;
             char tolerance[64];
             snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-            ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, samples_used, &bits, &error), error);
+            ck_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, samples_used,
+                       &bits, &why));
             const int more = expect_least(&oracle, &bits, db, count, limit);
             if (bits.met)
                 expect_minimal(&oracle, &bits, db, limit);
@@ -270,34 +265,29 @@ START_TEST(an_allocation_is_read_back)
 {
     struct ulp_model *model = text_load(written[_i]);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
-    static const char *const contents[][2] = {{"plan.json",
-                                               "\"verdict\": \"Of "},
+    static const char *const contents[][2] = {{"plan.json", "\"verdict\": \"Of "},
                                               {"frontier.csv",
                                                "tolerance,error,bits,uniform_bits,cost\n"},
                                               {"frontier.svg", "</svg>"}};
     for (double limit = 20; limit < 80; limit += 25) {
         struct ulp_precision_plan read;
         struct ulp_search bits;
-        struct ulp_error error;
         char tolerance[64], *text;
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-        ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1,
-                       &bits, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &bits, &why));
         ck_assert(bits.met && bits.minimal && bits.layer_count > 0);
-        ck_ulp_ok(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
+        ck_ok(ulp_search_write(&bits, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
         for (size_t f = 0; f < sizeof contents / sizeof *contents; f++) {
             char path[512];
             snprintf(path, sizeof path, "%s/%s", test_folder("out"), contents[f][0]);
             ck_assert_msg(oracle_file_has(path, contents[f][1]), "%s", path);
         }
-        ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error),
-                  error);
+        ck_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &why));
         /* the same nodes in the same formats: the same figure, but for the doubles' sums */
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), bits.samples[0].value,
                                 1e-6);
         ck_assert_double_ge(bits.samples[0].value, limit);
-        ck_ulp_ok(ulp_search_text(&bits, &text, &error), error);
+        ck_ok(ulp_search_text(&bits, &text, &why));
         ck_assert_msg(strncmp(text, "Of ", 3) == 0 &&
                           strstr(text, "No single layer can do with fewer bits") &&
                           strstr(text, "1 of 1 held-out samples"),
@@ -318,16 +308,14 @@ START_TEST(formats_hold_the_values)
     struct ulp_model *model = text_load(&too_large);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_search found;
-    struct ulp_error error;
     size_t large = 0, small = 0;
-    ck_ulp_ok(find(model, (struct ulp_search_options){.formats = formats, .format_count = 5},
-                   "sqnr_db=30", &inputs, 1, &found, &error),
-              error);
+    ck_ok(find(model, (struct ulp_search_options){.formats = formats, .format_count = 5},
+               "sqnr_db=30", &inputs, 1, &found, &why));
     ck_assert(found.met);
     for (size_t l = 0; l < found.layer_count; l++) {
         const struct ulp_search_layer *layer = &found.layers[l];
         struct ulp_format format;
-        ck_ulp_ok(ulp_format_find(found.formats[layer->format].name, &format, &error), error);
+        ck_ok(ulp_format_find(found.formats[layer->format].name, &format, &why));
         ck_assert_double_ge(format.max_finite, layer->largest);
         large += layer->largest > 65504;
         small += format.max_finite < 65536;
@@ -348,11 +336,9 @@ START_TEST(threads_do_not_matter)
     char *texts[3];
     for (int t = 0; t < 3; t++) {
         struct ulp_search bits;
-        struct ulp_error error;
-        ck_ulp_ok(find(model, (struct ulp_search_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
-                       &inputs, 1, &bits, &error),
-                  error);
-        ck_ulp_ok(ulp_search_text(&bits, &texts[t], &error), error);
+        ck_ok(find(model, (struct ulp_search_options){.thread_count = 2 * t + 1}, "sqnr_db=33",
+                   &inputs, 1, &bits, &why));
+        ck_ok(ulp_search_text(&bits, &texts[t], &why));
         ulp_search_free(&bits);
     }
     ck_assert_str_eq(texts[0], texts[1]);
@@ -372,11 +358,9 @@ START_TEST(bits_are_counted)
     for (size_t c = 0; ulp_search_cost_name(c); c++) {
         const double per_bit = strcmp(ulp_search_cost_name(c), "bytes") == 0 ? 0.125 : 1;
         struct ulp_search bits;
-        struct ulp_error error;
         double sum = 0, weights = 0, share = 0;
-        ck_ulp_ok(find(model, (struct ulp_search_options){.cost = ulp_search_cost_name(c)},
-                       "sqnr_db=33", &inputs, 1, &bits, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){.cost = ulp_search_cost_name(c)},
+                   "sqnr_db=33", &inputs, 1, &bits, &why));
         ck_assert(bits.met);
         for (size_t l = 0; l < bits.layer_count; l++) {
             sum += bits.layers[l].weight * bits.layers[l].bits;
@@ -406,12 +390,11 @@ END_TEST
 
 static void expect_text(const struct ulp_search *bits, const char *begins)
 {
-    struct ulp_error error;
     char *text;
-    ck_ulp_ok(ulp_search_text(bits, &text, &error), error);
+    ck_ok(ulp_search_text(bits, &text, &why));
     ck_assert_msg(strncmp(text, begins, strlen(begins)) == 0, "%s", text);
     free(text);
-    ck_ulp_ok(ulp_search_write(bits, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
+    ck_ok(ulp_search_write(bits, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
 }
 
 START_TEST(some_tolerances_are_not_met)
@@ -421,11 +404,8 @@ START_TEST(some_tolerances_are_not_met)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     for (size_t t = 0; t < sizeof tolerances / sizeof *tolerances; t++) {
         struct ulp_search bits;
-        struct ulp_error error;
         char begins[64];
-        ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerances[t], &inputs, 1, &bits,
-                       &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){0}, tolerances[t], &inputs, 1, &bits, &why));
         ck_assert(!bits.met && !bits.minimal && bits.layer_count == 0 && bits.full > 1);
         snprintf(begins, sizeof begins, "No allocation meets %s\n  why   with ", tolerances[t]);
         expect_text(&bits, begins);
@@ -444,9 +424,7 @@ START_TEST(models_without_floats_have_no_layers)
     struct ulp_model *model = text_load(&whole);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_search bits;
-    struct ulp_error error;
-    ck_ulp_ok(find(model, (struct ulp_search_options){0}, "max_abs=0", &inputs, 1, &bits, &error),
-              error);
+    ck_ok(find(model, (struct ulp_search_options){0}, "max_abs=0", &inputs, 1, &bits, &why));
     ck_assert(bits.met && bits.layer_count == 0);
     expect_text(&bits, "Nothing to allocate: ");
     ulp_search_free(&bits);
@@ -463,10 +441,8 @@ START_TEST(the_expected_error_can_be_limited)
     double total[2];
     for (int limited = 0; limited < 2; limited++) {
         struct ulp_search bits;
-        struct ulp_error error;
-        ck_ulp_ok(find(model, (struct ulp_search_options){.expected = limited ? 0.5 : 0},
-                       "sqnr_db=33", &inputs, 1, &bits, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){.expected = limited ? 0.5 : 0}, "sqnr_db=33",
+                   &inputs, 1, &bits, &why));
         ck_assert(bits.met && bits.minimal && bits.ratio <= 1);
         ck_assert(!limited || bits.predicted <= 0.5);
         ck_assert(limited || bits.predicted > 0.5);
@@ -484,10 +460,8 @@ START_TEST(the_time_can_be_over)
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_search bits;
-    struct ulp_error error;
-    ck_ulp_ok(find(model, (struct ulp_search_options){.seconds = 1e-9}, "sqnr_db=40", &inputs, 1,
-                   &bits, &error),
-              error);
+    ck_ok(find(model, (struct ulp_search_options){.seconds = 1e-9}, "sqnr_db=40", &inputs, 1, &bits,
+               &why));
     /* every layer in the widest format has run, and meets it */
     ck_assert(bits.timed_out && bits.met && !bits.minimal);
     ck_assert_double_eq(bits.bits, 32);

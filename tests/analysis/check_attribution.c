@@ -4,10 +4,9 @@
 START_TEST(shares_add_up)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     static const char *const outputs[] = {NULL, "y", "c", "y[1,2]", "y[-1,0]-y[0,3]"};
     for (size_t i = 0; i < sizeof outputs / sizeof *outputs; i++) {
-        ck_ulp_ok(attribute(&text_chain, outputs[i], 0, 1, 0, &audit, &error), error);
+        ck_ok(attribute(&text_chain, outputs[i], 0, 1, 0, &audit, &why));
         expect_whole(&audit);
         const struct ulp_audit_node *square = audit_node(&audit, 0, "square");
         const struct ulp_attribution *shares = &audit.lanes[0].attribution;
@@ -33,8 +32,7 @@ START_TEST(outputs_are_apart)
 {
     const struct text_graph *const graph = _i ? &divided : &text_chain;
     struct ulp_audit all, one;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(graph, NULL, 0, 2, 2, &all, &error), error);
+    ck_ok(attribute(graph, NULL, 0, 2, 2, &all, &why));
     for (size_t l = 0; l < all.lane_count; l++) {
         const struct ulp_attribution *shares = &all.lanes[l].attribution;
         ck_assert_uint_eq(shares->output_count, 2);
@@ -43,7 +41,7 @@ START_TEST(outputs_are_apart)
     }
     for (size_t o = 0; o < 2; o++) {
         const char *name = o ? "q" : "y";
-        ck_ulp_ok(attribute(graph, name, 0, 2, 0, &one, &error), error);
+        ck_ok(attribute(graph, name, 0, 2, 0, &one, &why));
         for (size_t l = 0; l < all.lane_count; l++) {
             const struct ulp_output_shares *shares = &all.lanes[l].attribution.outputs[o];
             const bool named = strcmp(all.lanes[l].attribution.output, name) == 0;
@@ -70,12 +68,12 @@ START_TEST(groups_add_up)
 {
     struct ulp_audit audit;
     struct ulp_error error;
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &why));
     static const char *const by[] = {"op", "prefix:1", "prefix:9", "cause"};
     /* the last part is the node's own. Of causes: weights, sums and results always */
     static const size_t counts[] = {3, 3, 3};
     for (size_t i = 0; i < 4; i++) {
-        ck_ulp_ok(ulp_audit_group_shares(&audit, by[i], &error), error);
+        ck_ok(ulp_audit_group_shares(&audit, by[i], &why));
         const struct ulp_attribution *a = &audit.lanes[0].attribution;
         ck_assert(i == 3 ? a->group_count >= 3 : a->group_count == counts[i]);
         double sum = a->inputs;
@@ -119,9 +117,8 @@ START_TEST(causes_add_up)
     static const struct text_graph *const graphs[] = {&text_chain, &unrolled, &looped};
     static const char *const names[] = {"chain", "unrolled", "looped"};
     struct ulp_audit audit;
-    struct ulp_error error;
     for (size_t i = 0; i < 3; i++) {
-        ck_ulp_ok(attribute(graphs[i], NULL, 0, 1, 0, &audit, &error), error);
+        ck_ok(attribute(graphs[i], NULL, 0, 1, 0, &audit, &why));
         expect_parts(&audit, names[i]);
         ulp_audit_free(&audit);
     }
@@ -160,16 +157,15 @@ static double part_of(const double *e, const double *a, const double *b)
 START_TEST(causes_are_those_of_the_arithmetic)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     struct ulp_model *model = text_load(&product);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     double x[24], w[64], w_rounded[64], exact[24], with_w[24], with_x[24], e[24], stored[24],
         nearest[24];
-    ck_ulp_ok(attribute(&product, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&product, NULL, 0, 1, 0, &audit, &why));
     expect_parts(&audit, "product");
     for (size_t l = 0; l < 2; l++) {
         struct ulp_arithmetic arithmetic;
-        ck_ulp_ok(ulp_arithmetic_find(lanes[l + 1], &arithmetic, &error), error);
+        ck_ok(ulp_arithmetic_find(lanes[l + 1], &arithmetic, &why));
         const struct ulp_format *factor = &arithmetic.factor, *storage = &arithmetic.storage;
         const enum ulp_rounding rounding = arithmetic.schedule.operand_rounding;
         double x_read[24], x_rounded[24];
@@ -218,7 +214,7 @@ START_TEST(causes_are_those_of_the_arithmetic)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     /* sums, steps and the last division in FP32; FP16 stores what FP32 has computed */
-    ck_ulp_ok(attribute(&softmax, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&softmax, NULL, 0, 1, 0, &audit, &why));
     expect_parts(&audit, "softmax");
     node = audit_node(&audit, 2, "y");
     ck_assert(node->causes[ULP_SHARE_SUMS] != 0 && node->causes[ULP_SHARE_STEPS] != 0 &&
@@ -233,9 +229,8 @@ END_TEST
 START_TEST(samples_are_averaged)
 {
     struct ulp_audit one, two;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(&text_chain, "y", 0, 1, 0, &one, &error), error);
-    ck_ulp_ok(attribute(&text_chain, "y", 0, 2, 0, &two, &error), error);
+    ck_ok(attribute(&text_chain, "y", 0, 1, 0, &one, &why));
+    ck_ok(attribute(&text_chain, "y", 0, 2, 0, &two, &why));
     expect_whole(&two);
     for (size_t l = 0; l < two.lane_count; l++) {
         ck_assert_uint_eq(two.lanes[l].attribution.sample_count, 2);
@@ -257,8 +252,7 @@ END_TEST
 START_TEST(predictions_hold)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(&text_chain, NULL, 0, 1, 3, &audit, &error), error);
+    ck_ok(attribute(&text_chain, NULL, 0, 1, 3, &audit, &why));
     for (size_t l = 0; l < audit.lane_count; l++) {
         const struct ulp_attribution *a = &audit.lanes[l].attribution;
         ck_assert_uint_ge(a->verified_count, 3);
@@ -292,10 +286,9 @@ static double find_share(const struct ulp_audit *audit, size_t lane, const char 
 START_TEST(bodies_are_gone_through)
 {
     struct ulp_audit loop, copies;
-    struct ulp_error error;
     static const char *const names[] = {"step", "add", "bend"};
-    ck_ulp_ok(attribute(&looped, NULL, 0, 1, 0, &loop, &error), error);
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &copies, &error), error);
+    ck_ok(attribute(&looped, NULL, 0, 1, 0, &loop, &why));
+    ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &copies, &why));
     expect_whole(&loop);
     expect_whole(&copies);
     for (size_t l = 0; l < loop.lane_count; l++)
@@ -331,10 +324,9 @@ START_TEST(good_outputs_are_explained_when_asked)
                                                   .thread_count = 1,
                                                   .every_output = every};
         struct ulp_audit audit;
-        struct ulp_error error;
         char *text;
-        ck_ulp_ok(ulp_audit_run(model, both, 2, &samples, &options, &audit, &error), error);
-        ck_ulp_ok(ulp_report_text(&audit, 100, false, &text, &error), error);
+        ck_ok(ulp_audit_run(model, both, 2, &samples, &options, &audit, &why));
+        ck_ok(ulp_report_text(&audit, 100, false, &text, &why));
         const char *offer = strstr(text, "--attribute");
         ck_assert_msg(every ? !offer : offer && strstr(text, " 1 output has less than half"), "%s",
                       text);

@@ -40,9 +40,8 @@ static int made_again;
 static void expect_kept(const struct ulp_attributor *attributor, struct ulp_attributed *lane,
                         int slot, const struct ulp_tensor *own, const struct ulp_tensor *reference)
 {
-    struct ulp_error error;
     double largest = 0;
-    ck_ulp_ok(ulp_attribution_fetch(attributor, &lane->kept[slot], &error), error);
+    ck_ok(ulp_attribution_fetch(attributor, &lane->kept[slot], &why));
     const float *p = lane->kept[slot].data, *off = p + own->count;
     made_again += lane->kept[slot].rectifies != NULL;
     ck_assert_ptr_nonnull(p);
@@ -89,21 +88,18 @@ START_TEST(values_and_errors_are_kept)
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     struct ulp_attributor *attributor;
     struct ulp_program *program;
-    struct ulp_error error;
     struct ulp_tensor b;
-    ck_ulp_ok(ulp_tensor_create(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){3, 8},
-                                &error),
-              error);
+    ck_ok(ulp_tensor_create(&b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, (int64_t[]){3, 8}, &why));
     for (size_t i = 0; i < b.count; i++)
         ((float *)b.data)[i] = (float)i;
-    ck_ulp_ok(ulp_tensor_set_add(&truth, "b", &b, &error), error);
-    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_attributor_create(program, NULL, 1, &attributor, &error), error);
+    ck_ok(ulp_tensor_set_add(&truth, "b", &b, &why));
+    ck_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &why));
+    ck_ok(ulp_attributor_create(program, NULL, 1, &attributor, &why));
     ulp_attributor_beside(attributor, row->beside ? &truth : NULL);
-    ck_ulp_ok(ulp_attributor_sample(attributor, &inputs, &error), error);
+    ck_ok(ulp_attributor_sample(attributor, &inputs, &why));
     const struct ulp_observer observer = {.context = attributor, .node_done = collect_and_look};
     made_again = 0;
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
     ck_assert_int_eq(made_again, row->made_again);
     ulp_attributor_free(attributor);
     ulp_program_free(program);
@@ -135,10 +131,9 @@ START_TEST(records_are_asked_for_where_they_are_needed)
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = by_lane};
     struct ulp_attributor *attributor;
     struct ulp_program *program;
-    struct ulp_error error;
     keep.arithmetic = test_arithmetic(row->kept ? row->kept : "fp32");
-    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_attributor_create(program, NULL, 1, &attributor, &error), error);
+    ck_ok(ulp_program_create(model, arithmetics, 2, &options, &program, &why));
+    ck_ok(ulp_attributor_create(program, NULL, 1, &attributor, &why));
     ck_assert_int_eq(ulp_attributor_reads_moved(attributor), row->reads);
     ulp_attributor_free(attributor);
     ulp_program_free(program);
@@ -166,7 +161,6 @@ static enum ulp_status collect_without_memory(void *context, const struct ulp_ev
 START_TEST(a_run_goes_on_without_memory_for_shares)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     struct ulp_budget budget = {0};
     charged = &budget;
     refused_node = (size_t)_i;
@@ -174,7 +168,7 @@ START_TEST(a_run_goes_on_without_memory_for_shares)
     spills = true;
     lanes[2] = "bf16,round=rz";
     collects = collect_without_memory;
-    ck_ulp_ok(attribute(&rectifies, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&rectifies, NULL, 0, 1, 0, &audit, &why));
     for (size_t l = 0; l < audit.lane_count; l++) {
         const struct ulp_attribution *a = &audit.lanes[l].attribution;
         ck_assert_msg(!a->given && a->reason && strstr(a->reason, "more memory"), "%s: %s",

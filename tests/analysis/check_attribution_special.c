@@ -20,17 +20,16 @@ static const struct text_graph decides = {"x",
 START_TEST(what_has_no_shares_says_why)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(&large, NULL, 3, 1, 0, &audit, &error), error); /* 300 * 300 * 3 */
+    ck_ok(attribute(&large, NULL, 3, 1, 0, &audit, &why)); /* 300 * 300 * 3 */
     ck_assert(!audit.lanes[0].attribution.given);
     ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "not finite"));
     ck_assert(isnan(audit.lanes[0].nodes[0].share));
     ulp_audit_free(&audit);
-    ck_ulp_ok(attribute(&moves, NULL, 0.5, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&moves, NULL, 0.5, 1, 0, &audit, &why));
     ck_assert(!audit.lanes[0].attribution.given);
     ck_assert_ptr_nonnull(strstr(audit.lanes[0].attribution.reason, "no output of floats differs"));
     ulp_audit_free(&audit);
-    ck_ulp_ok(attribute(&decides, NULL, 0, 1, 0, &audit, &error), error); /* no step is crossed */
+    ck_ok(attribute(&decides, NULL, 0, 1, 0, &audit, &why)); /* no step is crossed */
     expect_whole(&audit);
     ulp_audit_free(&audit);
 }
@@ -49,17 +48,16 @@ START_TEST(overflows_are_fixed)
 {
     static const size_t kept[] = {1, 2, 3};
     struct ulp_audit fixed, same, without;
-    struct ulp_error error;
     struct ulp_keep keep = {.nodes = kept, .node_count = 3};
     const struct ulp_keeps by_lane[LANES] = {{0}, {.count = 1, .items = &keep}};
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
+    ck_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &why));
     fixes = true;
-    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 2, &fixed, &error), error);
+    ck_ok(attribute(&twice, NULL, 0, 2, 2, &fixed, &why));
     fixes = false;
     keeps = by_lane;
-    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 0, &same, &error), error);
+    ck_ok(attribute(&twice, NULL, 0, 2, 0, &same, &why));
     keeps = NULL;
-    ck_ulp_ok(attribute(&twice, NULL, 0, 2, 0, &without, &error), error);
+    ck_ok(attribute(&twice, NULL, 0, 2, 0, &without, &why));
     ck_assert(!without.lanes[0].attribution.given && without.lanes[1].attribution.given);
     for (size_t l = 0; l < LANES - 1; l++) {
         const struct ulp_attribution *a = &fixed.lanes[l].attribution,
@@ -98,10 +96,9 @@ static const struct text_graph twice_and_parts = {
 START_TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
 {
     struct ulp_audit fixed;
-    struct ulp_error error;
     test_fill_memory(0x5a); /* so words in freed memory are others */
     fixes = true;
-    ck_ulp_ok(attribute(&twice_and_parts, NULL, 0, 1, 0, &fixed, &error), error);
+    ck_ok(attribute(&twice_and_parts, NULL, 0, 1, 0, &fixed, &why));
     fixes = false;
     const struct ulp_attribution *a = &fixed.lanes[0].attribution;
     ck_assert(!a->given && a->kept_count > 0);
@@ -115,18 +112,17 @@ END_TEST
 START_TEST(kept_nodes_leave_the_inputs)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     struct ulp_keep keep = {.pattern = "2/bend"};
     const struct ulp_keeps by_lane[LANES] = {{0}, {.count = 1, .items = &keep}};
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &error), error);
+    ck_ok(ulp_arithmetic_find("fp32", &keep.arithmetic, &why));
     keeps = by_lane;
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &why));
     keeps = NULL;
     expect_whole(&audit);
     ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
     ulp_audit_free(&audit);
     lanes[1] = "fp16,fuse=pointwise"; /* and where kernels read them */
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&unrolled, NULL, 0, 1, 0, &audit, &why));
     lanes[1] = "fp16";
     expect_whole(&audit);
     ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
@@ -145,9 +141,8 @@ START_TEST(integers_that_leave_have_no_shares)
                                              NODE("Dropout", "drop", "a", "b b_mask"),
                                              NODE("Tan", "tan", "b", "y")}};
     struct ulp_audit audit;
-    struct ulp_error error;
     lanes[1] = names[_i];
-    ck_ulp_ok(attribute(&graph, NULL, 0, 1, 2, &audit, &error), error);
+    ck_ok(attribute(&graph, NULL, 0, 1, 2, &audit, &why));
     lanes[1] = "fp16";
     expect_whole(&audit);
     ulp_audit_free(&audit);
@@ -167,9 +162,8 @@ static const struct text_graph beyond = {
 START_TEST(errors_beyond_fp32_have_a_condition)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     lanes[1] = "fp16,overflow=saturate";
-    ck_ulp_ok(attribute(&beyond, NULL, 1e5, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&beyond, NULL, 1e5, 1, 0, &audit, &why));
     lanes[1] = "fp16";
     const struct ulp_audit_node *eighth = audit_node(&audit, 0, "eighth");
     ck_assert_msg(audit.lanes[0].attribution.given, "%s", audit.lanes[0].attribution.reason);
@@ -185,9 +179,8 @@ static const struct text_graph near_one = {"x", "y", {NODE("Softsign", "y", "x",
 START_TEST(gains_tell_a_result_beside_a_value_of_the_format)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
     lanes[1] = "bf16,round=rz";
-    ck_ulp_ok(attribute(&near_one, NULL, 1e20, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&near_one, NULL, 1e20, 1, 0, &audit, &why));
     lanes[1] = "fp16";
     const double e = 1e-20, gain = audit_node(&audit, 0, "y")->gain;
     ck_assert_msg(fabs(gain / (0x1p-8 / e) - 1) < 0.01, "%g", gain);
@@ -241,11 +234,10 @@ START_TEST(values_leave_as_a_run_hands_them_out)
     struct ulp_keep keep = {.nodes = &kept, .node_count = 1};
     const struct ulp_keeps by_lane[LANES] = {{0}, {.count = _i % 2, .items = &keep}};
     struct ulp_audit audit;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("tf32", &keep.arithmetic, &error), error);
+    ck_ok(ulp_arithmetic_find("tf32", &keep.arithmetic, &why));
     lanes[1] = names[_i % 3];
     keeps = by_lane;
-    ck_ulp_ok(attribute(&drawn.graph, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&drawn.graph, NULL, 0, 1, 0, &audit, &why));
     if (!by_lane[1].count) /* what readers of several arithmetics round of inputs has no share */
         expect_whole(&audit);
     struct ulp_model *model = text_load(&drawn.graph);
@@ -254,8 +246,8 @@ START_TEST(values_leave_as_a_run_hands_them_out)
     const struct ulp_arithmetic arithmetics[] = {test_arithmetic(lanes[0]),
                                                  test_arithmetic(lanes[1])};
     struct ulp_program *program;
-    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, &planning, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, out, NULL, &error), error);
+    ck_ok(ulp_program_create(model, arithmetics, 2, &planning, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, out, NULL, &why));
     for (size_t o = 0; o < 3; o++) {
         const struct ulp_audit_node *node = audit_node(&audit, 0, out[1].items[o].name);
         const double wanted = find_error(&out[1].items[o].tensor, &out[0].items[o].tensor),
@@ -325,10 +317,9 @@ static enum ulp_status collect_moved(void *attributor, const struct ulp_event *e
 START_TEST(moved_results_have_the_same_shares)
 {
     struct ulp_audit records, doubles;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 2, 0, &records, &error), error);
+    ck_ok(attribute(&unrolled, NULL, 0, 2, 0, &records, &why));
     collects = collect_moved;
-    ck_ulp_ok(attribute(&unrolled, NULL, 0, 2, 0, &doubles, &error), error);
+    ck_ok(attribute(&unrolled, NULL, 0, 2, 0, &doubles, &why));
     collects = NULL;
     for (size_t l = 0; l < records.lane_count; l++) {
         ck_assert(doubles.lanes[l].attribution.given);
@@ -357,12 +348,11 @@ static const struct text_graph rectifies = {"x",
 START_TEST(threads_change_nothing)
 {
     struct ulp_audit one, several;
-    struct ulp_error error;
     static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
     for (size_t i = 0; i < 3; i++) {
-        ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &one, &error), error);
+        ck_ok(attribute(graphs[i], NULL, 0, 2, 0, &one, &why));
         thread_count = 3;
-        ck_ulp_ok(attribute(graphs[i], NULL, 0, 2, 0, &several, &error), error);
+        ck_ok(attribute(graphs[i], NULL, 0, 2, 0, &several, &why));
         thread_count = 1;
         expect_equal(&one, &several);
         ulp_audit_free(&one);
@@ -375,22 +365,21 @@ END_TEST
 START_TEST(a_file_changes_nothing)
 {
     struct ulp_audit memory, file;
-    struct ulp_error error;
     static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
     static const size_t limits[] = {0, 300};
     for (size_t i = 0; i < 6; i++) {
         kept_max = SIZE_MAX;
         spills = false;
-        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &memory, &error), error);
+        ck_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &memory, &why));
         kept_max = limits[i % 2];
         spills = true;
-        ck_ulp_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &file, &error), error);
+        ck_ok(attribute(graphs[i / 2], NULL, 0, 2, 2, &file, &why));
         expect_equal(&memory, &file);
         ulp_audit_free(&memory);
         ulp_audit_free(&file);
     }
     spills = false;
-    ck_ulp_ok(attribute(&text_chain, NULL, 0, 1, 0, &memory, &error), error);
+    ck_ok(attribute(&text_chain, NULL, 0, 1, 0, &memory, &why));
     ck_assert_ptr_nonnull(strstr(memory.lanes[0].attribution.reason, "more memory"));
     ulp_audit_free(&memory);
     kept_max = SIZE_MAX;
@@ -405,17 +394,13 @@ START_TEST(triangles_are_packed)
     struct ulp_attributor attributor = {.file = -1};
     struct ulp_attributed lane = {0};
     struct ulp_attributed_bytes kept = {0};
-    struct ulp_error error;
     size_t room = SIZE_MAX;
-    ck_ulp_ok(ulp_allocate_zero(&kept.data, count, sizeof(float), NULL, "a triangle", &error),
-              error);
+    ck_ok(ulp_allocate_zero(&kept.data, count, sizeof(float), NULL, "a triangle", &why));
     for (size_t i = 0; i < count; i++)
         ((float *)kept.data)[i] = i % side <= i / side ? 1 : 0;
-    ck_ulp_ok(ulp_attribution_settle(&attributor, &lane, &kept, count * sizeof(float), &room,
-                                     &error),
-              error);
+    ck_ok(ulp_attribution_settle(&attributor, &lane, &kept, count * sizeof(float), &room, &why));
     ck_assert_msg(kept.packed_bytes != 0 && !kept.data, "rows of %zu", side);
-    ck_ulp_ok(ulp_attribution_fetch(&attributor, &kept, &error), error);
+    ck_ok(ulp_attribution_fetch(&attributor, &kept, &why));
     for (size_t i = 0; i < count; i++)
         ck_assert(((float *)kept.data)[i] == (i % side <= i / side ? 1 : 0));
     ulp_attribution_forget(&kept);
@@ -444,28 +429,26 @@ START_TEST(relus_are_made_again)
     struct ulp_attributed lane = {0};
     struct ulp_attributed_bytes from = {0}, kept = {0};
     const struct ulp_tensor value = {.element = ULP_ELEMENT_F32, .count = COUNT, .data = own};
-    struct ulp_error error;
     size_t room = SIZE_MAX;
     bool done = true;
-    ck_ulp_ok(ulp_pool_create(&attributor.pool, 1, &error), error);
-    ck_ulp_ok(ulp_allocate(&from.data, COUNT, 2 * sizeof(float), NULL, "a value", &error), error);
+    ck_ok(ulp_pool_create(&attributor.pool, 1, &why));
+    ck_ok(ulp_allocate(&from.data, COUNT, 2 * sizeof(float), NULL, "a value", &why));
     float *p = from.data;
     for (size_t i = 0; i < COUNT; i++) {
         p[i] = _i && i % 67 ? 0 : rectified_value(i); /* many zeros are packed */
         p[COUNT + i] = _i && i % 67 ? 0 : (float)((double)p[i] - rectified_reference(i));
         own[i] = p[i] > 0 ? p[i] : 0;
     }
-    ck_ulp_ok(ulp_attribution_settle(&attributor, &lane, &from, COUNT * 2 * sizeof(float), &room,
-                                     &error),
-              error);
+    ck_ok(
+        ulp_attribution_settle(&attributor, &lane, &from, COUNT * 2 * sizeof(float), &room, &why));
     ck_assert((from.packed_bytes != 0) == (_i != 0));
     own[COUNT - 1] = 7;
-    ck_ulp_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &error), error);
+    ck_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &why));
     ck_assert(!done && !kept.bytes);
     own[COUNT - 1] = _i || rectified_value(COUNT - 1) < 0 ? 0 : rectified_value(COUNT - 1);
-    ck_ulp_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &error), error);
+    ck_ok(ulp_attribution_rectified(&attributor, &kept, &from, &value, &done, &why));
     ck_assert(done && !kept.data);
-    ck_ulp_ok(ulp_attribution_fetch(&attributor, &kept, &error), error);
+    ck_ok(ulp_attribution_fetch(&attributor, &kept, &why));
     ck_assert((from.data != NULL) == !_i);
     const float *out = kept.data;
     for (size_t i = 0; i < COUNT; i++) {
@@ -504,8 +487,7 @@ static const struct text_graph chooses = {
 START_TEST(decisions_are_named)
 {
     struct ulp_audit audit;
-    struct ulp_error error;
-    ck_ulp_ok(attribute(&rounds, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&rounds, NULL, 0, 1, 0, &audit, &why));
     const struct ulp_attribution *a = &audit.lanes[0].attribution;
     ck_assert_msg(a->given, "fp16: %s", a->reason);
     /* sums of 24 products of floats, which are kept with 24 bits */
@@ -513,7 +495,7 @@ START_TEST(decisions_are_named)
     ck_assert_double_eq_tol(a->decisions, 1, 24 * 0x1p-23);
     ck_assert(audit_node(&audit, 0, "up")->share == 0 && audit_node(&audit, 0, "y")->stops);
     ulp_audit_free(&audit);
-    ck_ulp_ok(attribute(&chooses, NULL, 0, 1, 0, &audit, &error), error);
+    ck_ok(attribute(&chooses, NULL, 0, 1, 0, &audit, &why));
     a = &audit.lanes[0].attribution;
     ck_assert_msg(a->given && fabs(a->residual) <= 1e-4, "residual %g", a->residual);
     ck_assert_double_gt(audit_node(&audit, 0, "less")->decision, 0.5);

@@ -132,9 +132,8 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
 {
     struct proto graph = {0};
     struct ulp_model *model;
-    struct ulp_error error;
     struct ulp_format e4m3;
-    ck_ulp_ok(ulp_format_find("fp8-e4m3", &e4m3, &error), error);
+    ck_ok(ulp_format_find("fp8-e4m3", &e4m3, &why));
     proto_text(&graph, GRAPH_NAME, "fp8");
     for (size_t i = 0; i < count; i++) {
         char name[64], links[64], y[8], m[8];
@@ -149,8 +148,7 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
         for (int side = 0; side < 2; side++) {
             struct ulp_tensor x;
             const int64_t dims[] = {side ? k : 2, side ? 2 : k};
-            ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
-                      error);
+            ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
             for (int64_t e = 0; e < 2 * k; e++) /* b was recorded column by column */
                 ((float *)x.data)[side ? e % k * 2 + e / k : e] =
                     (float)ulp_format_decode(&e4m3, ((const uint8_t *)parts[side]->data)[e]);
@@ -177,8 +175,7 @@ static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const 
         picture_add(outputs, y, parts[4]);
     }
     struct proto bytes = proto_model(9, 20, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("fp8.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("fp8.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -197,12 +194,9 @@ START_TEST(fp8_of_an_h200)
     char recorder[] = "h200";
     struct ulp_recording recording = {.name = recorder};
     struct ulp_comparison comparison;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &recorded, &error),
-              error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &recorded, &why));
     struct ulp_model *model = fp8_model(&recorded, keys, 3, &inputs, &recording.tensors);
-    ck_ulp_ok(picture_compare(model, &inputs, &recording, 1, fp8_names[_i][0], &comparison, &error),
-              error);
+    ck_ok(picture_compare(model, &inputs, &recording, 1, fp8_names[_i][0], &comparison, &why));
     const struct ulp_compared_file *file = &comparison.files[0];
     ck_assert_msg(file->explained == (_i == 0), "%s: %s", fp8_names[_i][0], file->cause.text);
     if (_i < 2) { /* without factor= none is looked for */
@@ -228,9 +222,8 @@ START_TEST(distances)
                                      picture_record(model, &inputs, "fp32", false)};
     struct ulp_comparison comparison;
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     lane = test_arithmetic("fp16");
-    ck_ulp_ok(picture_compare(model, &inputs, files, 2, "fp16", &comparison, &error), error);
+    ck_ok(picture_compare(model, &inputs, files, 2, "fp16", &comparison, &why));
     ck_assert_uint_eq(comparison.tensor_count, 2);
     for (size_t t = 0; t < 2; t++) {
         const struct ulp_compared_tensor *tensor = &comparison.tensors[t];
@@ -238,15 +231,13 @@ START_TEST(distances)
         struct ulp_metrics direct;
         for (size_t f = 0; f < 2; f++) {
             values[f] = ulp_tensor_set_find(&files[f].tensors, tensor->name);
-            ck_ulp_ok(ulp_metrics_measure(values[f],
-                                          ulp_tensor_set_find(&truth.tensors, tensor->name),
-                                          &lane.storage, &direct, &error),
-                      error);
+            ck_ok(ulp_metrics_measure(values[f], ulp_tensor_set_find(&truth.tensors, tensor->name),
+                                      &lane.storage, &direct, &why));
             ck_assert(tensor->values[f].truth.rms == direct.rms &&
                       tensor->values[f].truth.max_abs == direct.max_abs);
         }
         ck_assert(tensor->values[0].arithmetics[0].max_abs == 0); /* it is that arithmetic */
-        ck_ulp_ok(ulp_metrics_measure(values[1], values[0], &lane.storage, &direct, &error), error);
+        ck_ok(ulp_metrics_measure(values[1], values[0], &lane.storage, &direct, &why));
         ck_assert(direct.rms > 0 && tensor->values[1].others[0].rms == direct.rms);
     }
     ck_assert(comparison.files[0].explained && !comparison.files[1].explained);
@@ -327,10 +318,9 @@ START_TEST(other_inputs)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set other;
-    struct ulp_error error;
     const struct ulp_input_range range = {NULL, -1, 1};
     const struct ulp_random_options random = {.seed = 9, .ranges = &range, .range_count = 1};
-    ck_ulp_ok(ulp_model_random_inputs(model, &random, &other, &error), error);
+    ck_ok(ulp_model_random_inputs(model, &random, &other, &why));
     struct ulp_recording recording = picture_record(model, &other, "fp32", false);
     if (_i)
         picture_add(&recording.tensors, "x", &other.items[0].tensor);
@@ -350,9 +340,8 @@ static void turn_last(struct ulp_tensor *tensor)
 {
     const int64_t dims[] = {tensor->dims[0], tensor->dims[2], tensor->dims[3], tensor->dims[1]};
     struct ulp_tensor last, like;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&like, tensor->type, tensor->element, 0, 4, dims, &error), error);
-    ck_ulp_ok(ulp_layout_turn(&last, tensor, &like, NULL, &error), error);
+    ck_ok(ulp_tensor_create(&like, tensor->type, tensor->element, 0, 4, dims, &why));
+    ck_ok(ulp_layout_turn(&last, tensor, &like, NULL, &why));
     ulp_tensor_free(tensor);
     ulp_tensor_free(&like);
     *tensor = last;
@@ -478,20 +467,18 @@ START_TEST(reports)
     struct ulp_tensor_set inputs = picture_inputs();
     struct ulp_recording recording = picture_record(model, &inputs, "fp32", true);
     struct ulp_comparison comparison = picture_compare_one(&recording, "fp32");
-    struct ulp_error error;
     static const char *const keys[] = {
         "\"schema\"", "\"tensors\"",      "\"first_unexplained\": \"b\"",
         "\"cause\"",  "\"by\": \"fp32\"", "\"max_abs\"",
         "\"rms\"",    "\"ratio\"",        "\"nodes\"",
         "\"norm\""};
     test_folder_create();
-    ck_ulp_ok(ulp_comparison_write(&comparison, ULP_OUTPUT_FOLDER, test_folder("report"), &error),
-              error);
+    ck_ok(ulp_comparison_write(&comparison, ULP_OUTPUT_FOLDER, test_folder("report"), &why));
     char *text = read_text(test_folder("report/compare.json"));
     for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
         ck_assert_msg(strstr(text, keys[k]) != NULL, "%s is missing", keys[k]);
     free(text);
-    ck_ulp_ok(ulp_comparison_text(&comparison, 72, false, &text, &error), error);
+    ck_ok(ulp_comparison_text(&comparison, 72, false, &text, &why));
     ck_assert_ptr_nonnull(strstr(text, "NOT explained"));
     ck_assert_ptr_nonnull(strstr(text, "epsilon"));
     for (const char *line = text, *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
@@ -516,7 +503,7 @@ START_TEST(budgets)
     for (size_t limit = 1 << 16; !done && limit < (size_t)1 << 30; limit += limit / 4) {
         struct ulp_budget *budget;
         struct ulp_comparison comparison;
-        ck_ulp_ok(ulp_budget_create(limit, &budget, &error), error);
+        ck_ok(ulp_budget_create(limit, &budget, &why));
         struct ulp_model *model = picture_model(&as_meant, budget);
         const enum ulp_status status =
             picture_compare(model, &given, &recording, 1, "fp32", &comparison, &error);
@@ -565,10 +552,9 @@ START_TEST(gpu_runs)
     char prefix[128];
     struct ulp_recording recording = {.name = prefix};
     struct ulp_comparison comparison;
-    struct ulp_error error;
     if (!path || !network_load(network, &model, &inputs))
         return;
-    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &all, &error), error);
+    ck_ok(ulp_tensor_set_read(path, NULL, &all, &why));
     snprintf(prefix, sizeof prefix, "%s/%s.", networks[network].name, mode[0]);
     bool used = false;
     for (size_t t = 0; t < all.count; t++)
@@ -579,9 +565,8 @@ START_TEST(gpu_runs)
         }
     ulp_tensor_set_free(&all);
     if (recording.tensors.count) {
-        ck_ulp_ok(picture_compare(model, &inputs, &recording, 1, used ? mode[1] : "fp32",
-                                  &comparison, &error),
-                  error);
+        ck_ok(picture_compare(model, &inputs, &recording, 1, used ? mode[1] : "fp32", &comparison,
+                              &why));
         ck_assert_msg(comparison.files[0].explained, "%s%s: %s", prefix, mode[1],
                       comparison.files[0].cause.text);
         ulp_comparison_free(&comparison);

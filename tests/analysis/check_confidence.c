@@ -39,20 +39,18 @@ static double run_draw(const struct ulp_model *model, const struct ulp_tensor_se
                                                 .keeps = keeps,
                                                 .perturbation = {11, seed}};
     struct ulp_program *program;
-    struct ulp_error error;
     ck_assert(!found || found->kept_count <= 16);
     for (size_t k = 0; found && k < found->kept_count; k++)
         nodes[k] = found->kept[k].index;
     for (size_t i = 0; i < inputs->count; i++) {
         struct ulp_tensor one;
-        ck_ulp_ok(ulp_tensor_perturb(&one, &inputs->items[i].tensor, 11, seed,
-                                     inputs->items[i].name, NULL, &error),
-                  error);
-        ck_ulp_ok(ulp_tensor_set_add(&moved, inputs->items[i].name, &one, &error), error);
+        ck_ok(ulp_tensor_perturb(&one, &inputs->items[i].tensor, 11, seed, inputs->items[i].name,
+                                 NULL, &why));
+        ck_ok(ulp_tensor_set_add(&moved, inputs->items[i].name, &one, &why));
         ulp_tensor_free(&one);
     }
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &moved, NULL, NULL, 0, outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &moved, NULL, NULL, 0, outputs, NULL, &why));
     const double db = oracle_power_db(&outputs[1].items[0].tensor, &outputs[0].items[0].tensor);
     for (int l = 0; l < 2; l++)
         ulp_tensor_set_free(&outputs[l]);
@@ -87,9 +85,8 @@ static void find(const struct ulp_model *model, const struct ulp_tensor_set *inp
                                                .tolerances = tolerances,
                                                .tolerance_count = 1,
                                                .thread_count = 1};
-    struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-    ck_ulp_ok(ulp_search_run(model, &options, &sample, 1, NULL, 0, out, &error), error);
+    ck_ok(ulp_search_run(model, &options, &sample, 1, NULL, 0, out, &why));
 }
 
 /* Of 50 draws of a plan of which one in a hundred fails, more than three fail once in 600. */

@@ -67,9 +67,8 @@ static double run_plan(const struct ulp_model *model, const struct ulp_tensor_se
 
 static bool says(const struct ulp_search *found, const char *what)
 {
-    struct ulp_error error;
     char *text;
-    ck_ulp_ok(ulp_search_text(found, &text, &error), error);
+    ck_ok(ulp_search_text(found, &text, &why));
     const bool is = strstr(text, what) != NULL;
     free(text);
     return is;

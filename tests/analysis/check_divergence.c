@@ -37,7 +37,6 @@ static struct ulp_model *make_model(void)
     struct proto graph = {0}, k = proto_tensor("all", ULP_TYPE_INT64, 1, one),
                  t = proto_tensor("one", ULP_TYPE_FLOAT, 0, NULL);
     struct ulp_model *model;
-    struct ulp_error error;
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 2, dims);
     static const char *const outputs[] = {"v", "i", "g", "c", "k", "a"};
     static const int types[] = {ULP_TYPE_FLOAT, ULP_TYPE_INT64, ULP_TYPE_FLOAT,
@@ -55,8 +54,7 @@ static struct ulp_model *make_model(void)
     add_node(&graph, proto_node("Floor", "down", "x", "d"), NULL, 0);
     add_node(&graph, proto_node("Cast", "after", "d", "a"), "to", ULP_TYPE_INT64);
     struct proto bytes = proto_model(8, 16, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("top.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("top.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -70,22 +68,21 @@ static struct ulp_audit audit_inputs(const struct ulp_model *model,
     struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_audit out;
-    struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     for (size_t l = 0; l < 3; l++)
         lanes[l] = test_arithmetic((const char *[]){"mpfr:128", "fp16", "fp32"}[l]);
-    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
     const struct ulp_observer first = ulp_auditor_observer(auditor),
                               second = ulp_auditor_follower(auditor);
     for (int sample = 0; sample < 2; sample++) {
-        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
+        ck_ok(ulp_auditor_sample(auditor, "sample", &why));
         ck_assert(!ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_program_run(program, inputs, &run, &first, 1, NULL, NULL, &error), error);
+        ck_ok(ulp_program_run(program, inputs, &run, &first, 1, NULL, NULL, &why));
         ck_assert(ulp_auditor_has_diverged(auditor));
-        ck_ulp_ok(ulp_program_run(program, inputs, &follow, &second, 1, NULL, NULL, &error), error);
+        ck_ok(ulp_program_run(program, inputs, &follow, &second, 1, NULL, NULL, &why));
     }
-    ck_ulp_ok(ulp_auditor_finish(auditor, &out, &error), error);
+    ck_ok(ulp_auditor_finish(auditor, &out, &why));
     ulp_auditor_free(auditor);
     ulp_program_free(program);
     return out;
@@ -95,11 +92,9 @@ static void add_input(struct ulp_tensor_set *inputs, const char *name, int rank,
                       const int64_t *dims, const float *elements)
 {
     struct ulp_tensor x;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
     memcpy(x.data, elements, x.count * sizeof *elements);
-    ck_ulp_ok(ulp_tensor_set_add(inputs, name, &x, &error), error);
+    ck_ok(ulp_tensor_set_add(inputs, name, &x, &why));
 }
 
 static struct ulp_audit audit(const struct ulp_model *model)
@@ -183,7 +178,6 @@ START_TEST(limits_and_reports)
 {
     struct ulp_model *model = make_model();
     struct ulp_audit result = audit(model);
-    struct ulp_error error;
     char *summary;
     ck_assert(test_crosses(&result, "diverged=0") && !test_crosses(&result, "fp32:diverged=0"));
     ck_assert(!test_crosses(&result, "g:max_abs=0.000245") &&
@@ -192,7 +186,7 @@ START_TEST(limits_and_reports)
      */
     ck_assert(test_crosses(&result, "i:max_abs=9") && test_crosses(&result, "max_abs=0.000245"));
     ck_assert(!test_crosses(&result, "fp32:i:max_abs=0"));
-    ck_ulp_ok(ulp_report_text(&result, 100, false, &summary, &error), error);
+    ck_ok(ulp_report_text(&result, 100, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "2 of 6 differ, first at element 4"));
     ck_assert_ptr_nonnull(strstr(summary, "with the reference's decisions: equal"));
     ck_assert_ptr_nonnull(strstr(summary, "the same 6 rows, 2 in another place"));
@@ -212,7 +206,6 @@ static struct ulp_model *make_detector(float iou, float least)
                  t = proto_tensor("iou", ULP_TYPE_FLOAT, 0, NULL),
                  s = proto_tensor("least", ULP_TYPE_FLOAT, 0, NULL);
     struct ulp_model *model;
-    struct ulp_error error;
     proto_value(&graph, GRAPH_INPUT, "boxes", ULP_TYPE_FLOAT, 3, box_dims);
     proto_value(&graph, GRAPH_INPUT, "scores", ULP_TYPE_FLOAT, 3, score_dims);
     proto_value(&graph, GRAPH_OUTPUT, "kept", ULP_TYPE_INT64, -1, NULL);
@@ -225,8 +218,7 @@ static struct ulp_model *make_detector(float iou, float least)
     add_node(&graph, proto_node("NonMaxSuppression", "nms", "boxes scores most iou least", "kept"),
              NULL, 0);
     struct proto bytes = proto_model(8, 16, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("nms.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("nms.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }

@@ -71,7 +71,7 @@ START_TEST(what_cannot_be_read)
     ck_assert(subject.engine.names_only);
     ck_assert_uint_eq(subject.built.products, 2); /* by the nodes that the names name */
     ck_assert_uint_eq(subject.built.unknown_accumulators, 2);
-    ck_ulp_ok(ulp_engine_map_text(&subject.built, NULL, 0, 0, false, &summary, &error), error);
+    ck_ok(ulp_engine_map_text(&subject.built, NULL, 0, 0, false, &summary, &why));
     ck_assert_ptr_eq(strstr(summary, "Only names are told"), summary);
     free(summary);
     end(&subject);
@@ -98,7 +98,7 @@ START_TEST(openvino)
     ck_assert_str_eq(layer_of(&subject, SOFTMAX)->arithmetic, "fp32");
     ck_assert_uint_eq(built->bf16_products, 2);
     ck_assert_uint_eq(built->fp32_accumulators, 2);
-    ck_ulp_ok(ulp_engine_map_verdict(built, &verdict, &error), error);
+    ck_ok(ulp_engine_map_verdict(built, &verdict, &why));
     ck_assert_str_eq(verdict,
                      "This engine accumulates all 2 products in FP32; it multiplies 2 in BF16.\n");
     free(verdict);
@@ -125,8 +125,8 @@ START_TEST(onnxruntime)
     struct proto message = onnx_text(17, optimised);
     proto_write(&message, test_folder("optimised.onnx"));
     proto_free(&message);
-    ck_ulp_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
+    ck_ok(ulp_engine_read(test_folder("optimised.onnx"), NULL, &subject.engine, &why));
+    ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
     ck_assert_int_eq(subject.engine.form, ULP_ENGINE_ONNX);
     ck_assert_ptr_eq(layer_of(&subject, MATMUL), &subject.built.layers[0]);
     ck_assert_ptr_eq(layer_of(&subject, ADD), &subject.built.layers[0]);
@@ -188,11 +188,10 @@ START_TEST(odd_names)
                "[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,2], \"Format/Datatype\": \"N/A due to dynamic "
                "shapes\"}], \"Outputs\": [{\"Name\": \"z\", \"Dimensions\": [2], "
                "\"Format/Datatype\": \"Half\"}], \"Metadata\": \"\x1e\"}]}");
-    ck_ulp_ok(ulp_engine_read(test_folder("odd.json"), NULL, &subject.engine, &error), error);
+    ck_ok(ulp_engine_read(test_folder("odd.json"), NULL, &subject.engine, &why));
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].rank, -1);
     ck_assert_int_eq(subject.engine.layers[0].inputs[0].type, ULP_TYPE_UNDEFINED);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, odd_program, NULL, &subject.built, &error),
-              error);
+    ck_ok(ulp_engine_map_make(&subject.engine, odd_program, NULL, &subject.built, &why));
     ck_assert_uint_eq(subject.built.layers[0].node_count, 2);
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_MAPPED], 2);
     ck_assert_int_eq(subject.built.layers[0].output, ULP_TYPE_FLOAT16);

@@ -40,8 +40,8 @@ START_TEST(half_epilogue)
     struct subject subject;
     struct ulp_arithmetic lane, wide;
     const size_t rest[] = {SECOND, SOFTMAX};
-    ck_ulp_ok(ulp_arithmetic_find("fp16@a100,acc=fp16,constants=tensorrt", &lane, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("fp16@a100,constants=tensorrt", &wide, &error), error);
+    ck_ok(ulp_arithmetic_find("fp16@a100,acc=fp16,constants=tensorrt", &lane, &why));
+    ck_ok(ulp_arithmetic_find("fp16@a100,constants=tensorrt", &wide, &why));
     const struct ulp_keep keep = {.nodes = rest, .node_count = 2, .arithmetic = wide};
     const struct ulp_keeps keeps = {.count = 1, .items = &keep};
     begin(&subject, "trt10_half.json");
@@ -80,9 +80,8 @@ START_TEST(integers)
     struct ulp_program *other_program = make_plan(other);
     struct subject subject;
     write_file("int8.json", layers);
-    ck_ulp_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, other_program, NULL, &subject.built, &error),
-              error);
+    ck_ok(ulp_engine_read(test_folder("int8.json"), NULL, &subject.engine, &why));
+    ck_ok(ulp_engine_map_make(&subject.engine, other_program, NULL, &subject.built, &why));
     ck_assert_uint_eq(subject.built.int8_products, 1);
     ck_assert_uint_eq(subject.built.int32_accumulators, 1);
     ck_assert_uint_eq(subject.built.kinds[ULP_BUILT_LOST], 0);
@@ -112,13 +111,13 @@ START_TEST(unknown_accumulators)
                "{\"Layers\": [{\"Name\": \"/fc.2/MatMul\", \"LayerType\": \"fusion\", \"Inputs\": "
                "[{\"Name\": \"h3\", \"Format/Datatype\": \"Half\"}], \"Outputs\": [{\"Name\": "
                "\"h4\", \"Format/Datatype\": \"Half\"}], \"TacticName\": \"__myl_FcAdd_0x1\"}]}");
-    ck_ulp_ok(ulp_engine_read(test_folder("hidden.json"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
+    ck_ok(ulp_engine_read(test_folder("hidden.json"), NULL, &subject.engine, &why));
+    ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
     ck_assert_uint_eq(subject.built.unknown_accumulators, 1);
     ck_assert_ptr_null(strstr(layer_of(&subject, SECOND)->arithmetic, "acc=fp16"));
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->assumed, "not told"));
     ulp_engine_map_free(&subject.built);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, &half, &subject.built, &error), error);
+    ck_ok(ulp_engine_map_make(&subject.engine, program, &half, &subject.built, &why));
     ck_assert_ptr_nonnull(strstr(layer_of(&subject, SECOND)->arithmetic, "fp16@h200,acc=fp16"));
     ulp_engine_map_free(&subject.built);
     ck_assert_int_eq(ulp_engine_map_make(&subject.engine, program, &wrong, &subject.built, &error),
@@ -152,15 +151,13 @@ START_TEST(two_engines)
     char *summary;
     begin(&good, "trt10_wide.json");
     begin(&bad, "trt10_half.json");
-    ck_ulp_ok(ulp_arithmetic_find("fp64", &reference, &error), error);
-    ck_ulp_ok(ulp_engine_map_changes_find(&good.built, &bad.built, &changes, &error), error);
+    ck_ok(ulp_arithmetic_find("fp64", &reference, &why));
+    ck_ok(ulp_engine_map_changes_find(&good.built, &bad.built, &changes, &why));
     ck_assert_uint_eq(changes.count, 1);
     const struct ulp_engine_map_change *change = &changes.items[0];
     ck_assert(change->kernel && change->accumulator && !change->type && !change->fusion);
     ck_assert_uint_eq(change->node_count, 3);
-    ck_ulp_ok(ulp_engine_map_changes_explain(&changes, model, &inputs, &reference, NULL, NULL,
-                                             &error),
-              error);
+    ck_ok(ulp_engine_map_changes_explain(&changes, model, &inputs, &reference, NULL, NULL, &why));
     struct ulp_tensor_set truth = run_plain("fp64"), first = run_built(&good),
                           second = run_built(&bad);
     /* sums of 32 squares in another order: 32 steps of 2^-53 each */
@@ -168,14 +165,13 @@ START_TEST(two_engines)
     ck_assert_double_eq_tol(changes.second, output_error(&second, &truth), 1e-14);
     ck_assert(change->without == changes.first);
     ck_assert(changes.second != changes.first);
-    ck_ulp_ok(ulp_engine_map_changes_text(&changes, 0, 0, false, &summary, &error), error);
+    ck_ok(ulp_engine_map_changes_text(&changes, 0, 0, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "fp16 into fp16"));
     free(summary);
-    ck_ulp_ok(ulp_engine_map_write(&bad.built, NULL, &changes, ULP_OUTPUT_FOLDER,
-                                   test_folder("out"), &error),
-              error);
+    ck_ok(ulp_engine_map_write(&bad.built, NULL, &changes, ULP_OUTPUT_FOLDER, test_folder("out"),
+                               &why));
     ulp_engine_map_changes_free(&changes);
-    ck_ulp_ok(ulp_engine_map_changes_find(&bad.built, &bad.built, &changes, &error), error);
+    ck_ok(ulp_engine_map_changes_find(&bad.built, &bad.built, &changes, &why));
     ck_assert_uint_eq(changes.count, 0);
     ulp_engine_map_changes_free(&changes);
     ulp_tensor_set_free(&truth);

@@ -78,14 +78,13 @@ START_TEST(plans)
                  cases[c].keep);
         write_file("plan.json", content);
         begin(&subject, cases[c].engine);
-        ck_ulp_ok(ulp_precision_plan_read(test_folder("plan.json"), NULL, &wanted, &error), error);
-        ck_ulp_ok(ulp_engine_map_wishes(&subject.built, &wanted, NULL, &wishes, &error), error);
+        ck_ok(ulp_precision_plan_read(test_folder("plan.json"), NULL, &wanted, &why));
+        ck_ok(ulp_engine_map_wishes(&subject.built, &wanted, NULL, &wishes, &why));
         for (int v = 0; v <= ULP_WISH_UNKNOWABLE; v++)
             ck_assert_msg(wishes.counts[v] == cases[c].counts[v], "case %zu: %zu %s", c,
                           wishes.counts[v], ulp_wish_verdict_name((enum ulp_wish_verdict)v));
         check_wish(&wishes.items[0], cases[c].verdict, cases[c].ran, cases[c].hint);
-        ck_ulp_ok(ulp_engine_map_text(&subject.built, &wishes, 0, 0, false, &summary, &error),
-                  error);
+        ck_ok(ulp_engine_map_text(&subject.built, &wishes, 0, 0, false, &summary, &why));
         ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
         free(summary);
         ulp_wishes_free(&wishes);
@@ -101,11 +100,9 @@ START_TEST(layer_precisions)
     struct subject subject;
     struct ulp_wishes wishes;
     begin(&subject, "trt10_half.json");
-    ck_ulp_ok(
-        ulp_engine_map_wishes(&subject.built, NULL,
-                              "/fc1/MatMul:fp16,/fc*:fp32,/fc1/MatMull:fp32,/soft/Softmax:fp16",
-                              &wishes, &error),
-        error);
+    ck_ok(ulp_engine_map_wishes(&subject.built, NULL,
+                                "/fc1/MatMul:fp16,/fc*:fp32,/fc1/MatMull:fp32,/soft/Softmax:fp16",
+                                &wishes, &why));
     ck_assert_uint_eq(wishes.count, 4);
     check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_DISOBEYED, "fp16", "");
@@ -134,8 +131,7 @@ START_TEST(settings_of_a_log)
     size_t count;
     struct subject subject;
     struct ulp_wishes wishes;
-    ck_ulp_ok(ulp_file_read(test_data("engine/verbose.log"), 1 << 20, NULL, &bytes, &count, &error),
-              error);
+    ck_ok(ulp_file_read(test_data("engine/verbose.log"), 1 << 20, NULL, &bytes, &count, &why));
     char *log = malloc(sizeof said + count);
     ck_assert_ptr_nonnull(log);
     memcpy(log, said, sizeof said - 1);
@@ -144,20 +140,19 @@ START_TEST(settings_of_a_log)
     write_file("set.log", log);
     free(log);
     ulp_free(bytes);
-    ck_ulp_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &error), error);
+    ck_ok(ulp_engine_read(test_folder("set.log"), NULL, &subject.engine, &why));
+    ck_ok(ulp_engine_map_make(&subject.engine, program, NULL, &subject.built, &why));
     ck_assert_uint_eq(subject.engine.setting_count, 4);
     ck_assert_str_eq(subject.engine.settings[1].type, "fp16");
     ck_assert_str_eq(subject.engine.settings[3].layer, "a to precision b");
-    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &why));
     ck_assert_uint_eq(wishes.count, 3);
     check_wish(&wishes.items[0], ULP_WISH_DISOBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[2], ULP_WISH_UNKNOWABLE, "", "no node of the model");
     ulp_wishes_free(&wishes);
-    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL,
-                                    "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32", &wishes, &error),
-              error);
+    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, "/fc1/*:fp16,/act/Relu:fp16,/fc1/Add:fp32",
+                                &wishes, &why));
     check_wish(&wishes.items[0], ULP_WISH_OBEYED, "fp16", "");
     check_wish(&wishes.items[1], ULP_WISH_OBEYED, "fp16", "did not apply");
     check_wish(&wishes.items[2], ULP_WISH_DISOBEYED, "fp16", "did not apply");
@@ -165,7 +160,7 @@ START_TEST(settings_of_a_log)
     end(&subject);
     /* without such lines there is nothing to judge */
     begin(&subject, "verbose.log");
-    ck_ulp_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &error), error);
+    ck_ok(ulp_engine_map_wishes(&subject.built, NULL, NULL, &wishes, &why));
     ck_assert_uint_eq(wishes.count, 0);
     ulp_wishes_free(&wishes);
     end(&subject);
@@ -178,14 +173,14 @@ START_TEST(false_claim)
     struct subject subject;
     char *verdict;
     begin(&subject, "trt10_fp16_claimed.json");
-    ck_ulp_ok(ulp_engine_map_verdict(&subject.built, &verdict, &error), error);
+    ck_ok(ulp_engine_map_verdict(&subject.built, &verdict, &why));
     ck_assert_str_eq(verdict,
                      "Called FP16 (by its file's name), but none of its 2 products runs in "
                      "FP16: 2 in TF32.\n");
     free(verdict);
     end(&subject);
     begin(&subject, "trt10_half.json");
-    ck_ulp_ok(ulp_engine_map_verdict(&subject.built, &verdict, &error), error);
+    ck_ok(ulp_engine_map_verdict(&subject.built, &verdict, &why));
     ck_assert_str_eq(verdict, "This engine accumulates 1 of 2 products in FP16, 1 in FP32; it "
                               "multiplies 2 in FP16.\n");
     free(verdict);

@@ -74,8 +74,7 @@ static double random_double(uint64_t seed, uint64_t i)
 static void make(struct ulp_tensor *t, enum ulp_type type, enum ulp_element element, int precision,
                  int64_t count)
 {
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(t, type, element, precision, 1, &count, &error), error);
+    ck_ok(ulp_tensor_create(t, type, element, precision, 1, &count, &why));
 }
 
 static void add(struct ulp_histogram *all, const struct ulp_tensor *t, struct ulp_arena *memory,
@@ -84,26 +83,24 @@ static void add(struct ulp_histogram *all, const struct ulp_tensor *t, struct ul
     struct ulp_exponents counts = {0};
     struct ulp_format fp32;
     struct ulp_range range;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find("fp32", &fp32, &error), error);
+    ck_ok(ulp_format_find("fp32", &fp32, &why));
     ulp_range_count(t, &fp32, pool, &range, &counts);
-    ck_ulp_ok(ulp_histogram_add(all, &counts, memory, &error), error);
+    ck_ok(ulp_histogram_add(all, &counts, memory, &why));
 }
 
 START_TEST(counts_are_exact_in_any_number_of_threads)
 {
     static const int64_t sizes[] = {0, 1, 7, 511, 512, 513, 40000};
-    struct ulp_error error;
     for (int threads = 1; threads <= 7; threads += 3) {
         struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
+        ck_ok(ulp_pool_create(&pool, threads, &why));
         ulp_pool_set_eager(pool);
         for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
             struct counted *want = calloc(1, sizeof *want);
             struct ulp_histogram got = {0};
             struct ulp_arena *memory;
             struct ulp_tensor t;
-            ck_ulp_ok(ulp_arena_create(&memory, NULL, &error), error);
+            ck_ok(ulp_arena_create(&memory, NULL, &why));
             make(&t, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, sizes[s]);
             for (size_t i = 0; i < t.count; i++)
                 count_plainly(want, ((double *)t.data)[i] = random_double(s + 1, i));
@@ -125,7 +122,6 @@ START_TEST(tensors_add_up_in_any_order)
     enum { TENSORS = 4, COUNT = 700 };
     struct counted *want = calloc(1, sizeof *want);
     struct ulp_tensor t[TENSORS];
-    struct ulp_error error;
     for (int k = 0; k < TENSORS; k++) {
         make(&t[k], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, COUNT);
         for (size_t i = 0; i < COUNT; i++) {
@@ -140,7 +136,7 @@ START_TEST(tensors_add_up_in_any_order)
     for (int turn = 0; turn < TENSORS; turn++) {
         struct ulp_histogram got = {0};
         struct ulp_arena *memory;
-        ck_ulp_ok(ulp_arena_create(&memory, NULL, &error), error);
+        ck_ok(ulp_arena_create(&memory, NULL, &why));
         for (int k = 0; k < TENSORS; k++)
             add(&got, &t[(k + turn) % TENSORS], memory, NULL);
         check_equal(&got, want);
@@ -158,8 +154,7 @@ START_TEST(records_are_rounded_to_double)
     struct ulp_histogram got = {0};
     struct ulp_arena *memory;
     struct ulp_tensor t;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arena_create(&memory, NULL, &error), error);
+    ck_ok(ulp_arena_create(&memory, NULL, &why));
     make(&t, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 3);
     for (size_t i = 0; i < 3; i++) {
         struct ulp_record *record = ulp_record_at(t.data, i, 128);

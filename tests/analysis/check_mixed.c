@@ -31,9 +31,8 @@ static struct ulp_tensor_set run_lane(const struct ulp_model *model, const char 
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs;
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &outputs, NULL, &why));
     ulp_program_free(program);
     return outputs;
 }
@@ -43,8 +42,7 @@ static size_t count_nodes(const struct ulp_model *model, const struct ulp_tensor
     const struct ulp_arithmetic lane = test_arithmetic("fp32");
     const struct ulp_program_options options = {.inputs = inputs};
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     const size_t count = ulp_program_node_count(program);
     ulp_program_free(program);
     return count;
@@ -72,10 +70,8 @@ static void write_mixed(const struct ulp_model *model, const char *arithmetic,
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic(arithmetic),
                                               .keeps = *keeps,
                                               .thread_count = 2};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
-    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), out, &error),
-              error);
+    ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
+    ck_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), out, &why));
 }
 
 /* What the file gives is what the lane gives that also keeps what ONNX has in FLOAT only. */
@@ -88,7 +84,6 @@ static void expect_written(const struct ulp_model *model, const struct ulp_tenso
     struct ulp_keeps keeps = {1, items, "some"};
     struct ulp_mixed mixed;
     struct ulp_model *written;
-    struct ulp_error error;
     items[0].node_count = draw_nodes(count_nodes(model, inputs), draw, nodes);
     write_mixed(model, arithmetic, &keeps, inputs, &mixed);
     ck_assert_msg(!mixed.reason, "%s", mixed.reason);
@@ -97,7 +92,7 @@ static void expect_written(const struct ulp_model *model, const struct ulp_tenso
     for (size_t w = 0; w < mixed.widened_count; w++)
         more[items[1].node_count++] = mixed.widened[w].index;
     keeps.count = 2;
-    ck_ulp_ok(ulp_model_load(mixed.path, NULL, &written, &error), error);
+    ck_ok(ulp_model_load(mixed.path, NULL, &written, &why));
     struct ulp_tensor_set expected = run_lane(model, arithmetic, &keeps, inputs),
                           got = run_lane(written, "model", NULL, inputs);
     expect_same_values(&expected, &got);
@@ -130,10 +125,9 @@ static struct ulp_model *load_text(const struct text_graph *text)
 {
     struct proto bytes = text_message(text);
     struct ulp_model *model;
-    struct ulp_error error;
     proto_write(&bytes, test_folder("model.onnx"));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
+    ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &why));
     return model;
 }
 
@@ -161,11 +155,10 @@ START_TEST(declared_types_are_kept_from)
     struct ulp_keep item = {.nodes = nodes, .arithmetic = test_arithmetic("fp32")};
     item.node_count = draw_nodes(count_nodes(model, &inputs), 0, nodes);
     struct ulp_mixed mixed;
-    struct ulp_error error;
     write_mixed(model, "fp16", &(struct ulp_keeps){1, &item, NULL}, &inputs, &mixed);
     ck_assert_ptr_nonnull(mixed.path);
     ck_assert_int_eq(rename(mixed.path, test_folder("typed.onnx")), 0);
-    ck_ulp_ok(ulp_model_load(test_folder("typed.onnx"), NULL, &typed, &error), error);
+    ck_ok(ulp_model_load(test_folder("typed.onnx"), NULL, &typed, &why));
     struct ulp_tensor_set declared = run_lane(typed, "model", NULL, &inputs),
                           lane = run_lane(typed, "fp16,types=declared", NULL, &inputs);
     expect_same_values(&declared, &lane);
@@ -239,11 +232,9 @@ START_TEST(a_norm_of_two_types_has_no_pow)
                                               .keeps = {rows[_i].kept != NULL, &item, NULL},
                                               .lower_io = rows[_i].lower};
     struct ulp_mixed mixed;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
-    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &error),
-              error);
-    ck_ulp_ok(ulp_model_load(mixed.path, NULL, &written, &error), error);
+    ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
+    ck_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &why));
+    ck_ok(ulp_model_load(mixed.path, NULL, &written, &why));
     size_t n = 0;
     while (n < ulp_model_node_count(written) &&
            strcmp(ulp_model_node_name(written, n), "square") != 0)
@@ -268,11 +259,10 @@ START_TEST(what_is_no_type_has_a_reason)
     struct ulp_model *model = load_text(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
     struct ulp_mixed mixed;
-    struct ulp_error error;
     char *text;
     write_mixed(model, rows[_i].arithmetic, &(struct ulp_keeps){0}, &inputs, &mixed);
     ck_assert(!mixed.path && mixed.reason);
-    ck_ulp_ok(ulp_mixed_text(&mixed, &text, &error), error);
+    ck_ok(ulp_mixed_text(&mixed, &text, &why));
     ck_assert_msg(strstr(text, rows[_i].reason), "%s", text);
     ck_assert_ptr_null(fopen(test_folder("mixed/mixed.onnx"), "r"));
     free(text);
@@ -313,7 +303,7 @@ START_TEST(a_changed_file_is_refused)
     struct proto other = text_message(&text_with_bodies);
     proto_write(&other, test_folder("model.onnx"));
     proto_free(&other);
-    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
     ck_assert_int_eq(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed,
                                      &error),
                      ULP_ERROR_INPUT);
@@ -351,10 +341,8 @@ START_TEST(nothing_has_a_name_until_it_is_checked)
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16"),
                                               .progress = &observer};
     struct ulp_mixed mixed;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
-    ck_ulp_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &error),
-              error);
+    ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
+    ck_ok(ulp_mixed_write(model, &options, &sample, 1, test_folder("mixed"), &mixed, &why));
     ck_assert_uint_ge(looked, ulp_model_output_count(model) + 1);
     ck_assert_int_eq(access(test_folder("mixed/mixed.onnx"), R_OK), 0);
     ulp_mixed_free(&mixed);
@@ -370,10 +358,10 @@ START_TEST(the_model_stays)
     struct ulp_model *model;
     struct ulp_mixed mixed;
     struct ulp_error error;
-    ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+    ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
     proto_write(&bytes, test_folder("mixed/mixed.onnx"));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &error), error);
+    ck_ok(ulp_model_load(test_folder("mixed/mixed.onnx"), NULL, &model, &why));
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
     const struct ulp_sample sample = {"one", &inputs, 0};
     const struct ulp_mixed_options options = {.arithmetic = test_arithmetic("fp16")};

@@ -23,10 +23,9 @@ static struct ulp_model *load(int opset, const char *text)
 {
     struct proto bytes = onnx_text(opset, text);
     struct ulp_model *model = NULL;
-    struct ulp_error error;
     proto_write(&bytes, test_folder("given.onnx"));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_model_load(test_folder("given.onnx"), NULL, &model, &error), error);
+    ck_ok(ulp_model_load(test_folder("given.onnx"), NULL, &model, &why));
     return model;
 }
 
@@ -46,7 +45,6 @@ static int64_t draw_size(struct stream *stream)
 static void make_inputs(const struct ulp_model *model, const struct at *at,
                         struct ulp_tensor_set *out)
 {
-    struct ulp_error error;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         int64_t dims[ULP_RANK_MAX] = {0};
@@ -55,14 +53,12 @@ static void make_inputs(const struct ulp_model *model, const struct at *at,
             dims[d] = info.dims[d] >= 0   ? info.dims[d]
                       : info.dim_names[d] ? at->sizes[(unsigned char)info.dim_names[d][0] % LETTERS]
                                           : draw_size(at->stream);
-        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, dims,
-                                    &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, dims, &why));
         for (size_t e = 0; e < tensor.count; e++) {
             const double size = 0.3 + (double)stream_draw_below(at->stream, 1700) / 1000;
             ((float *)tensor.data)[e] = (float)(stream_draw_below(at->stream, 2) ? size : -size);
         }
-        ck_ulp_ok(ulp_tensor_set_add(out, info.name, &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(out, info.name, &tensor, &why));
     }
 }
 
@@ -76,7 +72,7 @@ static bool run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
     struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options once = {.thread_count = 1};
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
+    ck_ok(ulp_arithmetic_find("mpfr:128", &exact, &why));
     bool ran = ulp_program_create(model, &exact, 1, &options, &program, &error) == ULP_OK;
     for (size_t s = 0; ran && s < program->main->step_count; s++) {
         const struct ulp_step *step = &program->main->steps[s];
@@ -118,9 +114,8 @@ static size_t edit(const struct ulp_model *model, unsigned targets,
                    struct ulp_model **edited)
 {
     const struct ulp_lint_options options = {.targets = targets, .inputs = inputs};
-    struct ulp_error error;
     size_t made = 0;
-    ck_ulp_ok(ulp_lint_propose(model, &options, 0x1p-24, proposals, &error), error);
+    ck_ok(ulp_lint_propose(model, &options, 0x1p-24, proposals, &why));
     bool *taken = calloc(proposals->count + 1, sizeof *taken);
     for (size_t i = 0; i < proposals->count; i++) {
         taken[i] = proposals->items[i].edit_count > 0 && proposals->items[i].said.exact;
@@ -128,7 +123,7 @@ static size_t edit(const struct ulp_model *model, unsigned targets,
     }
     *edited = NULL;
     if (made && edited)
-        ck_ulp_ok(ulp_lint_load_edited(proposals, taken, true, edited, &error), error);
+        ck_ok(ulp_lint_load_edited(proposals, taken, true, edited, &why));
     free(taken);
     return made;
 }

@@ -8,7 +8,6 @@ static void audit(const struct text_graph *graph, const char *lane, double x0,
                   struct ulp_audit *out)
 {
     struct ulp_arithmetic lanes[2];
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_model *model = text_load(graph);
@@ -17,12 +16,12 @@ static void audit(const struct text_graph *graph, const char *lane, double x0,
     lanes[1] = test_arithmetic(lane);
     const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "sample", &why));
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, out, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(auditor, out, &why));
     ulp_auditor_free(auditor);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);

@@ -12,7 +12,6 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
                      size_t samples, struct ulp_overflow_forecast *out)
 {
     struct ulp_arithmetic lanes[2];
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_model *model = text_load(graph);
@@ -20,14 +19,14 @@ static void forecast(const struct text_graph *graph, const char *lane, const dou
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic(lane);
     const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
     for (size_t s = 0; s < samples; s++) {
         struct ulp_tensor_set sample = text_inputs(model, 3, x0[s], true);
-        ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &sample, NULL, &error), error);
+        ck_ok(ulp_overflow_meter_sample(meter, "sample", &sample, NULL, &why));
         ulp_tensor_set_free(&sample);
     }
-    ck_ulp_ok(ulp_overflow_meter_finish(meter, out, &error), error);
+    ck_ok(ulp_overflow_meter_finish(meter, out, &why));
     ulp_overflow_meter_free(meter);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
@@ -95,9 +94,8 @@ END_TEST
 
 static void expect_summary(const struct ulp_overflow_forecast *got, const char *text, bool wanted)
 {
-    struct ulp_error error;
     char *out;
-    ck_ulp_ok(ulp_overflow_text(got, 0, false, &out, &error), error);
+    ck_ok(ulp_overflow_text(got, 0, false, &out, &why));
     ck_assert_msg((strstr(out, text) != NULL) == wanted, "%s: %s", text, out);
     free(out);
 }
@@ -285,10 +283,9 @@ START_TEST(summary_and_refusal)
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
     const double x = 20;
     struct ulp_overflow_forecast got;
-    struct ulp_error error;
     char *text;
     forecast(&graph, "e4m20", &x, 1, &got);
-    ck_ulp_ok(ulp_overflow_text(&got, 0, false, &text, &error), error);
+    ck_ok(ulp_overflow_text(&got, 0, false, &text, &why));
     ck_assert_msg(strncmp(text,
                           "e4m20: overflows at 1 of 2 nodes: square (Mul)\n"
                           "  why   its values reach 400, and the largest e4m20 is 256\n"
@@ -351,13 +348,12 @@ START_TEST(products_lose_terms)
 {
     static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
     const double random = 0;
-    struct ulp_error error;
     struct ulp_overflow_forecast got;
     struct ulp_format format;
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     size_t additions = 0, absorbed = 0;
-    ck_ulp_ok(ulp_format_find("e5m2", &format, &error), error);
+    ck_ok(ulp_format_find("e5m2", &format, &why));
     for (size_t e = 0; e < 24; e++) {
         double sum = 0;
         for (size_t k = 0; k < 8; k++) {
@@ -391,7 +387,6 @@ START_TEST(scanned_samples_count)
     static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
     struct ulp_arithmetic lanes[2];
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast got;
@@ -400,14 +395,14 @@ START_TEST(scanned_samples_count)
     const struct ulp_program_options options = {.inputs = &inputs};
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic("e4m20");
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
     for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
         struct ulp_tensor_set sample = text_inputs(model, 3, x[s], true);
-        ck_ulp_ok(ulp_overflow_meter_scan(meter, "sample", &sample, NULL, &error), error);
+        ck_ok(ulp_overflow_meter_scan(meter, "sample", &sample, NULL, &why));
         ulp_tensor_set_free(&sample);
     }
-    ck_ulp_ok(ulp_overflow_meter_finish(meter, &got, &error), error);
+    ck_ok(ulp_overflow_meter_finish(meter, &got, &why));
     const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
     ck_assert_uint_eq(got.sample_count, 8);
     ck_assert_uint_eq(got.scanned_count, 5);
@@ -442,7 +437,6 @@ START_TEST(remedies_are_tried)
     const struct text_graph graph = {
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
     struct ulp_arithmetic lanes[2];
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast got;
@@ -452,11 +446,11 @@ START_TEST(remedies_are_tried)
     const struct ulp_run_options run = {.thread_count = 1};
     lanes[0] = test_arithmetic("fp64");
     lanes[1] = test_arithmetic("e4m20,result-only");
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_create(program, 1, &meter, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_sample(meter, "sample", &inputs, NULL, &error), error);
-    ck_ulp_ok(ulp_overflow_meter_finish(meter, &got, &error), error);
-    ck_ulp_ok(ulp_overflow_remedies(&got, program, 0, &inputs, &run, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
+    ck_ok(ulp_overflow_meter_sample(meter, "sample", &inputs, NULL, &why));
+    ck_ok(ulp_overflow_meter_finish(meter, &got, &why));
+    ck_ok(ulp_overflow_remedies(&got, program, 0, &inputs, &run, NULL, &why));
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
                                      *wide = find_remedy(lane, "keep 2 nodes in FP32"),

@@ -35,7 +35,6 @@ static double run_subset(struct ulp_program *program, const struct ulp_tensor_se
 {
     size_t nodes[NODES_MAX], count = 0;
     double least = INFINITY;
-    struct ulp_error error;
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (bits >> n & 1)
             nodes[count++] = n;
@@ -43,11 +42,10 @@ static double run_subset(struct ulp_program *program, const struct ulp_tensor_se
                                   .node_count = count,
                                   .arithmetic = test_arithmetic("fp32")};
     const struct ulp_keeps keeps = {count > 0, &keep, NULL};
-    ck_ulp_ok(ulp_program_keep(program, 1, &keeps, &error), error);
+    ck_ok(ulp_program_keep(program, 1, &keeps, &why));
     for (size_t s = 0; s < sample_count; s++) {
         struct ulp_tensor_set outputs[2];
-        ck_ulp_ok(ulp_program_run(program, &samples[s], NULL, NULL, 0, outputs, NULL, &error),
-                  error);
+        ck_ok(ulp_program_run(program, &samples[s], NULL, NULL, 0, outputs, NULL, &why));
         for (size_t o = 0; o < outputs[0].count; o++)
             least = fmin(least,
                          oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));
@@ -123,8 +121,7 @@ START_TEST(no_node_of_a_plan_can_be_released)
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
     const struct ulp_program_options options = {.inputs = samples};
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db);
     ck_assert_uint_le(nodes, NODES_MAX);
@@ -136,9 +133,8 @@ START_TEST(no_node_of_a_plan_can_be_released)
             struct ulp_search found;
             char tolerance[64];
             snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-            ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, count, &found,
-                           &error),
-                      error);
+            ck_ok(find(model, (struct ulp_search_options){0}, tolerance, samples, count, &found,
+                       &why));
             expect_plan(&found, db, nodes, limit, &excess);
             ck_assert_uint_eq(found.validated_met, found.met);
             cases++;
@@ -208,8 +204,7 @@ START_TEST(measured_costs_are_what_is_least)
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
     const struct ulp_program_options options = {.inputs = &sample};
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     const size_t nodes = ulp_program_node_count(program);
     double *db = calloc((size_t)1 << nodes, sizeof *db), excess = 0, cases = 0;
     write_costs(program, test_folder("costs.json"));
@@ -219,9 +214,8 @@ START_TEST(measured_costs_are_what_is_least)
         struct ulp_search found;
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-        ck_ulp_ok(find(model, (struct ulp_search_options){.cost = test_folder("costs.json")},
-                       tolerance, &sample, 1, &found, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){.cost = test_folder("costs.json")}, tolerance,
+                   &sample, 1, &found, &why));
         expect_cost(&found, db, nodes, limit, &excess);
         cases += found.met;
         ulp_search_free(&found);
@@ -245,7 +239,6 @@ START_TEST(a_plan_is_read_back)
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
     struct ulp_search found;
     struct ulp_precision_plan read;
-    struct ulp_error error;
     char *text;
     const struct ulp_search_options options = {.frontier = true};
     static const char *const contents[] = {"\"verdict\": \"Keep ",
@@ -256,21 +249,21 @@ START_TEST(a_plan_is_read_back)
                                            "    \"larger\": trt.float32,\n",
                                            "'^larger$'",
                                            "  larger (Mul)\n"};
-    ck_ulp_ok(find(model, options, "sqnr_db=50", &inputs, 1, &found, &error), error);
+    ck_ok(find(model, options, "sqnr_db=50", &inputs, 1, &found, &why));
     ck_assert(found.met && found.kept_count > 0);
     ck_assert(isinf(found.before));
-    ck_ulp_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
+    ck_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
     for (size_t f = 0; ulp_search_file_name(f); f++) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s", test_folder("out"), ulp_search_file_name(f));
         if (contents[f])
             ck_assert_msg(oracle_file_has(path, contents[f]), "%s", path);
     }
-    ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error), error);
+    ck_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &why));
     const double db = oracle_outputs_db(model, &inputs, &read);
     ck_assert_double_ge(db, 50);
     ck_assert_double_eq_tol(db, found.samples[0].value, 1e-6);
-    ck_ulp_ok(ulp_search_text(&found, &text, &error), error);
+    ck_ok(ulp_search_text(&found, &text, &why));
     ck_assert_msg(strncmp(text, "Keep ", 5) == 0 && strstr(text, "meets sqnr_db=50") &&
                       strstr(text, "larger") && strstr(text, "1 of 1 held-out samples"),
                   "%s", text);
@@ -297,15 +290,11 @@ START_TEST(bodies_are_searched)
     for (double limit = 62; limit < 120; limit += 6) {
         struct ulp_search found;
         struct ulp_precision_plan read;
-        struct ulp_error error;
         char tolerance[64];
         snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-        ck_ulp_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &found,
-                       &error),
-                  error);
-        ck_ulp_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
-        ck_ulp_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){0}, tolerance, &inputs, 1, &found, &why));
+        ck_ok(ulp_search_write(&found, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
+        ck_ok(ulp_precision_plan_read(test_folder("out/plan.json"), NULL, &read, &why));
         ck_assert_double_eq_tol(oracle_outputs_db(model, &inputs, &read), found.samples[0].value,
                                 1e-6);
         kept += found.kept_count;
@@ -325,13 +314,12 @@ START_TEST(nodes_can_be_asked_for)
     static const char *const side = "side", *const nothing = "nothing", *const all = "*";
     struct ulp_search found;
     struct ulp_error error;
-    ck_ulp_ok(find(model,
-                   (struct ulp_search_options){.always = &side,
-                                               .always_count = 1,
-                                               .never = (const char *const[]){"last"},
-                                               .never_count = 1},
-                   "y:sqnr_db=68", &inputs, 1, &found, &error),
-              error);
+    ck_ok(find(model,
+               (struct ulp_search_options){.always = &side,
+                                           .always_count = 1,
+                                           .never = (const char *const[]){"last"},
+                                           .never_count = 1},
+               "y:sqnr_db=68", &inputs, 1, &found, &why));
     bool has_side = false;
     for (size_t k = 0; k < found.kept_count; k++) {
         ck_assert_str_ne(found.kept[k].name, "last");
@@ -340,9 +328,8 @@ START_TEST(nodes_can_be_asked_for)
     ck_assert(has_side);
     ulp_search_free(&found);
 
-    ck_ulp_ok(find(model, (struct ulp_search_options){.never = &all, .never_count = 1},
-                   "sqnr_db=100", &inputs, 1, &found, &error),
-              error);
+    ck_ok(find(model, (struct ulp_search_options){.never = &all, .never_count = 1}, "sqnr_db=100",
+               &inputs, 1, &found, &why));
     ck_assert(!found.met && !(found.full <= 1) && found.kept_count == 0);
     ulp_search_free(&found);
 
@@ -368,10 +355,8 @@ START_TEST(a_budget_is_kept)
     double last = INFINITY;
     for (size_t budget = 1; budget <= 7; budget++) {
         struct ulp_search found;
-        struct ulp_error error;
-        ck_ulp_ok(find(model, (struct ulp_search_options){.budget = budget}, "sqnr_db=110", &inputs,
-                       1, &found, &error),
-                  error);
+        ck_ok(find(model, (struct ulp_search_options){.budget = budget}, "sqnr_db=110", &inputs, 1,
+                   &found, &why));
         ck_assert_uint_le(found.kept_count, budget);
         ck_assert_double_le(found.ratio, last * (budget > 1 ? 1.5 : 1));
         ck_assert(budget < 7 || found.met);

@@ -197,7 +197,6 @@ START_TEST(reasons_and_places_are_given)
 {
     struct subject subject;
     char *summary;
-    struct ulp_error error;
     subject_begin(
         &subject,
         line_model("a = MatMul(x, w8x8)\nb = Mul(a, 300.0)\nc = Relu(b)\nd = Mul(c, 40.0)", 13),
@@ -206,7 +205,7 @@ START_TEST(reasons_and_places_are_given)
     ck_assert_int_eq(last->outputs[0].verdict, ULP_PROOF_NOT_PROVEN);
     ck_assert_int_eq(last->grew, 1); /* 300 is more than 40 */
     ck_assert(last->outputs[0].bound > 65504 && last->outputs[0].bound < 1e6);
-    ck_ulp_ok(ulp_proof_text(&subject.proof, 0, false, &summary, &error), error);
+    ck_ok(ulp_proof_text(&subject.proof, 0, false, &summary, &why));
     ck_assert_msg(strncmp(summary,
                           "FP16: 3 of 4 node outputs cannot overflow if x is in [-10, 10]\n",
                           63) == 0,
@@ -272,14 +271,13 @@ START_TEST(false_proofs_stay_refuted)
     struct ulp_arithmetic lane;
     struct ulp_program *program;
     struct ulp_proof proof;
-    struct ulp_error error;
     char found[40] = "";
     for (int r = 0; r < 2 && c->ranges[r].name; r++)
         ranges[box.range_count++] =
             (struct ulp_input_range){c->ranges[r].name, c->ranges[r].low, c->ranges[r].high};
-    ck_ulp_ok(ulp_arithmetic_find(c->format, &lane, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
-    ck_ulp_ok(ulp_proof_run(model, program, &box, 1, &proof, &error), error);
+    ck_ok(ulp_arithmetic_find(c->format, &lane, &why));
+    ck_ok(ulp_program_create(model, &lane, 1, NULL, &program, &why));
+    ck_ok(ulp_proof_run(model, program, &box, 1, &proof, &why));
     for (size_t n = 0; n < proof.node_count; n++) {
         found[n] = "pcn"[proof.nodes[n].outputs[0].verdict];
         found[n + 1] = 0;
@@ -486,10 +484,10 @@ START_TEST(samples_make_the_box)
     struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
+    ck_ok(ulp_arithmetic_find("fp16", &lane, &why));
+    ck_ok(ulp_program_create(model, &lane, 1, NULL, &program, &why));
     for (int s = 0; s < 2; s++) {
-        ck_ulp_ok(ulp_model_random_inputs(model, NULL, &samples[s], &error), error);
+        ck_ok(ulp_model_random_inputs(model, NULL, &samples[s], &why));
         for (size_t t = 0; t < samples[s].count; t++) {
             struct ulp_tensor *tensor = &samples[s].items[t].tensor;
             const char name = *samples[s].items[t].name;
@@ -504,7 +502,7 @@ START_TEST(samples_make_the_box)
                                 .range_count = 1,
                                 .samples = samples,
                                 .sample_count = 2};
-    ck_ulp_ok(ulp_proof_run(model, program, &box, 1, &proof, &error), error);
+    ck_ok(ulp_proof_run(model, program, &box, 1, &proof, &why));
     static const struct input_value wanted[] = {{"x", -6, 16}, {"z", 1, 10}, {"v", 1, 2}};
     ck_assert_uint_eq(proof.input_count, 3);
     for (size_t i = 0; i < 3; i++) {
@@ -513,7 +511,7 @@ START_TEST(samples_make_the_box)
         ck_assert(proof.inputs[i].sampled == (i < 2) && proof.inputs[i].given == (i == 2));
     }
     char *summary;
-    ck_ulp_ok(ulp_proof_text(&proof, 0, false, &summary, &error), error);
+    ck_ok(ulp_proof_text(&proof, 0, false, &summary, &why));
     ck_assert_msg(strncmp(summary,
                           "FP16: none of the 2 node outputs can overflow if inputs are as below\n"
                           "  why   node 1 w (Mul) has the largest bound, 52 of 65504\n",
@@ -545,8 +543,8 @@ START_TEST(ranges_are_checked)
     struct ulp_program *program;
     struct ulp_proof proof;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &lane, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, NULL, &program, &error), error);
+    ck_ok(ulp_arithmetic_find("fp16", &lane, &why));
+    ck_ok(ulp_program_create(model, &lane, 1, NULL, &program, &why));
     ck_assert_int_eq(ulp_proof_run(model, program,
                                    &(struct ulp_prove_box){.ranges = &wrong[_i], .range_count = 1},
                                    1, &proof, &error),
@@ -578,20 +576,19 @@ START_TEST(networks_stay_within_their_bounds)
     char relative[300], path[4096];
     struct ulp_tensor_set inputs = {0};
     struct ulp_model *model;
-    struct ulp_error error;
     struct subject subject;
     snprintf(relative, sizeof relative, "%s/model.onnx", c->name);
     const char *shared = test_shared(relative);
     if (!shared)
         return;
     snprintf(path, sizeof path, "%s", shared);
-    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
+    ck_ok(ulp_model_load(path, NULL, &model, &why));
     snprintf(relative, sizeof relative, "%s/%s", c->name, c->inputs);
     snprintf(path, sizeof path, "%s", test_shared(relative));
     if (strstr(c->inputs, ".npz"))
-        ck_ulp_ok(ulp_tensor_set_read(path, NULL, &inputs, &error), error);
+        ck_ok(ulp_tensor_set_read(path, NULL, &inputs, &why));
     else
-        ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, &inputs, &error), error);
+        ck_ok(ulp_test_data_set_read(path, "input", model, NULL, &inputs, &why));
     subject_begin(&subject, model, c->format, 1, 0, &inputs);
     const double share =
         (double)subject.proof.counts[ULP_PROOF_PROVEN] / (double)subject.proof.output_count;

@@ -21,14 +21,13 @@ struct held {
 /* x [dims] = 0, 1, 2, ... */
 static void hold(struct held *h, const char *text, const int64_t dims[2])
 {
-    struct ulp_error error;
     struct ulp_tensor x;
     struct ulp_program *program;
     *h = (struct held){.model = onnx_text_load(18, text), .lane = test_arithmetic("mpfr:128")};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)i;
-    ck_ulp_ok(ulp_tensor_set_add(&h->inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&h->inputs, "x", &x, &why));
     h->sample = (struct ulp_sample){.name = "sample", .inputs = &h->inputs};
     h->given = (struct ulp_resizing){.model = h->model,
                                      .lane = &h->lane,
@@ -36,11 +35,10 @@ static void hold(struct held *h, const char *text, const int64_t dims[2])
                                      .sample_count = 1,
                                      .thread_count = 1};
     const struct ulp_program_options options = {.inputs = &h->inputs};
-    ck_ulp_ok(ulp_program_create(h->model, &h->lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &h->inputs, NULL, NULL, 0, &h->outputs, NULL, &error),
-              error);
+    ck_ok(ulp_program_create(h->model, &h->lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &h->inputs, NULL, NULL, 0, &h->outputs, NULL, &why));
     ulp_program_free(program);
-    ck_ulp_ok(ulp_resized_find(&h->given, &h->resized, &error), error);
+    ck_ok(ulp_resized_find(&h->given, &h->resized, &why));
 }
 
 static void let_go(struct held *h)
@@ -54,11 +52,8 @@ static void let_go(struct held *h)
 static struct ulp_altered measure(const struct held *h, const char *text)
 {
     struct ulp_altered altered = {0};
-    struct ulp_error error;
     struct ulp_model *model = onnx_text_load(18, text);
-    ck_ulp_ok(ulp_altered_measure(&h->given, &h->outputs, &h->resized, model, NULL, &altered,
-                                  &error),
-              error);
+    ck_ok(ulp_altered_measure(&h->given, &h->outputs, &h->resized, model, NULL, &altered, &why));
     ulp_model_free(model);
     return altered;
 }

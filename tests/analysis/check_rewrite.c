@@ -281,8 +281,7 @@ static size_t propose(const struct rewrite_case *c, const struct ulp_model *mode
 {
     const struct ulp_lint_options options = {.targets =
                                                  c->targets ? ulp_target_find(c->targets)->bit : 0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_lint_propose(model, &options, 0x1p-24, out, &error), error);
+    ck_ok(ulp_lint_propose(model, &options, 0x1p-24, out, &why));
     size_t count = 0;
     for (size_t i = 0; i < out->count; i++)
         count += strcmp(out->items[i].said.rule, c->rule) == 0;
@@ -334,13 +333,11 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
     struct ulp_tensor_set inputs = {0};
     struct ulp_arithmetic exact;
     struct ulp_program *program = NULL;
-    struct ulp_error error;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         const struct ulp_value_info info = ulp_model_input(model, i);
         struct ulp_tensor tensor = {0};
-        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
-                                    &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
+                                &why));
         for (size_t e = 0; e < tensor.count; e++)
             if (info.type == ULP_TYPE_BOOL)
                 *(unsigned char *)tensor.data = 1;
@@ -349,12 +346,12 @@ static void run(const struct ulp_model *model, bool masked, struct ulp_tensor_se
             else
                 ((float *)tensor.data)[e] =
                     masked && e < 6 ? -INFINITY : (float)(((e + 3 * i) * 7 % 11) - 4.75F) / 3;
-        ck_ulp_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &why));
     }
-    ck_ulp_ok(ulp_arithmetic_find("mpfr:128", &exact, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &exact, 1, NULL, &program, &error), error);
+    ck_ok(ulp_arithmetic_find("mpfr:128", &exact, &why));
+    ck_ok(ulp_program_create(model, &exact, 1, NULL, &program, &why));
     const struct ulp_run_options options = {.thread_count = 1};
-    ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, out, NULL, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, out, NULL, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
 }
@@ -388,7 +385,6 @@ START_TEST(edits)
 {
     const struct rewrite_case *c = &cases[_i / PLACES];
     const int place = _i % PLACES;
-    struct ulp_error error;
     char text[4000];
     place_text(c->found, place, text);
     struct proto bytes = onnx_text(c->opset, text);
@@ -396,7 +392,7 @@ START_TEST(edits)
     struct ulp_lint_proposals proposals;
     proto_write(&bytes, test_folder("found.onnx"));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &error), error);
+    ck_ok(ulp_model_load(test_folder("found.onnx"), NULL, &model, &why));
     const size_t count = propose(c, model, &proposals);
     bool *taken = calloc(proposals.count + 1, sizeof *taken);
     ck_assert_msg(count == (place == MAIN ? 1 : 2), "case %d (%s, place %d): %zu edits",
@@ -405,8 +401,8 @@ START_TEST(edits)
         taken[i] = strcmp(proposals.items[i].said.rule, c->rule) == 0;
         ck_assert(!taken[i] || proposals.items[i].said.exact);
     }
-    ck_ulp_ok(ulp_lint_write_edited(&proposals, taken, test_folder("edited.onnx"), &error), error);
-    ck_ulp_ok(ulp_model_load(test_folder("edited.onnx"), NULL, &edited, &error), error);
+    ck_ok(ulp_lint_write_edited(&proposals, taken, test_folder("edited.onnx"), &why));
+    ck_ok(ulp_model_load(test_folder("edited.onnx"), NULL, &edited, &why));
     ck_assert_msg(!c->op || (has(edited->graph, c->op) && !has(model->graph, c->op)),
                   "case %d: no %s", _i / PLACES, c->op);
     /* a mask leaves a row without a largest element */

@@ -21,7 +21,6 @@ static struct ulp_model *make_model(size_t rows, size_t k, size_t layers, uint64
     struct proto graph = {0};
     const int64_t x[] = {(int64_t)rows, (int64_t)k}, w[] = {(int64_t)k, (int64_t)k};
     struct ulp_model *model;
-    struct ulp_error error;
     float *values = calloc(k * k, sizeof *values);
     ck_assert_ptr_nonnull(values);
     proto_text(&graph, GRAPH_NAME, "products");
@@ -49,8 +48,7 @@ static struct ulp_model *make_model(size_t rows, size_t k, size_t layers, uint64
     }
     free(values);
     struct proto bytes = proto_model(9, 20, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("products.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("products.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -60,8 +58,7 @@ static struct ulp_tensor_set make_inputs(size_t rows, size_t k, uint64_t seed)
     const int64_t dims[] = {(int64_t)rows, (int64_t)k};
     struct ulp_tensor_set inputs = {0};
     struct ulp_tensor x;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     for (size_t i = 0; i < rows * k; i++)
         ((float *)x.data)[i] = (float)ulp_random_uniform(seed, i) * 2 - 1;
     picture_add(&inputs, "x0", &x);
@@ -74,9 +71,8 @@ static struct ulp_scales look(const struct ulp_model *model, const struct ulp_te
 {
     struct ulp_scales_options options = {.no_choices = no_choices};
     struct ulp_scales scales;
-    struct ulp_error error;
     options.arithmetic = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_scales_run(model, inputs, &options, &scales, &error), error);
+    ck_ok(ulp_scales_run(model, inputs, &options, &scales, &why));
     return scales;
 }
 
@@ -151,7 +147,6 @@ START_TEST(quantised_by_hand)
     static const int8_t zeros[2];
     struct ulp_model *model;
     struct ulp_tensor_set inputs = make_inputs(1, 4, 1);
-    struct ulp_error error;
     memcpy(inputs.items[0].tensor.data, values, sizeof values);
     proto_text(&graph, GRAPH_NAME, "quantised");
     proto_value(&graph, GRAPH_INPUT, "x0", ULP_TYPE_FLOAT, 2, dims);
@@ -169,7 +164,7 @@ START_TEST(quantised_by_hand)
     proto_message(&graph, GRAPH_NODE, &q);
     proto_message(&graph, GRAPH_NODE, &d);
     struct proto bytes = proto_model(10, 21, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("q.onnx", bytes.data, bytes.count, NULL, &model, &error), error);
+    ck_ok(ulp_model_load_bytes("q.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     struct ulp_scales found = look(model, &inputs, "fp32", true);
     const struct ulp_scaled_tensor *t = find_tensor(&found, "x0");
@@ -184,7 +179,7 @@ START_TEST(quantised_by_hand)
     ck_assert_double_eq_tol(t->clipping, clip / sum, 1e-9);
     ck_assert_uint_eq(found.choice_count, 0);
     char *text; /* the graph is the truth, and quantises: its outputs are exact */
-    ck_ulp_ok(ulp_scales_text(&found, 100, false, &text, &error), error);
+    ck_ok(ulp_scales_text(&found, 100, false, &text, &why));
     ck_assert_ptr_eq(strstr(text, "fp32: The worst is 'x0' of q (QuantizeLinear)"), text);
     free(text);
     ulp_scales_free(&found);
@@ -211,11 +206,10 @@ START_TEST(outliers_are_named)
     struct ulp_scales scales = look(model, &inputs, names[_i % 3], true);
     const struct ulp_scaled_tensor *t = find_tensor(&scales, "x0");
     char *text;
-    struct ulp_error error;
     ck_assert_uint_eq(t->outlier, which);
     ck_assert(t->outlier_is_line == token);
     ck_assert_msg(t->outlier_gain_db > 3, "%g", t->outlier_gain_db);
-    ck_ulp_ok(ulp_scales_text(&scales, 100, false, &text, &error), error);
+    ck_ok(ulp_scales_text(&scales, 100, false, &text, &why));
     ck_assert_msg(token || (t == &scales.tensors[0] && strstr(text, "to blame")), "%s", text);
     free(text);
     ulp_scales_free(&scales);
@@ -231,11 +225,9 @@ static double measure_run(const struct ulp_model *model, const struct ulp_tensor
                          own = picture_record(model, inputs, name, false);
     const struct ulp_arithmetic arithmetic = test_arithmetic(name);
     struct ulp_metrics metrics;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_metrics_measure(ulp_tensor_set_find(&own.tensors, output),
-                                  ulp_tensor_set_find(&truth.tensors, output), &arithmetic.storage,
-                                  &metrics, &error),
-              error);
+    ck_ok(ulp_metrics_measure(ulp_tensor_set_find(&own.tensors, output),
+                              ulp_tensor_set_find(&truth.tensors, output), &arithmetic.storage,
+                              &metrics, &why));
     ulp_tensor_set_free(&truth.tensors);
     ulp_tensor_set_free(&own.tensors);
     return metrics.sqnr_db;
@@ -274,10 +266,9 @@ START_TEST(every_node_is_left_out)
     struct ulp_tensor_set inputs = make_inputs(2, 16, 9);
     struct ulp_scales_options options = {.nodes = LAYERS, .thread_count = 1};
     struct ulp_scales scales;
-    struct ulp_error error;
     size_t kept = 0;
     options.arithmetic = test_arithmetic("bf16,factor=nvfp4");
-    ck_ulp_ok(ulp_scales_run(model, &inputs, &options, &scales, &error), error);
+    ck_ok(ulp_scales_run(model, &inputs, &options, &scales, &why));
     for (size_t i = 0; i < scales.choice_count; i++)
         kept += scales.choices[i].keep != NULL;
     ck_assert_uint_eq(kept, 2 * LAYERS);
@@ -293,7 +284,6 @@ START_TEST(scales_become_zero)
 {
     struct ulp_model *model = make_model(1, 256, 1, 7, SIZE_MAX);
     struct ulp_tensor_set inputs = make_inputs(1, 256, 7);
-    struct ulp_error error;
     float *x = inputs.items[0].tensor.data;
     for (size_t i = 0; i < 256; i++)
         x[i] = i ? 1e-7F : 1;
@@ -303,7 +293,7 @@ START_TEST(scales_become_zero)
     ck_assert_uint_eq(t->clipped, 0);
     ck_assert_double_eq(t->clipping, 0);
     char *text;
-    ck_ulp_ok(ulp_scales_text(&scales, 0, false, &text, &error), error);
+    ck_ok(ulp_scales_text(&scales, 0, false, &text, &why));
     ck_assert_ptr_nonnull(strstr(text, "    99.6       0 "));
     free(text);
     ulp_scales_free(&scales);
@@ -324,7 +314,7 @@ START_TEST(refusals)
     options.arithmetic = test_arithmetic("bf16,factor=nvfp4");
     ck_assert_int_eq(ulp_scales_run(model, &inputs, &options, &scales, &error), ULP_ERROR_LIMIT);
     options.allow_nonfinite_inputs = true;
-    ck_ulp_ok(ulp_scales_run(model, &inputs, &options, &scales, &error), error);
+    ck_ok(ulp_scales_run(model, &inputs, &options, &scales, &why));
     ck_assert_uint_eq(find_tensor(&scales, "x0")->nonfinite, 16);
     ck_assert_uint_eq(find_tensor(&scales, "w0")->nonfinite, 0);
     ulp_scales_free(&scales);

@@ -35,10 +35,9 @@ static void open_searched(struct searched *s)
 {
     static const char *const names[ALL] = {"three", "seven", "again", "two", "five"};
     struct proto bytes = onnx_text(13, text);
-    struct ulp_error error;
     proto_write(&bytes, test_folder("model.onnx"));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &s->model, &error), error);
+    ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &s->model, &why));
     for (size_t i = 0; i < ALL; i++) {
         s->sets[i] = shaped_inputs(i, counts[i], value);
         s->samples[i] = (struct ulp_sample){names[i], &s->sets[i], 0};
@@ -94,11 +93,9 @@ static void find_plan(const struct searched *s, double limit, int threads, const
                                                .tolerance_count = 1,
                                                .mixed_folder = folder,
                                                .thread_count = threads};
-    struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-    ck_ulp_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES,
-                             HELD_OUT, out, &error),
-              error);
+    ck_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
+                         out, &why));
 }
 
 static void expect_plan(const struct searched *s, const struct ulp_search *found, double limit)
@@ -136,13 +133,12 @@ static void expect_same(const struct ulp_search *a, const struct ulp_search *b)
 START_TEST(plans_of_any_shapes)
 {
     struct searched s;
-    struct ulp_error error;
     size_t kept = 0;
     open_searched(&s);
     for (double limit = 41.25; limit < 95; limit += 7) {
         struct ulp_search found, other;
         const char *folder = limit > 70 ? NULL : test_folder("mixed");
-        ck_ulp_ok(ulp_report_prepare(test_folder("mixed"), &error), error);
+        ck_ok(ulp_report_prepare(test_folder("mixed"), &why));
         find_plan(&s, limit, 1, folder, &found);
         find_plan(&s, limit, 3, folder, &other);
         expect_plan(&s, &found, limit);
@@ -172,11 +168,9 @@ static void find_bits(const struct searched *s, double limit, int threads, struc
                                                .tolerances = tolerances,
                                                .tolerance_count = 1,
                                                .thread_count = threads};
-    struct ulp_error error;
     snprintf(tolerance, sizeof tolerance, "sqnr_db=%.17g", limit);
-    ck_ulp_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES,
-                             HELD_OUT, out, &error),
-              error);
+    ck_ok(ulp_search_run(s->model, &options, s->samples, SAMPLES, s->samples + SAMPLES, HELD_OUT,
+                         out, &why));
 }
 
 static void expect_bits(const struct searched *s, const struct ulp_search *bits, double limit)
@@ -230,9 +224,8 @@ END_TEST
 static void judge(struct ulp_emulation *emulation, const uint16_t *kept,
                   struct ulp_judgement *judgements)
 {
-    struct ulp_error error;
     double ratio;
-    ck_ulp_ok(ulp_emulation_judge_all(emulation, kept, judgements, &ratio, &error), error);
+    ck_ok(ulp_emulation_judge_all(emulation, kept, judgements, &ratio, &why));
 }
 
 /* A trial that was closed, as where memory is short, gives the same when it is opened again. */
@@ -245,7 +238,6 @@ START_TEST(trials_are_opened_again)
     struct ulp_judgement first[SAMPLES], again[SAMPLES];
     struct ulp_emulation emulation;
     struct ulp_audit audit;
-    struct ulp_error error;
     struct searched s;
     open_searched(&s);
     const struct ulp_emulated given = {.model = s.model,
@@ -257,11 +249,11 @@ START_TEST(trials_are_opened_again)
                                        .tolerance_count = 1,
                                        .thread_count = 1,
                                        .what = "a test"};
-    ck_ulp_ok(ulp_emulation_open(&emulation, &given, &error), error);
-    ck_ulp_ok(ulp_emulation_audit(&emulation, NULL, &audit, &error), error);
+    ck_ok(ulp_emulation_open(&emulation, &given, &why));
+    ck_ok(ulp_emulation_audit(&emulation, NULL, &audit, &why));
     ck_assert_uint_eq(audit.sample_count, SAMPLES);
     ulp_audit_free(&audit);
-    ck_ulp_ok(ulp_emulation_choices(&emulation, &keep_in, 1, &error), error);
+    ck_ok(ulp_emulation_choices(&emulation, &keep_in, 1, &why));
     ck_assert_uint_eq(emulation.shape_count, 3);
     for (unsigned bits = 0; bits < 1u << NODES; bits++) {
         uint16_t kept[NODES];

@@ -30,8 +30,7 @@ static void expect_slices(const struct ulp_tensor *a, const struct ulp_tensor *b
     const struct ulp_arithmetic arithmetic = test_arithmetic(ACC16);
     const size_t k = (size_t)a->dims[1];
     struct ulp_slices slices;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_slices_find(&arithmetic, a, b, d, 2, &slices, &error), error);
+    ck_ok(ulp_slices_find(&arithmetic, a, b, d, 2, &slices, &why));
     ck_assert_uint_eq(slices.elements, d->count);
     ck_assert_msg(slices.found == wanted, "%s: %d slices, recorded %d", what, slices.found, wanted);
     for (size_t i = 0; ulp_slices_tried(i); i++) {
@@ -48,9 +47,8 @@ static void expect_slices(const struct ulp_tensor *a, const struct ulp_tensor *b
 START_TEST(sampled_products)
 {
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
     size_t products = 0;
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_gemm16.npz"), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/h200_gemm16.npz"), NULL, &set, &why));
     for (size_t i = 0; i < set.count; i++) {
         const char *dot = strrchr(set.items[i].name, '.');
         char shape[64];
@@ -71,12 +69,10 @@ static struct ulp_tensor as_half(const struct ulp_tensor *bits)
 {
     struct ulp_tensor out;
     struct ulp_format fp16;
-    struct ulp_error error;
     ck_assert_uint_eq(bits->element_bytes, 2);
-    ck_ulp_ok(ulp_format_find("fp16", &fp16, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, bits->rank, bits->dims,
-                                &error),
-              error);
+    ck_ok(ulp_format_find("fp16", &fp16, &why));
+    ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, bits->rank, bits->dims,
+                            &why));
     for (size_t i = 0; i < bits->count; i++) {
         const unsigned pattern = (unsigned)ulp_tensor_get_int(bits, i) & 0xffff;
         const int exponent = (int)(pattern >> 10 & 31);
@@ -98,10 +94,9 @@ START_TEST(recorded_products)
     } products[] = {{"gemm.512", 8}, {"gemm.2048", 16}};
     const char *path = test_shared("gpu/h200_gemm_acc16.npz");
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
     if (!path)
         return;
-    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(path, NULL, &set, &why));
     for (size_t p = 0; p < 2; p++) {
         struct ulp_tensor a = as_half(member(&set, products[p].shape, "A")),
                           b = as_half(member(&set, products[p].shape, "B")),
@@ -124,7 +119,7 @@ START_TEST(refused_products)
     struct ulp_tensor a;
     struct ulp_error error;
     size_t equal;
-    ck_ulp_ok(ulp_tensor_create(&a, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&a, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &why));
     ck_assert_int_eq(ulp_product_compare(&fp32, &a, &a, &a, 1, &equal, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_product_compare(&open, &a, &a, &a, 1, &equal, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_product_compare(&model, &a, &a, &a, 1, &equal, &error), ULP_ERROR_USAGE);
@@ -160,9 +155,8 @@ static struct ulp_recording record_sliced(const struct ulp_model *model,
     const struct ulp_program_options options = {.inputs = inputs, .keeps = &keeps};
     const struct ulp_observer observer = {.context = &recording.tensors, .node_done = copy_outputs};
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, NULL, &observer, 1, NULL, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, NULL, &observer, 1, NULL, NULL, &why));
     ulp_program_free(program);
     return recording;
 }
@@ -185,7 +179,6 @@ START_TEST(found_by_node)
         record_sliced(model, &inputs, "fp32,split-k=3", "fp32,split-k=2");
     struct ulp_comparison comparison = picture_compare_one(&recording, "fp32,split-k=auto");
     char *text;
-    struct ulp_error error;
     ck_assert_uint_eq(comparison.slice_count, 2);
     const struct ulp_compared_slices *conv = find_op(&comparison, "Conv"),
                                      *classes = find_op(&comparison, "MatMul");
@@ -200,7 +193,7 @@ START_TEST(found_by_node)
     for (size_t t = 0; t < comparison.tensor_count; t++)
         if (comparison.tensors[t].op && strcmp(comparison.tensors[t].op, "Conv") == 0)
             ck_assert(comparison.tensors[t].values[0].arithmetics[0].max_abs == 0);
-    ck_ulp_ok(ulp_comparison_text(&comparison, 100, false, &text, &error), error);
+    ck_ok(ulp_comparison_text(&comparison, 100, false, &text, &why));
     ck_assert_ptr_nonnull(strstr(text, "is cut in 3 slices"));
     free(text);
     ulp_comparison_free(&comparison);
@@ -240,8 +233,7 @@ START_TEST(not_recorded)
                                      *classes = find_op(&comparison, "MatMul");
     ck_assert(!conv->found && conv->elements == 0 && !classes->found && classes->elements == 5);
     char *text;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_comparison_text(&comparison, 100, false, &text, &error), error);
+    ck_ok(ulp_comparison_text(&comparison, 100, false, &text, &why));
     ck_assert_ptr_nonnull(strstr(text, "its result was not recorded"));
     ck_assert_ptr_nonnull(strstr(text, "no count of slices"));
     free(text);
@@ -275,8 +267,7 @@ START_TEST(refused_plans)
                      ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_arithmetic_find("fp16,split-k=auto,fuse=reduce", &none, &error),
                      ULP_ERROR_USAGE);
-    ck_ulp_ok(ulp_arithmetic_find("torch-compile:fp16,fuse=none,split-k=auto", &none, &error),
-              error);
+    ck_ok(ulp_arithmetic_find("torch-compile:fp16,fuse=none,split-k=auto", &none, &why));
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }

@@ -45,12 +45,11 @@ struct timed {
 
 static void run_timed(struct timed *timed)
 {
-    struct ulp_error error;
     const struct ulp_run_options run = {.thread_count = 1, .audit = true};
     const struct ulp_observer sleeper = {.context = &timed->calls, .node_done = sleep_a_while};
     *timed = (struct timed){.model = text_load(&graph)};
     timed->inputs = text_inputs(timed->model, 1, NAN, true);
-    ck_ulp_ok(ulp_timer_create(&timed->timer, &error), error);
+    ck_ok(ulp_timer_create(&timed->timer, &why));
     ulp_timer_phase(timed->timer, ULP_TIMED_PLANNING);
     timed->program = text_plan(timed->model, &timed->inputs, 0, 3);
     ulp_timer_phase(timed->timer, ULP_TIMED_RUNNING);
@@ -58,14 +57,13 @@ static void run_timed(struct timed *timed)
                                              ulp_timer_watch(timed->timer, ULP_TIMED_MEASURING,
                                                              &sleeper)};
     for (int i = 0; i < 2; i++)
-        ck_ulp_ok(ulp_program_run(timed->program, &timed->inputs, &run, observers, 2, NULL, NULL,
-                                  &error),
-                  error);
+        ck_ok(
+            ulp_program_run(timed->program, &timed->inputs, &run, observers, 2, NULL, NULL, &why));
     ulp_timer_phase(timed->timer, ULP_TIMED_WRITING);
     sleep_a_while(&timed->calls, NULL, NULL);
     ulp_timer_phase(timed->timer, ULP_TIMED_OTHER);
     ulp_program_free(timed->program); /* names outlive it */
-    ck_ulp_ok(ulp_timings_read(timed->timer, &timed->timings, &error), error);
+    ck_ok(ulp_timings_read(timed->timer, &timed->timings, &why));
 }
 
 static void free_timed(struct timed *timed)
@@ -164,7 +162,6 @@ END_TEST
 
 START_TEST(no_timer_is_no_work)
 {
-    struct ulp_error error;
     struct ulp_timings timings;
     const struct ulp_observer sleeper = {.node_done = sleep_a_while};
     ulp_timer_phase(NULL, ULP_TIMED_WRITING);
@@ -172,7 +169,7 @@ START_TEST(no_timer_is_no_work)
     ulp_timer_free(NULL);
     ck_assert(!ulp_timer_observer(NULL, NULL).node_done);
     ck_assert(ulp_timer_watch(NULL, ULP_TIMED_MEASURING, &sleeper).node_done == sleep_a_while);
-    ck_ulp_ok(ulp_timings_read(NULL, &timings, &error), error);
+    ck_ok(ulp_timings_read(NULL, &timings, &why));
     ck_assert(timings.seconds == 0 && timings.node_count == 0);
     ulp_timings_free(&timings);
 }
@@ -192,9 +189,9 @@ START_TEST(another_plan_is_refused)
                      ULP_ERROR_USAGE);
     ulp_timer_restart(timed.timer);
     const struct ulp_observer anew = ulp_timer_observer(timed.timer, program);
-    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, &anew, 1, NULL, NULL, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, NULL, &anew, 1, NULL, NULL, &why));
     ulp_timings_free(&timed.timings);
-    ck_ulp_ok(ulp_timings_read(timed.timer, &timed.timings, &error), error);
+    ck_ok(ulp_timings_read(timed.timer, &timed.timings, &why));
     ck_assert_uint_eq(timed.timings.node_count, 1);
     ck_assert_str_eq(timed.timings.nodes[0].name, "minus");
     ulp_program_free(program);
@@ -207,11 +204,10 @@ END_TEST
 /* The sleeps are nearly all of it, and the sentence says so. */
 START_TEST(text_names_the_largest)
 {
-    struct ulp_error error;
     struct timed timed;
     char *text;
     run_timed(&timed);
-    ck_ulp_ok(ulp_timings_text(&timed.timings, 2, &text, &error), error);
+    ck_ok(ulp_timings_text(&timed.timings, 2, &text, &why));
     ck_assert_msg(strstr(text, "% of the time goes to measuring errors"), "%s", text);
     ck_assert_msg(strstr(text, "means of 2 runs"), "%s", text);
     ck_assert_msg(strstr(text, "reference mpfr:128"), "%s", text);
@@ -224,14 +220,13 @@ END_TEST
 /* report.json has them when the audit has, and reads as before when not. */
 START_TEST(report_has_them)
 {
-    struct ulp_error error;
     struct timed timed;
     struct ulp_audit audit;
     run_timed(&timed);
     text_audit(&graph, 1, NAN, true, 1, &audit);
     for (int given = 0; given < 2; given++) {
         audit.timings = given ? &timed.timings : NULL;
-        ck_ulp_ok(ulp_report_write(&audit, test_folder("report"), &error), error);
+        ck_ok(ulp_report_write(&audit, test_folder("report"), &why));
         json_t *report = json_load_file(test_folder("report/report.json"), 0, NULL);
         const json_t *times = json_object_get(report, "timings");
         ck_assert(report && !times == !given);

@@ -12,11 +12,9 @@ static struct ulp_tensor_set make_inputs(const char *name, int rank, const int64
 {
     struct ulp_tensor_set set = {0};
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
     memcpy(tensor.data, values, tensor.count * sizeof *values);
-    ck_ulp_ok(ulp_tensor_set_add(&set, name, &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(&set, name, &tensor, &why));
     return set;
 }
 
@@ -25,10 +23,9 @@ static struct ulp_tolerance measure(struct ulp_model *model, struct ulp_tensor_s
 {
     struct ulp_tolerance_options options = {.elements = 4, .thread_count = 1};
     struct ulp_tolerance tolerance;
-    struct ulp_error error;
     options.reference = test_arithmetic("mpfr:128");
     options.arithmetic = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_tolerance_run(model, inputs, &options, &tolerance, &error), error);
+    ck_ok(ulp_tolerance_run(model, inputs, &options, &tolerance, &why));
     return tolerance;
 }
 
@@ -47,8 +44,7 @@ START_TEST(by_hand)
     struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
     struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
     struct ulp_format half;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find("fp16", &half, &error), error);
+    ck_ok(ulp_format_find("fp16", &half, &why));
     ck_assert_uint_eq(tolerance.output_count, 1);
     const struct ulp_tolerance_output *output = &tolerance.outputs[0];
     ck_assert_uint_eq(output->element_count, 4);
@@ -93,12 +89,11 @@ START_TEST(mixed)
     struct ulp_tolerance_options options = {.keeps = &keeps, .thread_count = 1};
     struct ulp_tolerance tolerance;
     struct ulp_format half;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find("fp16", &half, &error), error);
+    ck_ok(ulp_format_find("fp16", &half, &why));
     keep.arithmetic = test_arithmetic("fp32");
     options.reference = test_arithmetic("mpfr:128");
     options.arithmetic = test_arithmetic("fp16");
-    ck_ulp_ok(ulp_tolerance_run(model, &inputs, &options, &tolerance, &error), error);
+    ck_ok(ulp_tolerance_run(model, &inputs, &options, &tolerance, &why));
     ck_assert_str_eq(tolerance.arithmetic, "fp16,keep=second");
     const struct ulp_tolerance_output *output = &tolerance.outputs[0];
     for (size_t i = 0; i < 4; i++) {
@@ -138,11 +133,11 @@ START_TEST(joined)
     for (size_t s = 0; s < 3; s++) {
         inputs[s] = make_inputs("x", 1, &dims[s], x[s]);
         options.sample = names[s];
-        ck_ulp_ok(ulp_tolerance_run(model, &inputs[s], &options, &one[s], &error), error);
+        ck_ok(ulp_tolerance_run(model, &inputs[s], &options, &one[s], &why));
         if (s == 0)
-            ck_ulp_ok(ulp_tolerance_run(model, &inputs[s], &options, &all, &error), error);
+            ck_ok(ulp_tolerance_run(model, &inputs[s], &options, &all, &why));
         else
-            ck_ulp_ok(ulp_tolerance_join(&all, &one[s], &error), error);
+            ck_ok(ulp_tolerance_join(&all, &one[s], &why));
     }
     ck_assert_uint_eq(all.sample_count, 3);
     ck_assert_uint_eq(all.output_count, 2);
@@ -205,13 +200,12 @@ START_TEST(overflowing)
     struct ulp_model *model = onnx_text_load(17, "(float[2] x) => (float[2] y) { y = Mul(x, x) }");
     struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
     struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
-    struct ulp_error error;
     char *text;
     ck_assert_ptr_nonnull(tolerance.no_bound);
     ck_assert_uint_ge(tolerance.outputs[0].nonfinite, 1);
     ck_assert(isnan(tolerance.outputs[0].bound));
     ck_assert(isinf(ulp_tolerance_excess(&tolerance.outputs[0], 1e9, 1)));
-    ck_ulp_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &error), error);
+    ck_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &why));
     ck_assert_msg(strstr(text, "no tolerance holds"), "%s", text);
     free(text);
     ulp_tolerance_free(&tolerance);
@@ -230,11 +224,10 @@ START_TEST(zeros_would_pass)
         onnx_text_load(17, "(float[2] x) => (float[2] y) { s = Mul(x, x) y = Reciprocal(s) }");
     struct ulp_tensor_set inputs = make_inputs("x", 1, dims, x);
     struct ulp_tolerance tolerance = measure(model, &inputs, "fp16");
-    struct ulp_error error;
     char *text;
     ck_assert_uint_eq(tolerance.outputs[0].nonfinite, 0);
     ck_assert(isnan(tolerance.outputs[0].atol));
-    ck_ulp_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &error), error);
+    ck_ok(ulp_tolerance_text(&tolerance, 0, false, &text, &why));
     ck_assert_msg(strstr(text, "no tolerance at y") && !strstr(text, "--atol"), "%s", text);
     free(text);
     ulp_tolerance_free(&tolerance);

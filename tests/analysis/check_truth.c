@@ -92,8 +92,8 @@ START_TEST(partners)
     const struct ulp_run_options run = {.thread_count = 1};
     struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES),
                        *other = text_plan(truth, &inputs, 0, 1);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, outputs, NULL, &error), error);
-    ck_ulp_ok(ulp_program_run(other, &inputs, &run, NULL, 0, &true_out, NULL, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, outputs, NULL, &why));
+    ck_ok(ulp_program_run(other, &inputs, &run, NULL, 0, &true_out, NULL, &why));
     struct ulp_audit audit =
         audit_against(model, truth, &inputs, (const char *const[]){"e2", "e"}, ULP_OK, &error);
     ck_assert_uint_eq(audit.paired_count, 3);
@@ -102,10 +102,9 @@ START_TEST(partners)
         const struct ulp_audit_lane *lane = &audit.lanes[l];
         struct ulp_metrics direct;
         struct ulp_format format;
-        ck_ulp_ok(ulp_lane_format(&lane->arithmetic, ULP_TYPE_FLOAT, &format, &error), error);
-        ck_ulp_ok(ulp_metrics_measure(&outputs[l + 1].items[0].tensor, &true_out.items[0].tensor,
-                                      &format, &direct, &error),
-                  error);
+        ck_ok(ulp_lane_format(&lane->arithmetic, ULP_TYPE_FLOAT, &format, &why));
+        ck_ok(ulp_metrics_measure(&outputs[l + 1].items[0].tensor, &true_out.items[0].tensor,
+                                  &format, &direct, &why));
         ck_assert(audit_same_metrics(&direct, &lane->outputs.outputs[0].entire));
         ck_assert(audit_node(&audit, l, "back")->outputs[0].entire.max_abs > 0.1);
         ck_assert(audit_node(&audit, l, "back")->outputs[0].introduced.max_abs < 0.1);
@@ -115,7 +114,7 @@ START_TEST(partners)
         ck_assert(isnan(alone->entire.rms) && alone->entire.count == 0 && alone->single.count);
     }
     char *summary;
-    ck_ulp_ok(ulp_report_text(&audit, 100, false, &summary, &error), error);
+    ck_ok(ulp_report_text(&audit, 100, false, &summary, &why));
     ck_assert_ptr_nonnull(strstr(summary, "original.onnx: 3 of 5 node outputs have a value"));
     ck_assert_ptr_nonnull(strstr(summary, "without one (entire and carried unknown): d, m"));
     free(summary);
@@ -153,26 +152,24 @@ END_TEST
 /* Floats of another type than declared are rounded once to the declared one. */
 START_TEST(other_float_types)
 {
-    struct ulp_error error;
     struct ulp_model *model = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), doubles = {0}, out[2];
     struct ulp_program *program = text_plan(model, &inputs, 0, 1);
     for (size_t i = 0; i < inputs.count; i++) {
         struct ulp_tensor copy = inputs.items[i].tensor, wide;
         if (copy.type == ULP_TYPE_FLOAT) {
-            ck_ulp_ok(ulp_tensor_create(&wide, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, copy.rank,
-                                        copy.dims, &error),
-                      error);
+            ck_ok(ulp_tensor_create(&wide, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, copy.rank,
+                                    copy.dims, &why));
             for (size_t k = 0; k < wide.count; k++) /* an eighth of an FP32 ulp beside */
                 ((double *)wide.data)[k] = ((float *)copy.data)[k] * (1 + 0x1p-27);
-            ck_ulp_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &wide, &error), error);
+            ck_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &wide, &why));
         } else {
             copy.owned = false;
-            ck_ulp_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &copy, &error), error);
+            ck_ok(ulp_tensor_set_add(&doubles, inputs.items[i].name, &copy, &why));
         }
     }
-    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &out[0], NULL, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &doubles, NULL, NULL, 0, &out[1], NULL, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &out[0], NULL, &why));
+    ck_ok(ulp_program_run(program, &doubles, NULL, NULL, 0, &out[1], NULL, &why));
     ck_assert(test_same_bits(&out[0].items[0].tensor, &out[1].items[0].tensor));
     ulp_tensor_set_free(&out[0]);
     ulp_tensor_set_free(&out[1]);

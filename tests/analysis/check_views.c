@@ -26,13 +26,10 @@ static void make_tensors(struct ulp_tensor tensors[TENSORS], const int64_t count
                                                        ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE,
                                                        ULP_ELEMENT_F64};
     static const double odd[] = {NAN, INFINITY, -INFINITY, 0, -0.0, 0x1p-140};
-    struct ulp_error error;
     for (size_t t = 0; t < TENSORS; t++) {
-        ck_ulp_ok(ulp_tensor_create(&tensors[t],
-                                    t == TENSORS - 1 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
-                                    elements[t], elements[t] == ULP_ELEMENT_WIDE ? 128 : 0, 1,
-                                    &counts[t], &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensors[t], t == TENSORS - 1 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
+                                elements[t], elements[t] == ULP_ELEMENT_WIDE ? 128 : 0, 1,
+                                &counts[t], &why));
         for (size_t i = 0; i < tensors[t].count; i++) {
             const double common = ldexp(ulp_random_uniform(1, i) - 0.5,
                                         (int)(ulp_random_bits(2, i) % 30) - 15),
@@ -59,9 +56,8 @@ START_TEST(pairs_are_as_each_alone)
     };
     struct ulp_format formats[3];
     static const char *const names[] = {"fp16", "fp64", "bf16"};
-    struct ulp_error error;
     for (size_t f = 0; f < 3; f++)
-        ck_ulp_ok(ulp_format_find(names[f], &formats[f], &error), error);
+        ck_ok(ulp_format_find(names[f], &formats[f], &why));
     /* the last ones of one kind, and so many that medians take a sample */
     for (int64_t count = 0; count < 300000; count = count * 3 + 1)
         for (int kind = count < 50000 ? 0 : 1; kind < (count < 50000 ? 4 : 2); kind++) {
@@ -79,11 +75,10 @@ START_TEST(pairs_are_as_each_alone)
                     pairs[p] =
                         (struct ulp_metrics_pair){&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
                                                   &formats[s], .out = &got[p]};
-                ck_ulp_ok(ulp_metrics_measure_pairs(pairs, PAIRS, pool, &error), error);
+                ck_ok(ulp_metrics_measure_pairs(pairs, PAIRS, pool, &why));
                 for (size_t p = 0; p < PAIRS; p++) {
-                    ck_ulp_ok(ulp_metrics_measure(&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
-                                                  &formats[s], &alone, &error),
-                              error);
+                    ck_ok(ulp_metrics_measure(&tensors[sets[s][p][0]], &tensors[sets[s][p][1]],
+                                              &formats[s], &alone, &why));
                     ck_assert_msg(audit_same_metrics(&alone, &got[p]) &&
                                       alone.unmeasured == got[p].unmeasured,
                                   "%lld elements, kind %d, set %zu, pair %zu", (long long)count,
@@ -118,21 +113,16 @@ START_TEST(moved_elements_are_as_their_sums)
     struct ulp_metrics_pair pairs[2][PAIRS];
     struct ulp_metrics got[2][PAIRS];
     struct ulp_format format;
-    struct ulp_error error;
     const bool most = _i % 2;
     atomic_store(&ulp_cpu_found, ulp_cpu_features() & ~without[_i / 2]);
-    ck_ulp_ok(ulp_format_find("fp16", &format, &error), error);
+    ck_ok(ulp_format_find("fp16", &format, &why));
     make_tensors(tensors, counts, true);
     make_tensors(finite, counts, false);
     const struct ulp_tensor odd = tensors[2];
     tensors[2] = finite[2];
     finite[2] = odd;
-    ck_ulp_ok(ulp_tensor_create(&tensors[MOVED], ULP_TYPE_FLOAT, ULP_ELEMENT_F64, 0, 1, &count,
-                                &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&tensors[SUM], ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count,
-                                &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensors[MOVED], ULP_TYPE_FLOAT, ULP_ELEMENT_F64, 0, 1, &count, &why));
+    ck_ok(ulp_tensor_create(&tensors[SUM], ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, 128, 1, &count, &why));
     for (size_t i = 0; i < COUNT; i++) {
         mpfr_t x, sum;
         double *moved = (double *)tensors[MOVED].data + i;
@@ -155,7 +145,7 @@ START_TEST(moved_elements_are_as_their_sums)
                                           .moved = shown ? &tensors[MOVED] : NULL,
                                           .from = &tensors[2]};
         }
-        ck_ulp_ok(ulp_metrics_measure_pairs(pairs[shown], PAIRS, NULL, &error), error);
+        ck_ok(ulp_metrics_measure_pairs(pairs[shown], PAIRS, NULL, &why));
     }
     for (size_t p = 0; p < PAIRS; p++) {
         const struct ulp_metrics *a = &got[0][p], *b = &got[1][p];
@@ -221,7 +211,6 @@ static enum ulp_status measure_alone(void *context, const struct ulp_event *even
 
 static void check_audit(double x0)
 {
-    struct ulp_error error;
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 1, x0, true);
     struct ulp_program *program = text_plan(model, &inputs, 0, TEXT_LANES);
@@ -230,12 +219,12 @@ static void check_audit(double x0)
     struct ulp_auditor *auditor;
     struct ulp_audit audit;
     ck_assert_ptr_nonnull(direct);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "sample", &why));
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              {.context = direct, .node_done = measure_alone}};
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, observers, 2, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &run, observers, 2, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
     size_t handed_on = 0;
     for (size_t l = 0; l < audit.lane_count; l++)
         for (size_t n = 0; n < NODES; n++) {

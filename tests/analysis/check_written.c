@@ -82,12 +82,11 @@ static void expect_refused(write_result *write, const void *of, enum ulp_output_
 /* `own`: the name of its file in a folder. */
 static void expect_written(write_result *write, const void *of, const char *own)
 {
-    struct ulp_error error;
     char name[40];
     snprintf(name, sizeof name, "out/%s", own);
-    ck_ulp_ok(write(of, ULP_OUTPUT_FOLDER, test_folder("out"), &error), error);
-    ck_ulp_ok(write(of, ULP_OUTPUT_JSON, test_folder("out/alone"), &error), error);
-    ck_ulp_ok(write(of, ULP_OUTPUT_HTML, test_folder("out/page"), &error), error);
+    ck_ok(write(of, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
+    ck_ok(write(of, ULP_OUTPUT_JSON, test_folder("out/alone"), &why));
+    ck_ok(write(of, ULP_OUTPUT_HTML, test_folder("out/page"), &why));
     expect_files("out", 3);
     char *inside = read_file(name), *page = read_file("out/page");
     ck_assert(inside && strncmp(inside, "{\n \"schema\": ", 13) == 0);
@@ -140,8 +139,7 @@ START_TEST(a_fix)
                                             .best = true,
                                             .thread_count = 1};
     struct ulp_fix fix;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_fix_run(given.model, &options, &sample, 1, &fix, &error), error);
+    ck_ok(ulp_fix_run(given.model, &options, &sample, 1, &fix, &why));
     expect_written(write_fix, &fix, "fix.json");
     ulp_fix_free(&fix);
     close_model(&given);
@@ -153,8 +151,7 @@ START_TEST(some_scales)
     struct given given = open_model();
     const struct ulp_scales_options options = {.arithmetic = given.scaled, .thread_count = 1};
     struct ulp_scales scales;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_scales_run(given.model, &given.inputs, &options, &scales, &error), error);
+    ck_ok(ulp_scales_run(given.model, &given.inputs, &options, &scales, &why));
     expect_written(write_scales, &scales, "scales.json");
     ulp_scales_free(&scales);
     close_model(&given);
@@ -169,9 +166,8 @@ START_TEST(a_proof)
     const struct ulp_prove_box box = {.ranges = &range, .range_count = 1};
     struct ulp_program *program;
     struct ulp_proof proof;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(given.model, &given.fp16, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_proof_run(given.model, program, &box, 1, &proof, &error), error);
+    ck_ok(ulp_program_create(given.model, &given.fp16, 1, &options, &program, &why));
+    ck_ok(ulp_proof_run(given.model, program, &box, 1, &proof, &why));
     expect_written(write_proof, &proof, "proof.json");
     ulp_proof_free(&proof);
     ulp_program_free(program);

@@ -26,9 +26,8 @@ struct ulp_program *make_plan(struct ulp_model *of)
 {
     struct ulp_arithmetic plain;
     struct ulp_program *out;
-    ck_ulp_ok(ulp_arithmetic_find("fp32", &plain, &error), error);
-    ck_ulp_ok(ulp_program_create(of, &plain, 1, &(struct ulp_program_options){0}, &out, &error),
-              error);
+    ck_ok(ulp_arithmetic_find("fp32", &plain, &why));
+    ck_ok(ulp_program_create(of, &plain, 1, &(struct ulp_program_options){0}, &out, &why));
     return out;
 }
 
@@ -39,7 +38,7 @@ static void setup(void)
     test_folder_create();
     model = onnx_text_load(17, text);
     program = make_plan(model);
-    ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
+    ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
 }
 
 static void teardown(void)
@@ -54,8 +53,8 @@ void begin_with(struct subject *out, const char *file, const struct ulp_engine_m
 {
     char path[256];
     snprintf(path, sizeof path, "engine/%s", file);
-    ck_ulp_ok(ulp_engine_read(test_data(path), NULL, &out->engine, &error), error);
-    ck_ulp_ok(ulp_engine_map_make(&out->engine, program, options, &out->built, &error), error);
+    ck_ok(ulp_engine_read(test_data(path), NULL, &out->engine, &why));
+    ck_ok(ulp_engine_map_make(&out->engine, program, options, &out->built, &why));
 }
 
 void begin(struct subject *out, const char *file)
@@ -98,10 +97,10 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
                                                 .groups = groups,
                                                 .names = name ? &name : NULL};
     const struct ulp_run_options run = {.thread_count = 1};
-    ck_ulp_ok(ulp_program_create(model, arithmetic, 1, &options, &of, &error), error);
+    ck_ok(ulp_program_create(model, arithmetic, 1, &options, &of, &why));
     if (name)
         ck_assert_str_eq(ulp_program_lane_name(of, 0), name);
-    ck_ulp_ok(ulp_program_run(of, &inputs, &run, NULL, 0, &out, NULL, &error), error);
+    ck_ok(ulp_program_run(of, &inputs, &run, NULL, 0, &out, NULL, &why));
     ulp_program_free(of);
     return out;
 }
@@ -109,8 +108,7 @@ struct ulp_tensor_set run_lane(const struct ulp_arithmetic *arithmetic,
 struct ulp_tensor_set run_built(const struct subject *subject)
 {
     struct ulp_engine_map_lane lane;
-    ck_ulp_ok(ulp_engine_map_lane_make(&subject->built, "engine", NULL, NULL, &lane, &error),
-              error);
+    ck_ok(ulp_engine_map_lane_make(&subject->built, "engine", NULL, NULL, &lane, &why));
     struct ulp_tensor_set out = run_lane(&lane.arithmetic, &lane.keeps, &lane.groups, lane.name);
     ulp_engine_map_lane_free(&lane);
     return out;
@@ -119,7 +117,7 @@ struct ulp_tensor_set run_built(const struct subject *subject)
 struct ulp_tensor_set run_plain(const char *name)
 {
     struct ulp_arithmetic arithmetic;
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    ck_ok(ulp_arithmetic_find(name, &arithmetic, &why));
     return run_lane(&arithmetic, NULL, NULL, NULL);
 }
 

@@ -79,7 +79,6 @@ struct ulp_model *picture_model(const struct definition *definition, struct ulp_
     static const float sizes[] = {1, 1, 2, 1.5F};
     struct proto scales = proto_tensor("sizes", ULP_TYPE_FLOAT, 1, (const int64_t[]){4});
     struct ulp_model *model = NULL;
-    struct ulp_error error;
     proto_text(&graph, GRAPH_NAME, "pictures");
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 4, x);
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, -1, NULL);
@@ -94,9 +93,7 @@ struct ulp_model *picture_model(const struct definition *definition, struct ulp_
     proto_message(&graph, GRAPH_INITIALIZER, &scales);
     add_nodes(&graph, definition);
     struct proto bytes = proto_model(9, 20, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("pictures.onnx", bytes.data, bytes.count, budget, &model,
-                                   &error),
-              error);
+    ck_ok(ulp_model_load_bytes("pictures.onnx", bytes.data, bytes.count, budget, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -106,8 +103,7 @@ struct ulp_tensor picture_make(void)
     static const double mean[] = {0.485, 0.456, 0.406}, deviation[] = {0.229, 0.224, 0.225};
     const int64_t dims[] = {1, CHANNELS, HEIGHT, WIDTH};
     struct ulp_tensor x;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 4, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 4, dims, &why));
     for (size_t i = 0; i < x.count; i++) {
         const size_t c = i / (HEIGHT * WIDTH);
         ((float *)x.data)[i] =
@@ -119,9 +115,8 @@ struct ulp_tensor picture_make(void)
 void picture_add(struct ulp_tensor_set *set, const char *name, const struct ulp_tensor *from)
 {
     struct ulp_tensor copy;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_copy(&copy, from, NULL, &error), error);
-    ck_ulp_ok(ulp_tensor_set_add(set, name, &copy, &error), error);
+    ck_ok(ulp_tensor_copy(&copy, from, NULL, &why));
+    ck_ok(ulp_tensor_set_add(set, name, &copy, &why));
 }
 
 struct ulp_tensor_set picture_inputs(void)
@@ -149,15 +144,13 @@ struct ulp_recording picture_record(const struct ulp_model *model,
     struct ulp_recording recording = {.name = name};
     struct ulp_arithmetic lane;
     struct ulp_program *program;
-    struct ulp_error error;
     struct ulp_tensor_set outputs;
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     const struct ulp_observer observer = {.context = &recording.tensors, .node_done = keep};
     lane = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, all, &outputs, NULL, &error),
-              error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, &run, &observer, all, &outputs, NULL, &why));
     if (all)
         ulp_tensor_set_free(&outputs);
     else
@@ -187,9 +180,7 @@ struct ulp_comparison picture_compare_one(const struct ulp_recording *recording,
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
     struct ulp_comparison comparison;
-    struct ulp_error error;
-    ck_ulp_ok(picture_compare(model, &inputs, recording, 1, arithmetic, &comparison, &error),
-              error);
+    ck_ok(picture_compare(model, &inputs, recording, 1, arithmetic, &comparison, &why));
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     return comparison;
@@ -265,12 +256,11 @@ struct ulp_tensor_set picture_mistaken(int number)
 {
     struct ulp_tensor_set inputs = {0};
     struct ulp_tensor x = picture_make(), wrong;
-    struct ulp_error error;
     const struct ulp_picture picture = ulp_picture_of(&x);
     const struct ulp_input_change change = make_mistake(number);
     ck_assert(picture.image && picture.channels == CHANNELS && !picture.channels_last);
-    ck_ulp_ok(ulp_change_apply(&x, &picture, &change, &wrong, &error), error);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &wrong, &error), error);
+    ck_ok(ulp_change_apply(&x, &picture, &change, &wrong, &why));
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &wrong, &why));
     ulp_tensor_free(&x);
     return inputs;
 }

@@ -27,10 +27,9 @@ double oracle_outputs_db(const struct ulp_model *model, const struct ulp_tensor_
     const struct ulp_program_options options = {.inputs = inputs, .keeps = keeps};
     struct ulp_tensor_set outputs[2];
     struct ulp_program *program;
-    struct ulp_error error;
     double least = INFINITY;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, outputs, NULL, &why));
     for (size_t o = 0; o < outputs[0].count; o++)
         least =
             fmin(least, oracle_power_db(&outputs[1].items[o].tensor, &outputs[0].items[o].tensor));

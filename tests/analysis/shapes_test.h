@@ -11,12 +11,10 @@ static inline struct ulp_tensor_set shaped_inputs(size_t sample, int64_t count,
 {
     struct ulp_tensor_set set = {0};
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &why));
     for (size_t i = 0; i < tensor.count; i++)
         ((float *)tensor.data)[i] = value(sample, i);
-    ck_ulp_ok(ulp_tensor_set_add(&set, "x", &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(&set, "x", &tensor, &why));
     return set;
 }
 

@@ -31,7 +31,7 @@ START_TEST(budget_is_charged_and_returned)
     struct ulp_budget budget = {.limit_bytes = 1000};
     struct ulp_error error;
     void *a, *b;
-    ck_ulp_ok(ulp_allocate(&a, 100, 4, &budget, "a", &error), error);
+    ck_ok(ulp_allocate(&a, 100, 4, &budget, "a", &why));
     ck_assert_uint_eq((uintptr_t)a % 64, 0);
     ck_assert_int_eq(ulp_allocate(&b, 1000, 1, &budget, "tensor 'b'", &error), ULP_ERROR_MEMORY);
     ck_assert_ptr_nonnull(strstr(error.message, "tensor 'b'"));
@@ -48,7 +48,7 @@ START_TEST(the_limit_that_refused_is_named)
     struct ulp_budget budget = {.limit_bytes = 200000};
     struct ulp_arena *arena;
     struct ulp_error error;
-    ck_ulp_ok(ulp_arena_create(&arena, &budget, &error), error);
+    ck_ok(ulp_arena_create(&arena, &budget, &why));
     const void *large = ulp_arena_take(arena, 1, 1 << 20),
                *small = ulp_arena_take(arena, 1, 100000);
     ck_assert(!large && small);
@@ -116,20 +116,19 @@ END_TEST
 START_TEST(kept_blocks_serve_again_below_the_peak)
 {
     struct ulp_budget budget = {.keeps_blocks = true};
-    struct ulp_error error;
     void *a, *b, *c;
-    ck_ulp_ok(ulp_allocate(&a, 1 << 20, 1, &budget, "a", &error), error);
-    ck_ulp_ok(ulp_allocate(&b, 1 << 19, 1, &budget, "b", &error), error);
+    ck_ok(ulp_allocate(&a, 1 << 20, 1, &budget, "a", &why));
+    ck_ok(ulp_allocate(&b, 1 << 19, 1, &budget, "b", &why));
     const size_t peak = budget.peak_bytes;
     void *const first = a;
     ulp_free(a);
     ulp_free(b);
     ck_assert_uint_eq(budget.used_bytes, 0);
     ck_assert_uint_eq(budget.kept_count, 2);
-    ck_ulp_ok(ulp_allocate(&a, 1000000, 1, &budget, "a", &error), error);
+    ck_ok(ulp_allocate(&a, 1000000, 1, &budget, "a", &why));
     ck_assert_ptr_eq(a, first);
     ck_assert_uint_eq(budget.kept_count, 1);
-    ck_ulp_ok(ulp_allocate(&c, 700000, 1, &budget, "c", &error), error);
+    ck_ok(ulp_allocate(&c, 700000, 1, &budget, "c", &why));
     ck_assert_uint_eq(budget.kept_count, 0);
     ck_assert_uint_gt(budget.peak_bytes, peak);
     const size_t wasted = budget.kept_bytes;
@@ -147,19 +146,18 @@ END_TEST
 START_TEST(kept_blocks_serve_smaller_requests_at_the_peak)
 {
     struct ulp_budget budget = {.keeps_blocks = true};
-    struct ulp_error error;
     void *block;
-    ck_ulp_ok(ulp_allocate(&block, 1 << 20, 1, &budget, "block", &error), error);
+    ck_ok(ulp_allocate(&block, 1 << 20, 1, &budget, "block", &why));
     void *const first = block;
     ulp_free(block);
-    ck_ulp_ok(ulp_allocate(&block, 600000, 1, &budget, "block", &error), error);
+    ck_ok(ulp_allocate(&block, 600000, 1, &budget, "block", &why));
     ck_assert_ptr_eq(block, first);
     ck_assert_uint_ge(budget.kept_bytes, (1 << 20) - 601000);
     ck_assert_uint_eq(budget.used_bytes + budget.kept_bytes, budget.peak_bytes);
     ulp_free(block);
     ck_assert_uint_eq(budget.used_bytes, 0);
     ck_assert_uint_eq(budget.kept_bytes, budget.peak_bytes);
-    ck_ulp_ok(ulp_allocate(&block, 500000, 1, &budget, "block", &error), error);
+    ck_ok(ulp_allocate(&block, 500000, 1, &budget, "block", &why));
     ck_assert_uint_eq(budget.kept_bytes, 0);
     ulp_free(block);
     ulp_budget_close(&budget);
@@ -174,13 +172,12 @@ START_TEST(kept_blocks_are_handed_over)
     struct ulp_budget root = {.limit_bytes = 3 << 20}, stranger = {0},
                       first = {.keeps_blocks = true}, store = {0}, second = {.keeps_blocks = true},
                       other = {.keeps_blocks = true};
-    struct ulp_error error;
     void *block, *again, *large;
     ulp_budget_open(&first, &root);
     ulp_budget_open(&store, &root);
     ulp_budget_open(&second, &root);
     ulp_budget_open(&other, &stranger);
-    ck_ulp_ok(ulp_allocate(&block, 1 << 20, 1, &first, "block", &error), error);
+    ck_ok(ulp_allocate(&block, 1 << 20, 1, &first, "block", &why));
     void *const place = block;
     const size_t bytes = root.used_bytes;
     ulp_free(block);
@@ -191,13 +188,13 @@ START_TEST(kept_blocks_are_handed_over)
     ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
     ck_assert_uint_eq(root.used_bytes, bytes);
     ulp_budget_hand_over(&store, &second);
-    ck_ulp_ok(ulp_allocate(&again, 1 << 20, 1, &second, "again", &error), error);
+    ck_ok(ulp_allocate(&again, 1 << 20, 1, &second, "again", &why));
     ck_assert_ptr_eq(again, place);
     ck_assert_uint_eq(second.peak_bytes, bytes);
     ulp_free(again);
     ulp_budget_hand_over(&second, &store);
     ck_assert_uint_eq(ulp_budget_spare(&store), bytes);
-    ck_ulp_ok(ulp_allocate(&large, (5 << 20) / 2, 1, &second, "large", &error), error);
+    ck_ok(ulp_allocate(&large, (5 << 20) / 2, 1, &second, "large", &why));
     ck_assert_uint_eq(ulp_budget_spare(&store), 0);
     ulp_free(large);
     struct ulp_budget *const all[] = {&first, &store, &second, &other};
@@ -213,7 +210,6 @@ START_TEST(what_is_handed_over_does_not_grow)
 {
     enum { RUNS = 3, BLOCKS = 4, ROUNDS = 10 };
     struct ulp_budget root = {0}, store = {0};
-    struct ulp_error error;
     ulp_budget_open(&store, &root);
     for (int round = 0; round < ROUNDS; round++) {
         struct ulp_budget runs[RUNS] = {0};
@@ -223,9 +219,8 @@ START_TEST(what_is_handed_over_does_not_grow)
             ulp_budget_open(&runs[r], &root);
             ulp_budget_hand_over(&store, &runs[r]);
             for (int b = 0; b < BLOCKS; b++)
-                ck_ulp_ok(ulp_allocate(&blocks[r][b], (size_t)(b + 1) << 18, 1, &runs[r], "block",
-                                       &error),
-                          error);
+                ck_ok(
+                    ulp_allocate(&blocks[r][b], (size_t)(b + 1) << 18, 1, &runs[r], "block", &why));
         }
         const size_t used = runs[0].used_bytes;
         ck_assert_uint_eq(root.used_bytes, RUNS * used);
@@ -302,9 +297,8 @@ START_TEST(large_blocks_are_given_back)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = (size_t)40 << 20;
     struct ulp_budget budget = {0};
-    struct ulp_error error;
     char *block;
-    ck_ulp_ok(ulp_allocate((void **)&block, bytes, 1, &budget, "block", &error), error);
+    ck_ok(ulp_allocate((void **)&block, bytes, 1, &budget, "block", &why));
     ck_assert_uint_eq((uintptr_t)block % 64, 0);
     block[0] = block[bytes - 1] = 1;
     char *const inside = block + bytes / 2 - (uintptr_t)(block + bytes / 2) % page;
@@ -322,8 +316,7 @@ END_TEST
 START_TEST(arena_blocks_are_zero_and_aligned)
 {
     struct ulp_arena *arena;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
     for (size_t i = 1; i < 3000; i += 7) {
         unsigned char *block = ulp_arena_take(arena, i, 3);
         ck_assert_ptr_nonnull(block);
@@ -355,13 +348,13 @@ START_TEST(every_item_once_and_the_lowest_failure_wins)
     struct ulp_error error;
     for (int threads = 1; threads <= 7; threads += 3) {
         struct ulp_pool *pool;
-        ck_ulp_ok(ulp_pool_create(&pool, threads, &error), error);
+        ck_ok(ulp_pool_create(&pool, threads, &why));
         if (threads == 4)
             ulp_pool_set_eager(pool);
         for (size_t g = 0; g < sizeof grains / sizeof *grains; g++) {
             for (size_t count = 0; count < 700; count += 13) {
                 unsigned char seen[1000] = {0};
-                ck_ulp_ok(ulp_parallel_for(pool, count, grains[g], mark, seen, &error), error);
+                ck_ok(ulp_parallel_for(pool, count, grains[g], mark, seen, &why));
                 for (size_t i = 0; i < sizeof seen; i++)
                     ck_assert_uint_eq(seen[i], i < count);
             }
@@ -392,11 +385,10 @@ START_TEST(slow_work_is_shared)
 {
     static const size_t counts[] = {2, 3, 40};
     struct ulp_pool *pool;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_ok(ulp_pool_create(&pool, 2, &why));
     for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
         atomic_int items[2] = {0, 0};
-        ck_ulp_ok(ulp_parallel_for(pool, counts[c], 1, wait_and_note, items, &error), error);
+        ck_ok(ulp_parallel_for(pool, counts[c], 1, wait_and_note, items, &why));
         ck_assert_uint_eq((size_t)(items[0] + items[1]), counts[c]);
         ck_expect(counts[c] < 40 || (items[0] > 0 && items[1] > 0), "%d and %d of %zu", items[0],
                   items[1], counts[c]);
@@ -410,10 +402,9 @@ END_TEST
 START_TEST(short_jobs_follow_one_another)
 {
     struct ulp_pool *pool = test_pool(2);
-    struct ulp_error error;
     for (int job = 0; job < 20000; job++) {
         unsigned char seen[3] = {0};
-        ck_ulp_ok(ulp_parallel_for(pool, 2, 1, mark, seen, &error), error);
+        ck_ok(ulp_parallel_for(pool, 2, 1, mark, seen, &why));
         ck_expect(seen[0] == 1 && seen[1] == 1 && seen[2] == 0, "job %d: %d and %d", job, seen[0],
                   seen[1]);
         if (job % 1000 == 0)
@@ -426,11 +417,10 @@ END_TEST
 START_TEST(a_pool_serves_its_process_alone)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
     atomic_int items[2] = {0, 0};
     int status = -1;
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
-    ck_ulp_ok(ulp_parallel_for(pool, 40, 1, wait_and_note, items, &error), error);
+    ck_ok(ulp_pool_create(&pool, 2, &why));
+    ck_ok(ulp_parallel_for(pool, 40, 1, wait_and_note, items, &why));
     ck_assert(ulp_pool_serves(pool, 2) && !ulp_pool_serves(pool, 3));
     const pid_t child = fork();
     if (child == 0) {
@@ -457,10 +447,9 @@ ULP_WORK(note_signals)
 START_TEST(signals_are_the_callers)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
     int blocked[2] = {-1, -1};
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
-    ck_ulp_ok(ulp_parallel_for(pool, 40, 1, note_signals, blocked, &error), error);
+    ck_ok(ulp_pool_create(&pool, 2, &why));
+    ck_ok(ulp_parallel_for(pool, 40, 1, note_signals, blocked, &why));
     ck_assert_int_eq(blocked[0], 0);
     ck_assert_int_eq(blocked[1], 1);
     ulp_pool_free(pool);
@@ -471,12 +460,11 @@ END_TEST
 START_TEST(a_pool_serves_its_processors_alone)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
     cpu_set_t all, one;
     ck_assert_int_eq(sched_getaffinity(0, sizeof all, &all), 0);
     if (CPU_COUNT(&all) < 2)
         return;
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_ok(ulp_pool_create(&pool, 2, &why));
     for (int cpu = 0, seen = 0; cpu < CPU_SETSIZE; cpu++) {
         if (!CPU_ISSET(cpu, &all))
             continue;
@@ -486,7 +474,7 @@ START_TEST(a_pool_serves_its_processors_alone)
         ck_assert(!ulp_pool_serves(pool, 2)); /* on another processor, as many or fewer */
         if (seen++ == 0) {
             ulp_pool_free(pool);
-            ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+            ck_ok(ulp_pool_create(&pool, 2, &why));
             ck_assert(ulp_pool_serves(pool, 2));
         }
     }
@@ -499,15 +487,14 @@ END_TEST
 START_TEST(a_pool_that_lacks_threads_serves_nobody)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
     pthread_attr_t vast;
     atomic_int items[2] = {0, 0};
     pthread_attr_init(&vast);
     ck_assert_int_eq(pthread_attr_setstacksize(&vast, SIZE_MAX / 2 & ~(size_t)65535), 0);
     ck_assert_int_eq(pthread_setattr_default_np(&vast), 0);
-    ck_ulp_ok(ulp_pool_create(&pool, 2, &error), error);
+    ck_ok(ulp_pool_create(&pool, 2, &why));
     ck_assert(ulp_pool_serves(pool, 2));
-    ck_ulp_ok(ulp_parallel_for(pool, 10, 1, wait_and_note, items, &error), error);
+    ck_ok(ulp_parallel_for(pool, 10, 1, wait_and_note, items, &why));
     ck_assert_int_eq(items[0], 10);
     ck_assert(!ulp_pool_serves(pool, 2));
     ulp_pool_free(pool);
@@ -561,8 +548,8 @@ START_TEST(files_are_whole_and_text_grows)
     snprintf(path, sizeof path, "%s/file", folder);
     for (int i = 0; i < 10000; i++)
         ulp_text_add(&text, "%d,", i);
-    ck_ulp_ok(ulp_file_write(path, text.data, text.length, &error), error);
-    ck_ulp_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &error), error);
+    ck_ok(ulp_file_write(path, text.data, text.length, &why));
+    ck_ok(ulp_file_read(path, 1 << 20, NULL, &bytes, &count, &why));
     ck_assert_uint_eq(count, text.length);
     ck_assert_int_eq(memcmp(bytes, text.data, count), 0);
     ulp_free(bytes);
@@ -603,11 +590,11 @@ START_TEST(text_goes_to_a_file)
         void *bytes;
         size_t count;
         add_numbers(&whole, counts[c]);
-        ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+        ck_ok(ulp_text_open(&text, path, &why));
         add_numbers(&text, counts[c]);
         ck_assert_uint_lt(text.capacity, 300000);
-        ck_ulp_ok(ulp_text_close(&text, true, &error), error);
-        ck_ulp_ok(ulp_file_map(path, 1 << 20, &bytes, &count, &error), error);
+        ck_ok(ulp_text_close(&text, true, &why));
+        ck_ok(ulp_file_map(path, 1 << 20, &bytes, &count, &why));
         ck_assert_uint_eq(count, whole.length);
         ck_assert(count == 0 ? !bytes : memcmp(bytes, whole.data, count) == 0);
         if (count)
@@ -615,10 +602,10 @@ START_TEST(text_goes_to_a_file)
         ulp_text_free(&whole);
         unlink(path);
     }
-    ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+    ck_ok(ulp_text_open(&text, path, &why));
     add_numbers(&text, 100000);
-    ck_ulp_ok(ulp_text_close(&text, false, &error), error);
-    ck_ulp_ok(ulp_text_open(&text, path, &error), error);
+    ck_ok(ulp_text_close(&text, false, &why));
+    ck_ok(ulp_text_open(&text, path, &why));
     signal(SIGXFSZ, SIG_IGN);
     setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, RLIM_INFINITY});
     add_numbers(&text, 100000);

@@ -28,12 +28,11 @@ START_TEST(sizes)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
         const struct later given = {cases[c].size, 1, 2, 3};
         struct later taken;
-        struct ulp_error error;
         /* no byte behind the caller's struct is there to be read */
         const size_t bytes = cases[c].size ? cases[c].size : cases[c].first;
         void *exact = malloc(bytes);
         memcpy(exact, &given, bytes);
-        ck_ulp_ok(ulp_options_read(&taken, sizeof taken, cases[c].first, exact, &error), error);
+        ck_ok(ulp_options_read(&taken, sizeof taken, cases[c].first, exact, &why));
         ck_assert_uint_eq(taken.size, sizeof taken);
         ck_assert_int_eq(taken.first, cases[c].wanted[0]);
         ck_assert_int_eq(taken.second, cases[c].wanted[1]);
@@ -51,7 +50,7 @@ START_TEST(unknown_members)
     } given = {{sizeof given, 1, 2, 3}, {0, 0}};
     struct later taken;
     struct ulp_error error;
-    ck_ulp_ok(ulp_options_read(&taken, sizeof taken, sizeof taken, &given, &error), error);
+    ck_ok(ulp_options_read(&taken, sizeof taken, sizeof taken, &given, &why));
     ck_assert(taken.third == 3);
     given.unknown[1] = 1;
     ck_assert_int_eq(ulp_options_read(&taken, sizeof taken, sizeof taken, &given, &error),
@@ -60,7 +59,7 @@ START_TEST(unknown_members)
     for (given.known.size = 1; given.known.size < sizeof(size_t); given.known.size++)
         ck_assert_int_eq(ulp_options_read(&taken, sizeof taken, sizeof taken, &given, &error),
                          ULP_ERROR_USAGE);
-    ck_ulp_ok(ulp_options_read(&taken, sizeof taken, sizeof taken, NULL, &error), error);
+    ck_ok(ulp_options_read(&taken, sizeof taken, sizeof taken, NULL, &why));
     ck_assert(taken.first == 0 && taken.third == 0);
 }
 END_TEST
@@ -118,7 +117,6 @@ END_TEST
 /* The caller of an earlier version has a shorter struct, behind which anything may lie. */
 START_TEST(an_earlier_caller)
 {
-    struct ulp_error error;
     struct ulp_format format;
     struct ulp_arithmetic arithmetic;
     struct ulp_random_options options;
@@ -127,16 +125,14 @@ START_TEST(an_earlier_caller)
     options.seed = 3;
     struct ulp_model *model;
     struct ulp_tensor_set inputs, same;
-    ck_ulp_ok(ulp_format_find("fp16", &format, &error), error);
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &arithmetic, &error), error);
-    ck_ulp_ok(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &model, &error),
-              error);
-    ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
-    ck_ulp_ok(ulp_model_random_inputs(model,
-                                      &(struct ulp_random_options){ULP_OPTIONS(ulp_random_options),
-                                                                   .seed = 3},
-                                      &same, &error),
-              error);
+    ck_ok(ulp_format_find("fp16", &format, &why));
+    ck_ok(ulp_arithmetic_find("fp16", &arithmetic, &why));
+    ck_ok(ulp_model_load(test_source("examples/digits/model.onnx"), NULL, &model, &why));
+    ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
+    ck_ok(ulp_model_random_inputs(model,
+                                  &(struct ulp_random_options){ULP_OPTIONS(ulp_random_options),
+                                                               .seed = 3},
+                                  &same, &why));
     ck_assert_uint_eq(inputs.items[0].tensor.count, same.items[0].tensor.count);
     ck_assert_mem_eq(inputs.items[0].tensor.data, same.items[0].tensor.data,
                      inputs.items[0].tensor.count * sizeof(float));

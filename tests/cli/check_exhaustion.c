@@ -387,14 +387,13 @@ static void make_tables(void)
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
     struct ulp_program *program;
-    struct ulp_error error;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
     for (size_t l = 0; l < COUNT; l++)
         lanes[l] = test_arithmetic(names[l]);
-    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_program_create(model, lanes, COUNT, NULL, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &error), error);
+    ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &why));
+    ck_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &why));
+    ck_ok(ulp_program_create(model, lanes, COUNT, NULL, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, NULL, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

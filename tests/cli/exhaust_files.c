@@ -85,18 +85,17 @@ static void write_model(void)
 
 static void write_inputs(void)
 {
-    struct ulp_error error;
     struct ulp_tensor x;
     struct ulp_tensor_set set = {0};
     const int64_t dims[] = {4, 8};
     float values[32];
     for (size_t i = 0; i < 32; i++)
         values[i] = (float)ulp_random_uniform(2, i) - 0.5f;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims, &why));
     memcpy(x.data, values, sizeof values);
-    ck_ulp_ok(ulp_tensor_set_add(&set, "x", &x, &error), error);
-    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("inputs.npz"), &set, &error), error);
-    ck_ulp_ok(ulp_recording_write_json(test_folder("inputs.json"), "test", &set, &error), error);
+    ck_ok(ulp_tensor_set_add(&set, "x", &x, &why));
+    ck_ok(ulp_tensor_set_write_npz(test_folder("inputs.npz"), &set, &why));
+    ck_ok(ulp_recording_write_json(test_folder("inputs.json"), "test", &set, &why));
     ulp_tensor_set_free(&set);
     struct proto tensor = proto_tensor("x", ULP_TYPE_FLOAT, 2, dims);
     proto_numbers(&tensor, TENSOR_RAW, values, sizeof values);
@@ -110,20 +109,17 @@ static void write_inputs(void)
 static void write_taken(void)
 {
     static const int64_t dims[2][2] = {{4, 8}, {8, 8}};
-    struct ulp_error error;
     struct ulp_tensor x, w;
     struct ulp_tensor_set set = {0};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2, dims[0], &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&w, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims[1], &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2, dims[0], &why));
+    ck_ok(ulp_tensor_create(&w, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, dims[1], &why));
     for (size_t i = 0; i < 32; i++)
         ((int64_t *)x.data)[i] = (int64_t)i % 5 - 2;
     for (size_t i = 0; i < 64; i++)
         ((float *)w.data)[i] = (float)ulp_random_uniform(1, i) - 0.5f; /* as write_model has it */
-    ck_ulp_ok(ulp_tensor_set_add(&set, "arr_0", &x, &error), error);
-    ck_ulp_ok(ulp_tensor_set_add(&set, "arr_1", &w, &error), error);
-    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("taken.npz"), &set, &error), error);
+    ck_ok(ulp_tensor_set_add(&set, "arr_0", &x, &why));
+    ck_ok(ulp_tensor_set_add(&set, "arr_1", &w, &why));
+    ck_ok(ulp_tensor_set_write_npz(test_folder("taken.npz"), &set, &why));
     ulp_tensor_set_free(&set);
 }
 
@@ -134,13 +130,12 @@ static void write_recording(void)
     struct ulp_program *program;
     struct ulp_arithmetic fp32;
     struct ulp_tensor_set inputs, outputs;
-    struct ulp_error error;
     fp32 = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_program_create(model, &fp32, 1, NULL, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
-    ck_ulp_ok(ulp_tensor_set_write_npz(test_folder("recorded.npz"), &outputs, &error), error);
+    ck_ok(ulp_model_load(test_folder("model.onnx"), NULL, &model, &why));
+    ck_ok(ulp_tensor_set_read(test_folder("inputs.npz"), NULL, &inputs, &why));
+    ck_ok(ulp_program_create(model, &fp32, 1, NULL, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &why));
+    ck_ok(ulp_tensor_set_write_npz(test_folder("recorded.npz"), &outputs, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&outputs);

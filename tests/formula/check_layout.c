@@ -88,9 +88,8 @@ struct problem {
 static void open_problem(struct problem *problem, struct source *source, int rank,
                          const int64_t *dims)
 {
-    struct ulp_error error = {.status = ULP_OK};
     *problem = (struct problem){.rows = {0}};
-    ck_ulp_ok(ulp_arena_create(&problem->arena, NULL, &error), error);
+    ck_ok(ulp_arena_create(&problem->arena, NULL, &why));
     for (int i = 0; i < OPERANDS; i++) {
         problem->tensors[i] = i == 0 ? random_tensor(source, rank, dims)
                                      : random_operand(source, i == 3 ? 0 : rank, dims);
@@ -106,11 +105,9 @@ static void open_problem(struct problem *problem, struct source *source, int ran
 
 static void run_problem(struct problem *problem, const char *formula, const char *arithmetic)
 {
-    struct ulp_error error = {.status = ULP_OK};
     const struct ulp_arithmetic found = test_arithmetic(arithmetic);
     struct ulp_tape *tape = make_tape(formula, names, OPERANDS, problem->layout.output_count);
-    ck_ulp_ok(run_tape(tape, &found, &problem->rows, problem->operands, problem->outputs, &error),
-              error);
+    ck_ok(run_tape(tape, &found, &problem->rows, problem->operands, problem->outputs, &why));
     ulp_tape_free(tape);
 }
 
@@ -126,7 +123,6 @@ static void close_problem(struct problem *problem)
 START_TEST(test_elementwise)
 {
     struct source source = {.key = 17};
-    struct ulp_error error = {.status = ULP_OK};
     const int rounds = (int)test_count(1500, 20000);
     for (int round = 0; round < rounds; round++) {
         struct problem problem;
@@ -137,7 +133,7 @@ START_TEST(test_elementwise)
         problem.out = random_tensor(&source, rank, dims);
         problem.outputs[0].tensor = &problem.out;
         problem.layout.output_count = 1;
-        ck_ulp_ok(ulp_layout_elementwise(&problem.layout, &error), error);
+        ck_ok(ulp_layout_elementwise(&problem.layout, &why));
         ck_assert_uint_eq(problem.rows.row_count * problem.rows.row_length, problem.out.count);
         run_problem(&problem, "x * y + z / s", "fp32");
         size_t i = 0;
@@ -172,15 +168,14 @@ START_TEST(test_row_lengths)
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct source source = {.key = 3};
-        struct ulp_error error = {.status = ULP_OK};
         struct ulp_tensor x = random_tensor(&source, 4, cases[i].x),
                           y = random_tensor(&source, 4, cases[i].y);
         struct ulp_rows rows;
         struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
         struct ulp_arena *arena;
-        ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
+        ck_ok(ulp_arena_create(&arena, NULL, &why));
         const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
-        ck_ulp_ok(ulp_layout_elementwise(&layout, &error), error);
+        ck_ok(ulp_layout_elementwise(&layout, &why));
         ck_assert_uint_eq(rows.row_count, cases[i].row_count);
         ck_assert_uint_eq(rows.row_length, cases[i].row_length);
         ulp_arena_free(arena);
@@ -195,7 +190,6 @@ END_TEST
 START_TEST(test_reduce)
 {
     struct source source = {.key = 23};
-    struct ulp_error error = {.status = ULP_OK};
     const int rounds = (int)test_count(1500, 20000);
     for (int round = 0; round < rounds; round++) {
         struct problem problem;
@@ -213,7 +207,7 @@ START_TEST(test_reduce)
         problem.outputs[0].tensor = &problem.out;
         problem.outputs[1].tensor = &problem.reduced;
         problem.layout.output_count = 2;
-        ck_ulp_ok(ulp_layout_reduce(&problem.layout, rank, dims, reduced, &error), error);
+        ck_ok(ulp_layout_reduce(&problem.layout, rank, dims, reduced, &why));
         ck_assert_uint_eq(problem.rows.row_count, problem.reduced.count);
         run_problem(&problem, "second = row_sum(x * y); (x - second) * z + s", "fp32");
         float *sums = calloc(problem.reduced.count, sizeof *sums);
@@ -253,7 +247,6 @@ START_TEST(test_group_norm)
 {
     enum { N = 3, C = 6, GROUPS = 2, HW = 35 };
     struct source source = {.key = 29};
-    struct ulp_error error = {.status = ULP_OK};
     struct ulp_tensor x = random_tensor(&source, 3, (int64_t[]){N, C, HW}),
                       out = random_tensor(&source, 3, x.dims);
     struct ulp_tensor scale = random_tensor(&source, 1, (int64_t[]){C});
@@ -261,19 +254,18 @@ START_TEST(test_group_norm)
     struct ulp_rows rows;
     const int64_t dims[] = {N, GROUPS, C / GROUPS, HW};
     const bool reduced[] = {false, false, true, true};
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
     const struct ulp_tensor *view = ulp_layout_view(arena, &x, 4, dims);
     const struct ulp_tensor *channels =
         ulp_layout_view(arena, &scale, 4, (int64_t[]){1, GROUPS, C / GROUPS, 1});
     ck_assert_ptr_null(ulp_layout_view(arena, &scale, 2, (int64_t[]){2, 2}));
     struct ulp_operand operands[] = {{.tensor = view}, {.tensor = channels}},
                        output = {.tensor = &out};
-    ck_ulp_ok(ulp_layout_reduce(&(struct ulp_layout){&rows, operands, &output, 2, 1, arena}, 4,
-                                dims, reduced, &error),
-              error);
+    ck_ok(ulp_layout_reduce(&(struct ulp_layout){&rows, operands, &output, 2, 1, arena}, 4, dims,
+                            reduced, &why));
     struct ulp_tape *tape = make_tape("(x - row_mean(x)) * y", names, 2, 1);
     const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
-    ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, &output, &error), error);
+    ck_ok(run_tape(tape, &fp32, &rows, operands, &output, &why));
     const float *in = x.data;
     for (int g = 0; g < N * GROUPS; g++) {
         const int first = g * (C / GROUPS) * HW, count = (C / GROUPS) * HW;
@@ -298,7 +290,6 @@ END_TEST
  * coordinates. */
 static void check_window(struct source *source, int round)
 {
-    struct ulp_error error = {.status = ULP_OK};
     struct ulp_window_shape shape = {.spatial_rank = 1 + (int)draw(source, 3),
                                      .outer_count = (int64_t)draw(source, 5)};
     const int rank = shape.spatial_rank;
@@ -323,21 +314,20 @@ static void check_window(struct source *source, int round)
     struct ulp_tensor counts, biases = random_tensor(source, rank + 1, out_dims);
     struct ulp_arena *arena;
     struct ulp_rows rows;
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
-    ck_ulp_ok(ulp_layout_window_counts(&counts, &shape, ends, arena, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
+    ck_ok(ulp_layout_window_counts(&counts, &shape, ends, arena, &why));
     struct ulp_operand operands[] = {{.tensor = &x},
                                      {.tensor = &counts},
                                      {.tensor = &biases},
                                      {.constant = "2"}};
     struct ulp_operand outputs[] = {{.tensor = &out}, {.tensor = &most}, {.tensor = &padded}};
-    ck_ulp_ok(ulp_layout_window(&(struct ulp_layout){&rows, operands, outputs, 4, 3, arena}, &shape,
-                                &error),
-              error);
+    ck_ok(ulp_layout_window(&(struct ulp_layout){&rows, operands, outputs, 4, 3, arena}, &shape,
+                            &why));
     struct ulp_tape *tape = make_tape(
         "sum = row_sum(x * s); second = row_max(x); third = sum / y; sum / row_size() + z", names,
         4, 3);
     const struct ulp_arithmetic fp32 = test_arithmetic("fp32");
-    ck_ulp_ok(run_tape(tape, &fp32, &rows, operands, outputs, &error), error);
+    ck_ok(run_tape(tape, &fp32, &rows, operands, outputs, &why));
     int64_t o[4] = {0};
     for (size_t row = 0; row < out.count; row++) {
         float sum = 0, largest = -INFINITY;
@@ -396,7 +386,7 @@ START_TEST(test_refusals)
                       y = random_tensor(&source, 2, (int64_t[]){4, 5});
     struct ulp_arena *arena;
     struct ulp_rows rows;
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
     struct ulp_operand operands[] = {{.tensor = &x}, {.tensor = &y}}, output = {.tensor = &x};
     const struct ulp_layout layout = {&rows, operands, &output, 2, 1, arena};
     ck_assert_int_eq(ulp_layout_elementwise(&layout, &error), ULP_ERROR_INPUT);

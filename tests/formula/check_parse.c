@@ -103,8 +103,7 @@ static const struct {
 START_TEST(test_meaning)
 {
     struct ulp_tape *tape;
-    struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(make(&tape, meanings[_i].text, &error), error);
+    ck_ok(make(&tape, meanings[_i].text, &why));
     char printed[1024];
     print_instruction(printed, sizeof printed, tape, tape->outputs[0]);
     ck_assert_str_eq(printed, meanings[_i].meaning);
@@ -167,8 +166,7 @@ END_TEST
 START_TEST(test_outputs)
 {
     struct ulp_tape *tape;
-    struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(make(&tape, "mean = row_mean(x); d = x - mean; out = 3; d * y", &error), error);
+    ck_ok(make(&tape, "mean = row_mean(x); d = x - mean; out = 3; d * y", &why));
     char printed[256];
     print_instruction(printed, sizeof printed, tape, tape->outputs[0]);
     ck_assert_str_eq(printed, "mul(sub(x,div(row_sum(x),row_size())),y)");
@@ -208,7 +206,7 @@ START_TEST(test_limits)
         free(text);
     }
     char *text = repeat("x", "+x", 1022, "");
-    ck_ulp_ok(make(&tape, text, &error), error);
+    ck_ok(make(&tape, text, &why));
     ck_assert_int_eq(tape->instruction_count, 1023);
     ulp_tape_free(tape);
     free(text);

@@ -55,7 +55,6 @@ bool is_per_row(const struct ulp_tape *tape, int output)
 struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape, int threads,
                            uint64_t node_key)
 {
-    struct ulp_error error = {.status = ULP_OK};
     const bool per_row = is_per_row(tape, 0);
     const size_t count = laid->rows.row_count * (per_row ? 1 : laid->rows.row_length);
     struct ulp_tensor out = make_tensor(&laid->arithmetic, 1, (int64_t[]){(int64_t)count}, NULL);
@@ -70,7 +69,7 @@ struct ulp_tensor laid_run(const struct laid *laid, const struct ulp_tape *tape,
                                        .outputs = &output,
                                        .node_key = node_key,
                                        .pool = pool};
-    ck_ulp_ok(ulp_tape_run(&call, &error), error);
+    ck_ok(ulp_tape_run(&call, &why));
     ulp_pool_free(pool);
     return out;
 }

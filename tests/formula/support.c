@@ -30,11 +30,9 @@ struct ulp_tensor make_tensor(const struct ulp_arithmetic *arithmetic, int rank,
                               const int64_t *dims, const double *values)
 {
     struct ulp_tensor tensor;
-    struct ulp_error error = {.status = ULP_OK};
     const enum ulp_element element = ulp_storage_element(&arithmetic->storage);
     const int precision = element == ULP_ELEMENT_WIDE ? arithmetic->storage.precision : 0;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, element, precision, rank, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, element, precision, rank, dims, &why));
     for (size_t i = 0; i < tensor.count; i++) {
         const double x = values ? values[i] : 0;
         if (element == ULP_ELEMENT_F32) {
@@ -56,10 +54,8 @@ struct ulp_tape *make_tape(const char *text, const char *const *operand_names, i
 {
     static const char *const output_names[] = {"out", "second", "third"};
     struct ulp_tape *tape;
-    struct ulp_error error = {.status = ULP_OK};
-    ck_ulp_ok(ulp_tape_create(&tape, text, operand_names, operand_count, output_names, output_count,
-                              NULL, &error),
-              error);
+    ck_ok(ulp_tape_create(&tape, text, operand_names, operand_count, output_names, output_count,
+                          NULL, &why));
     return tape;
 }
 

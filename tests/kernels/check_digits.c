@@ -74,10 +74,7 @@ START_TEST(lines_have_their_scales)
             lines[i] = lie == 0 ? (int64_t)i : (int64_t)i * (lie == 1 ? 131 : 1) + (i > 30 ? 2 : 0);
         const int64_t dims = ELEMENTS;
         struct ulp_tensor tensor;
-        struct ulp_error error;
-        ck_ulp_ok(ulp_tensor_describe(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &dims,
-                                      &error),
-                  error);
+        ck_ok(ulp_tensor_describe(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, &dims, &why));
         tensor.data = x;
         const struct ulp_factor factor = {.tensor = &tensor,
                                           .batch_offset = batch,
@@ -204,11 +201,9 @@ START_TEST(lines_side_by_side_have_the_digits_of_each)
     const bool floats = _i;
     const int64_t dims = SIDE_ELEMENTS;
     struct side *side = calloc(1, sizeof *side);
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&side->tensor, ULP_TYPE_FLOAT,
-                                floats ? ULP_ELEMENT_F32 : ULP_ELEMENT_WIDE, floats ? 0 : 128, 1,
-                                &dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&side->tensor, ULP_TYPE_FLOAT,
+                            floats ? ULP_ELEMENT_F32 : ULP_ELEMENT_WIDE, floats ? 0 : 128, 1, &dims,
+                            &why));
     for (size_t i = 0; i < SIDE_ELEMENTS; i++)
         mpfr_init2(side->x[i], 128);
     const struct ulp_wide_tile alone = {.integer = true},

@@ -81,15 +81,11 @@ struct product {
 static struct product make(size_t m, size_t n, size_t k, uint64_t *state, int binades)
 {
     struct product p = {.m = m, .n = n, .k = k};
-    struct ulp_error error;
     const int64_t a_dims[] = {(int64_t)m, (int64_t)k}, b_dims[] = {(int64_t)n, (int64_t)k},
                   out_dims[] = {(int64_t)m, (int64_t)n};
-    ck_ulp_ok(ulp_tensor_create(&p.a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&p.b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&p.out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, out_dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&p.a, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &why));
+    ck_ok(ulp_tensor_create(&p.b, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &why));
+    ck_ok(ulp_tensor_create(&p.out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, out_dims, &why));
     draw(p.a.data, m * k, state, binades);
     draw(p.b.data, n * k, state, binades);
     p.offsets = malloc((2 * (m + n) + k) * sizeof *p.offsets);
@@ -153,7 +149,6 @@ static void compare_product(const struct family *f, const struct family *g, stru
 {
     static struct line a[8], b[40];
     const size_t m = p.m, n = p.n, k = p.k;
-    struct ulp_error error;
     char name[96], pair[64];
     set_problem(&p);
     snprintf(name, sizeof name, "fp32,factor=%s%s%s", f->name,
@@ -165,7 +160,7 @@ static void compare_product(const struct family *f, const struct family *g, stru
                  g->element + 4);
     const struct ulp_unit *unit = ulp_unit_find(f == g ? f->unit : pair);
     ck_assert_msg(unit != NULL, "%s", pair);
-    ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+    ck_ok(ulp_contract(&arithmetic, &p.problem, NULL, &why));
     const float *x = p.a.data, *y = p.b.data;
     const bool two = f->block == 16;
     const float ta = two ? (float)largest_of(x, m * k) / (6 * 448.0F) : 1,
@@ -258,19 +253,16 @@ START_TEST(instruction_sets_are_equal)
         for (size_t repeat = 0; repeat < 20; repeat++) {
             struct product p = make(7, 45, 16 + 48 * repeat, &state, repeat % 2 ? 4 : 60);
             struct ulp_scaled sides[2];
-            struct ulp_error error;
             float first[7 * 45];
             set_problem(&p);
             const struct ulp_arithmetic arithmetic = test_arithmetic(names[which]);
             for (int side = 0; side < 2; side++)
-                ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
-                                          false, ULP_ROUND_NEAREST_EVEN, NULL, &error),
-                          error);
+                ck_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side,
+                                      false, ULP_ROUND_NEAREST_EVEN, NULL, &why));
             for (size_t s = 0; s < sizeof sets / sizeof sets[0]; s++) {
                 if ((ulp_cpu_features() & sets[s]) != sets[s])
                     continue;
-                ck_ulp_ok(ulp_unit_run_fp4(sets[s], &arithmetic, &p.problem, sides, NULL, &error),
-                          error);
+                ck_ok(ulp_unit_run_fp4(sets[s], &arithmetic, &p.problem, sides, NULL, &why));
                 if (s == 0)
                     memcpy(first, p.out.data, sizeof first);
                 ck_assert_msg(memcmp(first, p.out.data, sizeof first) == 0, "set %zu", s);
@@ -310,7 +302,6 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
 {
     char scales[8], a[8], b[8], result[8], speed[8], arithmetic_name[96];
     struct ulp_scaled sides[2];
-    struct ulp_error error;
     uint64_t state = 1;
     ck_assert_int_eq(sscanf(name, "%*[^.].%7[^.].%7[^.].%7[^.].%7[^.].%7s", scales, a, b, result,
                             speed),
@@ -328,12 +319,11 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
              !blocks && strcmp(speed, "slow") == 0 ? ",promote=128" : "");
     const struct ulp_arithmetic arithmetic = test_arithmetic(arithmetic_name);
     for (int side = 0; side < 2; side++) {
-        ck_ulp_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side, false,
-                                  ULP_ROUND_NEAREST_EVEN, NULL, &error),
-                  error);
+        ck_ok(ulp_scaled_make(&sides[side], &arithmetic.scaling[side], &p.problem, side, false,
+                              ULP_ROUND_NEAREST_EVEN, NULL, &why));
         set_side(&sides[side], codes[side], find_part(set, name, side ? "scale_b" : "scale_a"));
     }
-    ck_ulp_ok(ulp_contract_elements(&arithmetic, &p.problem, sides, NULL, &error), error);
+    ck_ok(ulp_contract_elements(&arithmetic, &p.problem, sides, NULL, &why));
     ck_assert_msg(memcmp(p.out.data, find_part(set, name, "d")->data, 4 * sizeof(float)) == 0,
                   "%s in %s", name, arithmetic.name);
     ulp_scaled_free(&sides[0]);
@@ -344,10 +334,8 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
 START_TEST(products_of_an_h200)
 {
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
     size_t count = 0;
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &set, &error),
-              error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/h200_fp8_scaled.npz"), NULL, &set, &why));
     for (size_t i = 0; i < set.count; i++) {
         char name[96];
         snprintf(name, sizeof name, "%s", set.items[i].name);
@@ -402,15 +390,13 @@ START_TEST(rules_of_scales)
         char name[64];
         struct product p = make(1, 1, 32, &state, 1);
         struct ulp_scaled scaled;
-        struct ulp_error error;
         set_problem(&p);
         memset(p.a.data, 0, 32 * sizeof(float));
         ((float *)p.a.data)[5] = -cases[i].m;
         snprintf(name, sizeof name, "bf16,factor=%s", cases[i].name);
         const struct ulp_arithmetic arithmetic = test_arithmetic(name);
-        ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[0], &p.problem, 0, true,
-                                  ULP_ROUND_NEAREST_EVEN, NULL, &error),
-                  error);
+        ck_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[0], &p.problem, 0, true,
+                              ULP_ROUND_NEAREST_EVEN, NULL, &why));
         ck_expect((double)scaled.scale[0] == cases[i].scale, "%s, %a: %a", name, (double)cases[i].m,
                   (double)scaled.scale[0]);
         ulp_scaled_free(&scaled);
@@ -430,13 +416,12 @@ START_TEST(what_is_not_finite)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t v = 0; v < 3; v++) {
             char name[64];
-            struct ulp_error error;
             struct product p = make(3, 5, 96, &state, 2);
             set_problem(&p);
             ((float *)p.a.data)[96 + 40] = bad[v];
             snprintf(name, sizeof name, "fp32,factor=%s", names[i]);
             const struct ulp_arithmetic arithmetic = test_arithmetic(name);
-            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            ck_ok(ulp_contract(&arithmetic, &p.problem, NULL, &why));
             for (size_t j = 0; j < 15; j++)
                 ck_expect(!isnan(((float *)p.out.data)[j]) == (j / 5 != 1), "%s, %g: %zu", name,
                           (double)bad[v], j);
@@ -462,13 +447,12 @@ START_TEST(sums_of_nothing)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         for (size_t m = 1; m <= 3; m += 2) {
             uint64_t state = 1;
-            struct ulp_error error;
             struct product p = make(m, 5, 0, &state, 2);
             const struct ulp_arithmetic arithmetic = test_arithmetic(names[i]);
             set_problem(&p);
             for (size_t j = 0; j < m * 5; j++)
                 ((float *)p.out.data)[j] = NAN;
-            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            ck_ok(ulp_contract(&arithmetic, &p.problem, NULL, &why));
             for (size_t j = 0; j < m * 5; j++)
                 ck_expect(((float *)p.out.data)[j] == 0, "%s: %zu", names[i], j);
             unmake(&p);
@@ -510,7 +494,6 @@ START_TEST(cells_that_lines_share)
             const int64_t run = channels[c], k = run * TAPS, stride = turn < CHANNELS ? 2 : 1,
                           out_w = (W - 3) / stride + 1, n = ((H - 3) / stride + 1) * out_w;
             uint64_t state = which + 10 * c;
-            struct ulp_error error;
             struct ulp_tensor image;
             const int64_t dims[] = {run, H, W};
             const struct ulp_arithmetic arithmetic = test_arithmetic(names[which]);
@@ -518,9 +501,7 @@ START_TEST(cells_that_lines_share)
             int64_t line_offset[N_MAX], k_offset[130 * TAPS];
             struct product p = make(M, (size_t)n, (size_t)k, &state, 12);
             set_problem(&p);
-            ck_ulp_ok(ulp_tensor_create(&image, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims,
-                                        &error),
-                      error);
+            ck_ok(ulp_tensor_create(&image, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 3, dims, &why));
             draw(image.data, image.count, &state, c == CHANNELS - 1 ? 16 : 12);
             if (turn >= 2 * CHANNELS)
                 draw_small_terms(&p, &image, (int)(turn - 2 * CHANNELS));
@@ -535,18 +516,17 @@ START_TEST(cells_that_lines_share)
                     ((float *)p.b.data)[j * k + i] =
                         ((const float *)image.data)[line_offset[j] + k_offset[i]];
             p.problem.k_run = (size_t)run;
-            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            ck_ok(ulp_contract(&arithmetic, &p.problem, NULL, &why));
             memcpy(first, p.out.data, (size_t)(M * n) * sizeof *first);
             p.problem.b = (struct ulp_factor){.tensor = &image,
                                               .line_offset = line_offset,
                                               .k_offset = k_offset};
             struct ulp_scaled scaled;
-            ck_ulp_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[1], &p.problem, 1, true,
-                                      ULP_ROUND_NEAREST_EVEN, NULL, &error),
-                      error);
+            ck_ok(ulp_scaled_make(&scaled, &arithmetic.scaling[1], &p.problem, 1, true,
+                                  ULP_ROUND_NEAREST_EVEN, NULL, &why));
             ck_assert(scaled.shared && scaled.cell_count < (size_t)n * TAPS);
             ulp_scaled_free(&scaled);
-            ck_ulp_ok(ulp_contract(&arithmetic, &p.problem, NULL, &error), error);
+            ck_ok(ulp_contract(&arithmetic, &p.problem, NULL, &why));
             for (size_t i = 0; i < (size_t)(M * n); i++)
                 ck_expect(ulp_float_pattern(first[i]) ==
                               ulp_float_pattern(((const float *)p.out.data)[i]),

@@ -226,9 +226,7 @@ static void compare_instance(const char *name, const struct ulp_arithmetic *arit
                     expect(arithmetic, unit, p, g, i, j);
     for (size_t f = 0; f < COUNT(features); f++) {
         memset(out, 0xA5, bytes);
-        ck_ulp_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, arithmetic, p, NULL,
-                                    &error),
-                  error);
+        ck_ok(ulp_unit_contract(ulp_cpu_features() & features[f], unit, arithmetic, p, NULL, &why));
         for (size_t i = 0; i < it->out.count; i++)
             ck_assert_msg(same(out[i], wanted[i]),
                           "%s, %zu x %zu x %zu x %zu, features %x, element %zu: %a, oracle %a",
@@ -409,15 +407,14 @@ END_TEST
 static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
 {
     static const int threads[] = {1, 2, 7};
-    struct ulp_error error;
     float *first = malloc(it->out.count * sizeof *first);
     memset(it->out.data, 0xA5, it->out.count * sizeof *first);
-    ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &error), error);
+    ck_ok(ulp_contract_unit(arithmetic, &it->problem, NULL, &why));
     memcpy(first, it->out.data, it->out.count * sizeof *first);
     for (size_t i = 0; i < COUNT(threads); i++) {
         struct ulp_pool *pool = test_pool(threads[i]);
         memset(it->out.data, 0xA5, it->out.count * sizeof *first);
-        ck_ulp_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &error), error);
+        ck_ok(ulp_contract_unit(arithmetic, &it->problem, pool, &why));
         ck_assert_int_eq(memcmp(first, it->out.data, it->out.count * sizeof *first), 0);
         ulp_pool_free(pool);
     }
@@ -451,7 +448,6 @@ START_TEST(lists_leave_infinite_weights)
 {
     static const struct window window = {1, 64, 64, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, true, 5};
     const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
-    struct ulp_error error;
     struct ulp_budget budget = {0};
     struct ulp_packed *packed;
     struct instance it;
@@ -459,14 +455,14 @@ START_TEST(lists_leave_infinite_weights)
     ((float *)it.a.data)[5] = INFINITY;
     const size_t bytes = it.out.count * sizeof(float);
     float *first = malloc(bytes);
-    ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &error), error);
+    ck_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &why));
     memcpy(first, it.out.data, bytes);
-    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
-    ck_ulp_ok(ulp_packed_keep(packed, &it.a, &error), error);
+    ck_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &why));
+    ck_ok(ulp_packed_keep(packed, &it.a, &why));
     it.problem.packed = packed;
     for (int call = 0; call < 2; call++) {
         memset(it.out.data, 0xA5, bytes);
-        ck_ulp_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &error), error);
+        ck_ok(ulp_contract_unit(&arithmetic, &it.problem, NULL, &why));
         ck_assert_mem_eq(first, it.out.data, bytes);
     }
     ulp_packed_drop(packed, &it.a);
@@ -519,7 +515,7 @@ START_TEST(vectors_beside_a_unit)
     instance_create(&it, &on_unit, &shapes[s], 7 + s);
     const struct ulp_contraction *p = &it.problem;
     const float *out = it.out.data;
-    ck_ulp_ok(ulp_contract(&arithmetic, p, NULL, &error), error);
+    ck_ok(ulp_contract(&arithmetic, p, NULL, &why));
     for (size_t g = 0; g < p->batch_count; g++)
         for (size_t i = 0; i < p->m; i++)
             for (size_t j = 0; j < p->n; j++) {

@@ -48,7 +48,6 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
 {
     char class[16], input[16], accumulator[16], name[64];
     int k;
-    struct ulp_error error;
     ck_assert_int_eq(sscanf(member, "%15[^.].%15[^_]_k%d_%15[^.]", class, input, &k, accumulator),
                      4);
     snprintf(name, sizeof name, "h200.%s.%s.%s", class, input, accumulator);
@@ -71,7 +70,7 @@ static void compare_instruction(const struct ulp_tensor_set *set, const char *me
                                        .b = b->data,
                                        .c = c->data,
                                        .d = got};
-    ck_ulp_ok(ulp_unit_run(unit, &problem, NULL, &error), error);
+    ck_ok(ulp_unit_run(unit, &problem, NULL, &why));
     const size_t bytes = d->element_bytes;
     for (size_t i = 0; i < d->count; i++)
         ck_assert_msg(memcmp((char *)got + i * bytes, (char *)d->data + i * bytes, bytes) == 0,
@@ -85,9 +84,8 @@ static void compare_instructions(const char *file, size_t expected)
     const size_t count = find_files(file, paths);
     for (size_t i = 0; i < count; i++) {
         struct ulp_tensor_set set = {0};
-        struct ulp_error error;
         size_t instructions = 0;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
+        ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t j = 0; j < set.count; j++)
             if (strcmp(strrchr(set.items[j].name, '.'), ".A") == 0) {
                 compare_instruction(&set, set.items[j].name);
@@ -125,7 +123,6 @@ static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
 {
     char name[64];
     int k;
-    struct ulp_error error;
     ck_assert_int_eq(sscanf(member, "%63s k%d", name, &k), 2);
     const struct ulp_unit *unit = ulp_unit_find(name);
     ck_assert_msg(unit != NULL, "%s", name);
@@ -145,7 +142,7 @@ static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
             memcpy(parts[i].to, from, parts[i].bytes);
         const struct ulp_unit_problem problem = {1, 1, 1,       (size_t)k, a,
                                                  b, c, scale_a, scale_b,   got};
-        ck_ulp_ok(ulp_unit_run(unit, &problem, NULL, &error), error);
+        ck_ok(ulp_unit_run(unit, &problem, NULL, &why));
         double x, y;
         memcpy(&x, got, sizeof x);
         memcpy(&y, d, sizeof y);
@@ -157,8 +154,7 @@ static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
 START_TEST(every_class_of_mmasim)
 {
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/mmasim.npz"), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/mmasim.npz"), NULL, &set, &why));
     for (size_t i = 0; i < set.count; i++)
         compare_mmasim(&set.items[i].tensor, set.items[i].name);
     ck_assert_uint_eq(set.count, 261);
@@ -235,9 +231,8 @@ START_TEST(eight_gpus)
     const size_t count = find_files("other_gpus.npz", paths);
     for (size_t i = 0; i < count; i++) {
         struct ulp_tensor_set set = {0};
-        struct ulp_error error;
         size_t compared = 0;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
+        ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t gpu = 0; gpu < COUNT(gpus); gpu++)
             for (size_t input = 0; input < COUNT(inputs); input++)
                 for (int half = 0; half < 2; half++)
@@ -330,10 +325,8 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
                             const struct ulp_tensor *wanted, bool store)
 {
     const size_t m = (size_t)wanted->dims[0], n = (size_t)wanted->dims[1];
-    struct ulp_error error;
     struct ulp_tensor out;
-    ck_ulp_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, wanted->dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, wanted->dims, &why));
     int64_t *const tables[] = {steps(m, a->line_step), steps(k, a->k_step),  steps(n, b->line_step),
                                steps(k, b->k_step),    steps(m, (int64_t)n), steps(n, 1)};
     struct ulp_contraction problem = {
@@ -347,7 +340,7 @@ static void compare_product(const char *what, const struct ulp_arithmetic *arith
         .b = {.tensor = &b->tensor, .line_offset = tables[2], .k_offset = tables[3]},
         .out_row_offset = tables[4],
         .out_column_offset = tables[5]};
-    ck_ulp_ok(ulp_contract_unit(arithmetic, &problem, NULL, &error), error);
+    ck_ok(ulp_contract_unit(arithmetic, &problem, NULL, &why));
     for (size_t i = 0; i < out.count; i++) {
         const double x =
             wanted->element_bytes == 2
@@ -386,8 +379,7 @@ START_TEST(h200_cublas)
     const size_t count = find_files("h200_gemm.npz", paths);
     for (size_t i = 0; i < count; i++) {
         struct ulp_tensor_set set = {0};
-        struct ulp_error error;
-        ck_ulp_ok(ulp_tensor_set_read(paths[i], NULL, &set, &error), error);
+        ck_ok(ulp_tensor_set_read(paths[i], NULL, &set, &why));
         for (size_t row = 0; row < COUNT(gemms); row++)
             compare_gemm(&set, row);
         ulp_tensor_set_free(&set);
@@ -420,8 +412,7 @@ START_TEST(h200_convolutions)
 {
     static const char *const shapes[] = {"1x1", "deep1x1", "3x3", "3x3s2", "5x5"};
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &why));
     for (size_t s = 0; s < COUNT(shapes); s++) {
         compare_convolution(&set, shapes[s], "acc16", "fp16,acc=fp16");
         compare_convolution(&set, shapes[s], "acc32", "fp16");
@@ -453,8 +444,7 @@ START_TEST(h200_scaled_products)
 {
     static const int lengths[] = {512, 2048};
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data(conv_fp8), NULL, &set, &why));
     for (size_t i = 0; i < COUNT(lengths); i++) {
         const int k = lengths[i];
         for (int slow = 0; slow < 2; slow++) {

@@ -67,17 +67,11 @@ void unit_tile_create(struct unit_tile *it, const struct ulp_unit *unit, size_t 
              unit->output == ULP_UNIT_RNE_FP16 ? "fp16" : "fp32");
     it->arithmetic = test_arithmetic(name);
     ck_assert_ptr_eq(ulp_unit_of(&it->arithmetic, &error), unit);
-    ck_ulp_ok(ulp_unit_layout_create(&it->layout, unit, &it->arithmetic.schedule, k, 0, NULL,
-                                     &error),
-              error);
+    ck_ok(ulp_unit_layout_create(&it->layout, unit, &it->arithmetic.schedule, k, 0, NULL, &why));
     const size_t slots = it->layout.slot_stride;
     const int64_t a_dims[] = {ROWS, (int64_t)k}, b_dims[] = {COLUMNS, (int64_t)k};
-    ck_ulp_ok(ulp_tensor_create(&it->a_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims,
-                                &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&it->b_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims,
-                                &error),
-              error);
+    ck_ok(ulp_tensor_create(&it->a_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, a_dims, &why));
+    ck_ok(ulp_tensor_create(&it->b_tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, b_dims, &why));
     it->a = it->a_tensor.data;
     it->b = it->b_tensor.data;
     it->line = take(COLUMNS * sizeof *it->line);

@@ -29,9 +29,7 @@ static struct ulp_model *load_two_inputs(void)
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto message = proto_model(10, 23, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
     proto_free(&message);
     return model;
 }
@@ -40,10 +38,9 @@ static void write_tensor(const char *path, const char *name, int type, const voi
                          size_t bytes)
 {
     static const int64_t one[1] = {1};
-    struct ulp_error error;
     struct proto tensor = proto_tensor(name, type, 1, one);
     proto_bytes(&tensor, TENSOR_RAW, raw, bytes);
-    ck_ulp_ok(ulp_file_write(path, tensor.data, tensor.count, &error), error);
+    ck_ok(ulp_file_write(path, tensor.data, tensor.count, &why));
     proto_free(&tensor);
 }
 
@@ -60,7 +57,7 @@ START_TEST(test_data_sets)
     write_tensor(test_folder("test_data_set_0/input_1.pb"), "mask", ULP_TYPE_BOOL, "\1", 1);
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "other", ULP_TYPE_INT8, "\x80", 1);
     write_tensor(test_folder("test_data_set_0/output_0.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
-    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(path, NULL, &set, &why));
     ck_assert(set.count == 3 && ulp_tensor_set_find(&set, "input_0") &&
               ulp_tensor_set_find(&set, "other"));
     ulp_tensor_set_free(&set);
@@ -71,11 +68,11 @@ START_TEST(test_data_sets)
     ck_assert_msg(strstr(error.message, "input_2.pb: a second tensor for 'mask'") != NULL, "%s",
                   error.message);
     write_tensor(test_folder("test_data_set_0/input_2.pb"), "ids", ULP_TYPE_INT8, "\x80", 1);
-    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, &set, &error), error);
+    ck_ok(ulp_test_data_set_read(path, "input", model, NULL, &set, &why));
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "x"), 0), 1);
     ck_assert_int_eq(ulp_tensor_get_int(ulp_tensor_set_find(&set, "ids"), 0), -128);
     ulp_tensor_set_free(&set);
-    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, NULL, &set, &error), error);
+    ck_ok(ulp_test_data_set_read(path, "output", model, NULL, &set, &why));
     ck_assert_double_eq(ulp_tensor_get(ulp_tensor_set_find(&set, "y"), 0), 2);
     ulp_tensor_set_free(&set);
     write_tensor(test_folder("test_data_set_0/output_1.pb"), "", ULP_TYPE_FLOAT16, "\0\x40", 2);
@@ -96,11 +93,10 @@ static struct ulp_tensor_set random_set(const struct ulp_model *model, double lo
 {
     static const struct ulp_dim_value dims[1] = {{"N", 500}};
     struct ulp_tensor_set set;
-    struct ulp_error error;
     const struct ulp_input_range range = {NULL, low, high};
     const struct ulp_random_options options = {
         .seed = seed, .dims = dims, .dim_count = 1, .ranges = &range, .range_count = 1};
-    ck_ulp_ok(ulp_model_random_inputs(model, &options, &set, &error), error);
+    ck_ok(ulp_model_random_inputs(model, &options, &set, &why));
     ck_assert_uint_eq(set.count, 7);
     return set;
 }
@@ -275,8 +271,7 @@ START_TEST(integers_take_the_range_of_their_readers)
     struct ulp_model *model;
     struct ulp_error error;
     struct ulp_random_options options = {0};
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct ulp_chosen_range range = ulp_model_input_range(model, i, &options);
         ck_assert_msg(range.low == 0 && range.high == rows[i].high &&
@@ -306,14 +301,14 @@ START_TEST(shapes_are_set)
     struct ulp_tensor_set set;
     struct ulp_error error;
     const int64_t one[1] = {4}, negative[1] = {-1};
-    ck_ulp_ok(ulp_model_set_shape(model, "ids", 1, one, &error), error);
-    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &set, &error), error);
+    ck_ok(ulp_model_set_shape(model, "ids", 1, one, &why));
+    ck_ok(ulp_model_random_inputs(model, NULL, &set, &why));
     ck_assert_uint_eq(ulp_tensor_set_find(&set, "ids")->count, 4);
-    ck_ulp_ok(ulp_model_check_inputs(model, &set, &error), error);
+    ck_ok(ulp_model_check_inputs(model, &set, &why));
     ck_assert_int_eq(ulp_model_set_shape(model, "ids", 0, one, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_set_shape(model, "ids", 1, negative, &error), ULP_ERROR_USAGE);
     ck_assert_int_eq(ulp_model_set_shape(model, "id", 1, one, &error), ULP_ERROR_USAGE);
-    ck_ulp_ok(ulp_model_set_shape(model, "ids", 1, (const int64_t[]){5}, &error), error);
+    ck_ok(ulp_model_set_shape(model, "ids", 1, (const int64_t[]){5}, &why));
     ck_assert_int_eq(ulp_model_check_inputs(model, &set, &error), ULP_ERROR_INPUT);
     ulp_tensor_set_free(&set);
     ulp_model_free(model);
@@ -329,14 +324,13 @@ START_TEST(bytes_are_integers_of_four_bits)
     struct ulp_tensor_set set, out;
     struct ulp_program *program;
     struct ulp_error error;
-    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &set, &error), error);
+    ck_ok(ulp_model_random_inputs(model, NULL, &set, &why));
     set.items[0].tensor.type = ULP_TYPE_INT8;
     for (size_t i = 0; i < 3; i++)
         ulp_tensor_set_int(&set.items[0].tensor, i, (int64_t)i * 7 - 8);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &(struct ulp_program_options){.inputs = &set},
-                                 &program, &error),
-              error);
-    ck_ulp_ok(ulp_program_run(program, &set, NULL, NULL, 0, &out, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &(struct ulp_program_options){.inputs = &set},
+                             &program, &why));
+    ck_ok(ulp_program_run(program, &set, NULL, NULL, 0, &out, NULL, &why));
     for (size_t i = 0; i < 3; i++)
         ck_assert_double_eq(ulp_tensor_get(&out.items[0].tensor, i), (double)i * 7 - 8);
     ulp_tensor_set_int(&set.items[0].tensor, 1, 8);
@@ -362,18 +356,13 @@ START_TEST(real_data_reads)
         char path[512];
         struct ulp_model *model;
         struct ulp_tensor_set from_npz, from_folder, outputs;
-        struct ulp_error error;
         snprintf(path, sizeof path, "models/%s/model.onnx", names[i]);
-        ck_ulp_ok(ulp_model_load(test_shared(path), NULL, &model, &error), error);
+        ck_ok(ulp_model_load(test_shared(path), NULL, &model, &why));
         snprintf(path, sizeof path, "models/%s/inputs.npz", names[i]);
-        ck_ulp_ok(ulp_tensor_set_read(test_shared(path), NULL, &from_npz, &error), error);
+        ck_ok(ulp_tensor_set_read(test_shared(path), NULL, &from_npz, &why));
         snprintf(path, sizeof path, "models/%s/test_data_set_0", names[i]);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "input", model, NULL, &from_folder,
-                                         &error),
-                  error);
-        ck_ulp_ok(ulp_test_data_set_read(test_shared(path), "output", model, NULL, &outputs,
-                                         &error),
-                  error);
+        ck_ok(ulp_test_data_set_read(test_shared(path), "input", model, NULL, &from_folder, &why));
+        ck_ok(ulp_test_data_set_read(test_shared(path), "output", model, NULL, &outputs, &why));
         ck_assert_uint_eq(from_npz.count, ulp_model_input_count(model));
         ck_assert_uint_eq(outputs.count, ulp_model_output_count(model));
         for (size_t t = 0; t < from_npz.count; t++) {

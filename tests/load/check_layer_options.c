@@ -9,8 +9,7 @@ static struct ulp_layer_options options;
 
 static void setup(void)
 {
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
 }
 
 static void teardown(void)
@@ -21,9 +20,8 @@ static void teardown(void)
 
 static void parse(const char *text, enum ulp_layer_option_kind kind)
 {
-    struct ulp_error error;
     ulp_layer_options_free(&options);
-    ck_ulp_ok(ulp_layer_options_parse(text, kind, arena, &options, &error), error);
+    ck_ok(ulp_layer_options_parse(text, kind, arena, &options, &why));
 }
 
 /* Names, quotes and colons, as splitNameAndValue of sampleOptions.cpp has them. */

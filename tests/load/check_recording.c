@@ -24,8 +24,7 @@ static void expect_values(const struct ulp_tensor_set *set, const char *name, en
 static struct ulp_recording_list read_list(const char *path)
 {
     struct ulp_recording_list list = {0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_recording_read(path, NULL, NULL, &list, &error), error);
+    ck_ok(ulp_recording_read(path, NULL, NULL, &list, &why));
     return list;
 }
 
@@ -114,9 +113,8 @@ END_TEST
 START_TEST(written_and_read)
 {
     struct ulp_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
-    struct ulp_error error;
     const struct ulp_tensor_set *set = &list.items[0].tensors;
-    ck_ulp_ok(ulp_recording_write_json(test_folder("out.json"), "ulpscope", set, &error), error);
+    ck_ok(ulp_recording_write_json(test_folder("out.json"), "ulpscope", set, &why));
     struct ulp_recording_list again = read_list(test_folder("out.json"));
     ck_assert_uint_eq(again.count, 1);
     ck_assert_uint_eq(again.items[0].tensors.count, set->count);
@@ -136,16 +134,14 @@ static void write_npy(const char *path, double value)
 {
     struct ulp_tensor tensor;
     struct ulp_npy npy;
-    struct ulp_error error;
     static const int64_t dims[] = {1};
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_COUNT, 0, 1, dims, &why));
     *(double *)tensor.data = value;
-    ck_ulp_ok(ulp_npy_encode(&npy, &tensor, &error), error);
+    ck_ok(ulp_npy_encode(&npy, &tensor, &why));
     char bytes[600];
     memcpy(bytes, npy.header, npy.header_bytes);
     memcpy(bytes + npy.header_bytes, npy.data, npy.data_bytes);
-    ck_ulp_ok(ulp_file_write(path, bytes, npy.header_bytes + npy.data_bytes, &error), error);
+    ck_ok(ulp_file_write(path, bytes, npy.header_bytes + npy.data_bytes, &why));
     ulp_npy_free(&npy);
     ulp_tensor_free(&tensor);
 }
@@ -198,7 +194,7 @@ START_TEST(damaged_json_is_refused)
     struct ulp_recording_list list = {0};
     struct ulp_error error;
     const char *path = test_folder("bad.json");
-    ck_ulp_ok(ulp_file_write(path, refused[_i].text, strlen(refused[_i].text), &error), error);
+    ck_ok(ulp_file_write(path, refused[_i].text, strlen(refused[_i].text), &why));
     ck_assert_msg(ulp_recording_read(path, NULL, NULL, &list, &error) != ULP_OK, "%s",
                   refused[_i].text);
     ck_assert_msg(strstr(error.message, refused[_i].message) && strstr(error.message, "bad.json"),

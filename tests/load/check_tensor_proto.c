@@ -13,9 +13,8 @@ static const int64_t no_dims[1] = {0};
 static struct ulp_tensor parse(struct proto *tensor)
 {
     struct ulp_tensor out;
-    struct ulp_error error;
     char *name;
-    ck_ulp_ok(ulp_tensor_parse(&out, &name, tensor->data, tensor->count, NULL, &error), error);
+    ck_ok(ulp_tensor_parse(&out, &name, tensor->data, tensor->count, NULL, &why));
     ck_assert_str_eq(name, "t");
     free(name);
     proto_free(tensor);
@@ -61,8 +60,7 @@ static void check_floats(const struct ulp_tensor *a, const float *expected, size
 static void check_every_code(int type, const char *format_name)
 {
     struct ulp_format format;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find(format_name, &format, &error), error);
+    ck_ok(ulp_format_find(format_name, &format, &why));
     int bytes = format.storage_bits / 8;
     size_t count = (size_t)1 << format.storage_bits;
     float *expected = malloc(count * sizeof *expected);

@@ -9,8 +9,7 @@
 static struct ulp_format get_format(const char *name)
 {
     struct ulp_format format;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find(name, &format, &error), error);
+    ck_ok(ulp_format_find(name, &format, &why));
     return format;
 }
 

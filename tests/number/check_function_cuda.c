@@ -24,12 +24,11 @@ static bool same_float(float a, float b)
 
 static void read_recording(struct ulp_tensor_set *set, int number)
 {
-    struct ulp_error error;
     const char *path =
         number == 0 ? test_data("unit/h200_unary.npz") : test_shared("gpu/h200_unary.npz");
     *set = (struct ulp_tensor_set){0};
     if (path)
-        ck_ulp_ok(ulp_tensor_set_read(path, NULL, set, &error), error);
+        ck_ok(ulp_tensor_set_read(path, NULL, set, &why));
 }
 
 static const struct function {
@@ -117,8 +116,7 @@ START_TEST(units_give_every_recorded_result)
                 {"mufu/tanh_edge.npz", tanh, run_tanh},
                 {"mufu/tanh_far.npz", tanh, run_tanh}};
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data(rows[_i].path), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data(rows[_i].path), NULL, &set, &why));
     const struct ulp_tensor *ulps = ulp_tensor_set_find(&set, "ulps");
     const struct ulp_tensor *spacing = ulp_tensor_set_find(&set, "step");
     const uint32_t low = (uint32_t)ulp_tensor_get(ulp_tensor_set_find(&set, "low"), 0),
@@ -298,7 +296,6 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                          struct ulp_tensor *in, struct ulp_tensor *out)
 {
     static const int numbers[] = {0};
-    struct ulp_error error;
     struct ulp_arena *arena;
     struct ulp_bound bound;
     const struct ulp_tensor *inputs[] = {in};
@@ -310,8 +307,8 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                                   .output_count = 1,
                                   .outputs = numbers};
     *out = (struct ulp_tensor){0};
-    ck_ulp_ok(ulp_arena_create(&arena, NULL, &error), error);
-    ck_ulp_ok(ulp_bind(&bound, &node, 20, arena, &error), error);
+    ck_ok(ulp_arena_create(&arena, NULL, &why));
+    ck_ok(ulp_bind(&bound, &node, 20, arena, &why));
     struct ulp_call call = {.bound = &bound,
                             .arithmetic = arithmetic,
                             .input_count = 1,
@@ -319,7 +316,7 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
                             .in = inputs,
                             .out = out,
                             .scratch = arena};
-    ck_ulp_ok(ulp_call_run(&call, &error), error);
+    ck_ok(ulp_call_run(&call, &why));
     ulp_unbind(&bound);
     ulp_arena_free(arena);
 }
@@ -328,14 +325,13 @@ static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic
 static size_t count_others(const char *op, const char *name, const struct ulp_tensor *recorded)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
     arithmetic = test_arithmetic(name);
     const size_t step = 65536 / recorded->count;
     const uint16_t *patterns = recorded->data;
     struct ulp_tensor in, out;
     const int64_t dims[] = {(int64_t)recorded->count};
     ck_assert_uint_eq(recorded->element_bytes, 2);
-    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &error), error);
+    ck_ok(ulp_tensor_create(&in, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims, &why));
     for (size_t i = 0; i < in.count; i++)
         ((float *)in.data)[i] = (float)ulp_format_decode(&arithmetic.storage, (uint32_t)(i * step));
     run_operator(op, &arithmetic, &in, &out);

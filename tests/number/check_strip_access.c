@@ -225,9 +225,8 @@ static void check_store(const char *name, const struct ulp_strip_rule *rule,
                         uint64_t *state)
 {
     struct ulp_format storage;
-    struct ulp_error error;
     if (storage_name)
-        ck_ulp_ok(ulp_format_find(storage_name, &storage, &error), error);
+        ck_ok(ulp_format_find(storage_name, &storage, &why));
     else
         storage = rule->format;
     if (!element_holds(element, &storage) || (!storage_name && storage.precision > WIDE_PRECISION))

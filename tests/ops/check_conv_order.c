@@ -24,7 +24,6 @@ static struct ulp_model *make_model(const struct ulp_tensor *x, const struct ulp
 {
     struct proto graph = {0};
     struct ulp_model *model;
-    struct ulp_error error;
     proto_text(&graph, GRAPH_NAME, "pixels");
     proto_value(&graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, 4, x->dims);
     proto_value(&graph, GRAPH_INPUT, "w", ULP_TYPE_FLOAT, 4, w->dims);
@@ -32,8 +31,7 @@ static struct ulp_model *make_model(const struct ulp_tensor *x, const struct ulp
     struct proto node = proto_node("Conv", "conv", "x w", "y");
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(9, 20, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("pixels.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("pixels.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -41,9 +39,8 @@ static struct ulp_model *make_model(const struct ulp_tensor *x, const struct ulp
 static void add_copy(struct ulp_tensor_set *set, const char *name, const struct ulp_tensor *from)
 {
     struct ulp_tensor copy;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_copy(&copy, from, NULL, &error), error);
-    ck_ulp_ok(ulp_tensor_set_add(set, name, &copy, &error), error);
+    ck_ok(ulp_tensor_copy(&copy, from, NULL, &why));
+    ck_ok(ulp_tensor_set_add(set, name, &copy, &why));
 }
 
 static void expect_recorded(const char *shape, const char *result, const char *arithmetic)
@@ -54,12 +51,11 @@ static void expect_recorded(const char *shape, const char *result, const char *a
     const struct ulp_arithmetic lane = test_arithmetic(arithmetic);
     struct ulp_tensor_set inputs = {0}, outputs;
     struct ulp_program *program;
-    struct ulp_error error;
     add_copy(&inputs, "x", x);
     add_copy(&inputs, "w", w);
     const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs, NULL, &why));
     const struct ulp_tensor *ours = &outputs.items[0].tensor;
     ck_assert_uint_eq(ours->count, y->count);
     for (size_t i = 0; i < y->count; i++)
@@ -86,10 +82,7 @@ static const struct {
 
 START_TEST(recorded_pixels)
 {
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_conv_channels.npz"), NULL, &recorded,
-                                  &error),
-              error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/h200_conv_channels.npz"), NULL, &recorded, &why));
     expect_recorded(cases[_i].shape, cases[_i].result, cases[_i].arithmetic);
     ulp_tensor_set_free(&recorded);
 }

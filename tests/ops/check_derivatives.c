@@ -122,7 +122,6 @@ static void add_results(mpfr_t sum, const struct ulp_tensor *outputs, size_t cou
 static double difference(const struct ulp_operator *row, const struct hint *hint)
 {
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     mpfr_t sum;
     mpfr_init2(sum, PRECISION);
     mpfr_set_zero(sum, 1);
@@ -134,9 +133,9 @@ static double difference(const struct ulp_operator *row, const struct hint *hint
         struct ulp_tensor outputs[OUTPUTS];
         ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
         case_make(&c, row, hint, &lane);
-        ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
+        ck_ok(ulp_bind(&bound, &c.node, row->since, arena, &why));
         place_inputs(&c, &bound, sign);
-        ck_ulp_ok(run(&bound, &c, c.in, &lane, NULL, outputs, &error), error);
+        ck_ok(run(&bound, &c, c.in, &lane, NULL, outputs, &why));
         add_results(sum, outputs, c.node.output_count, sign);
         case_free_outputs(outputs);
         ulp_unbind(&bound);
@@ -159,23 +158,21 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
                          const struct ulp_arithmetic *lane, enum way way, double *size, bool *named)
 {
     struct ulp_trace *trace;
-    struct ulp_error error;
     struct ulp_tensor names[OUTPUTS] = {{0}}, outputs[OUTPUTS], plain[OUTPUTS];
     const struct ulp_tensor *in[OUTPUTS];
     struct drawn cotangents = {.key = 33}, directions = {.key = 22};
     double sum = 0, *first = NULL;
-    ck_ulp_ok(ulp_trace_create(&trace, NULL, NULL, &error), error);
+    ck_ok(ulp_trace_create(&trace, NULL, NULL, &why));
     for (size_t i = 0; i < c->node.input_count; i++) {
         in[i] = c->in[i];
         if (!c->in[i] || c->in[i]->element != ULP_ELEMENT_F64)
             continue;
-        ck_ulp_ok(ulp_trace_name(trace, &names[i], c->in[i], 0, NULL, &error), error);
+        ck_ok(ulp_trace_name(trace, &names[i], c->in[i], 0, NULL, &why));
         in[i] = &names[i];
     }
-    ck_ulp_ok(run(bound, c, in, lane, trace, outputs, &error), error);
-    ck_ulp_ok(run(bound, c, c->in, lane, NULL, plain, &error), error);
-    ck_ulp_ok(ulp_trace_begin_reverse(trace, way == SLOPED || way == SHARED, way == SHARED, &error),
-              error);
+    ck_ok(run(bound, c, in, lane, trace, outputs, &why));
+    ck_ok(run(bound, c, c->in, lane, NULL, plain, &why));
+    ck_ok(ulp_trace_begin_reverse(trace, way == SLOPED || way == SHARED, way == SHARED, &why));
     const bool ones = way == ONES && c->node.output_count == 1 &&
                       ulp_trace_is_elementwise(trace, names, c->node.input_count, outputs);
     total->elementwise += ones;
@@ -186,8 +183,8 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         ck_assert_ptr_nonnull(g);
         struct ulp_tensor values = {0};
         if (outputs[o].data) {
-            ck_ulp_ok(ulp_tensor_copy(&values, &outputs[o], NULL, &error), error);
-            ck_ulp_ok(ulp_trace_unname(trace, &values, &error), error);
+            ck_ok(ulp_tensor_copy(&values, &outputs[o], NULL, &why));
+            ck_ok(ulp_trace_unname(trace, &values, &why));
             ck_assert_msg(ulp_tensor_same_shape(&values, &plain[o]) &&
                               memcmp(values.data, plain[o].data,
                                      values.count * values.element_bytes) == 0,
@@ -209,7 +206,7 @@ static double derivative(struct node_case *c, const struct ulp_bound *bound,
         else
             free(g);
     }
-    ck_ulp_ok(ulp_trace_reverse(trace, &error), error);
+    ck_ok(ulp_trace_reverse(trace, &why));
     for (size_t i = 0; i < c->node.input_count; i++) {
         if (!names[i].data)
             continue;
@@ -246,7 +243,6 @@ static bool has_variable(const struct node_case *c, const struct ulp_bound *boun
 static bool check_case(const struct ulp_operator *row, const struct hint *hint, const char *name)
 {
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     struct node_case c;
     struct ulp_bound bound;
     struct ulp_arena *arena;
@@ -255,7 +251,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
     lane = test_arithmetic(name);
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &lane);
-    ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
+    ck_ok(ulp_bind(&bound, &c.node, row->since, arena, &why));
     const bool chosen = bound.op == row, variable = chosen && has_variable(&c, &bound);
     if (chosen) {
         place_inputs(&c, &bound, 0);

@@ -100,28 +100,28 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     uint8_t *taken;
     ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
     case_make(&c, row, hint, &names);
-    ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
-    ck_ulp_ok(ulp_trace_create(&trace, &budget, NULL, &error), error);
-    ck_ulp_ok(ulp_trace_enclose(trace, lane, UNKNOWNS_MAX, &error), error);
+    ck_ok(ulp_bind(&bound, &c.node, row->since, arena, &why));
+    ck_ok(ulp_trace_create(&trace, &budget, NULL, &why));
+    ck_ok(ulp_trace_enclose(trace, lane, UNKNOWNS_MAX, &why));
     for (size_t i = 0; i < c.node.input_count; i++) {
         struct ulp_enclosure box;
         in[i] = c.in[i];
         if (!case_is_variable(&c, &bound, i) || c.in[i]->element != ULP_ELEMENT_F64)
             continue;
-        ck_ulp_ok(ulp_enclosure_create(&box, c.in[i]->count, 0, NULL, &error), error);
+        ck_ok(ulp_enclosure_create(&box, c.in[i]->count, 0, NULL, &why));
         for (size_t k = 0; k < box.count; k++) {
             const double x = ulp_tensor_get(c.in[i], k), r = radius_of(i, k, x);
             ulp_interval_set_point(&box.at, k, x);
             if (isfinite(x))
                 ulp_interval_set(&box.at, k, x - r, x + r, 0);
         }
-        ck_ulp_ok(ulp_trace_give_symbols(trace, &box, &error), error);
+        ck_ok(ulp_trace_give_symbols(trace, &box, &why));
         note_unknowns(i, &box);
-        ck_ulp_ok(ulp_trace_name_enclosure(trace, &named[i], c.in[i], &box, &error), error);
+        ck_ok(ulp_trace_name_enclosure(trace, &named[i], c.in[i], &box, &why));
         boxes[i] = box; /* names point to its forms */
         in[i] = &named[i];
     }
-    ck_ulp_ok(ulp_trace_take(trace, 1, 1, &taken, &error), error);
+    ck_ok(ulp_trace_take(trace, 1, 1, &taken, &why));
     const struct ulp_arena *own = trace->arena;
     budget.limit_bytes = room ? budget.used_bytes + room : 0;
     const bool ran = run(&bound, &c, in, &names, trace, outputs, &error) == ULP_OK,
@@ -131,7 +131,7 @@ static bool enclose(const struct ulp_operator *row, const struct hint *hint,
     for (size_t o = 0; o < c.node.output_count && followed; o++) {
         out[o] = (struct ulp_enclosure){0};
         if (outputs[o].data && outputs[o].element == ULP_ELEMENT_F64) {
-            ck_ulp_ok(ulp_trace_take_enclosure(trace, &outputs[o], &out[o], &error), error);
+            ck_ok(ulp_trace_take_enclosure(trace, &outputs[o], &out[o], &why));
             for (size_t k = 0; k < out[o].count; k++)
                 if (ulp_trace_is_number(((const double *)outputs[o].data)[k]))
                     ulp_interval_store(lane, &lane->storage, &out[o].at, k);
@@ -230,7 +230,7 @@ static bool check_case(const struct ulp_operator *row, const struct hint *hint, 
         struct ulp_tensor outputs[OUTPUTS];
         ck_assert_int_eq(ulp_arena_create(&arena, NULL, NULL), ULP_OK);
         case_make(&c, row, hint, &lane);
-        ck_ulp_ok(ulp_bind(&bound, &c.node, row->since, arena, &error), error);
+        ck_ok(ulp_bind(&bound, &c.node, row->since, arena, &why));
         chosen = bound.op == row;
         if (s == 0 && chosen) {
             total->cases++;

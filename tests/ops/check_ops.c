@@ -1,5 +1,6 @@
 /* Every row of the operator table by itself: its texts parse, its formula parses, and a node that
- * gives what the row requires binds to it. Numbers are checked by ONNX's own cases (tests/conformance). */
+ * gives what the row requires binds to it. Numbers are checked by ONNX's own cases
+ * (tests/conformance). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,16 +141,13 @@ START_TEST(runs_are_moved_whole)
     const int64_t size = (int64_t)(2 + count * (run + gap));
     struct ulp_pool *pool = test_pool(3);
     struct ulp_tensor in, out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&in, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&out, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &error),
-              error);
+    ck_ok(ulp_tensor_create(&in, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &why));
+    ck_ok(ulp_tensor_create(&out, ULP_TYPE_INT32, ULP_ELEMENT_COUNT, 0, 1, &size, &why));
     for (size_t i = 0; i < in.count; i++) {
         ((int32_t *)in.data)[i] = (int32_t)i;
         ((int32_t *)out.data)[i] = -1;
     }
-    ck_ulp_ok(ulp_move_runs(&out, 2, run + gap, &in, 1, run, count, run, pool, &error), error);
+    ck_ok(ulp_move_runs(&out, 2, run + gap, &in, 1, run, count, run, pool, &why));
     for (size_t i = 0; i < out.count; i++) {
         const size_t r = i < 2 ? count : (i - 2) / (run + gap + !(run + gap)),
                      at = i < 2 ? run : i - 2 - r * (run + gap);

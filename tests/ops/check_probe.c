@@ -53,12 +53,11 @@ struct gate {
 
 static void open_gate(struct gate *gate, const char *format)
 {
-    struct ulp_error error;
     memset(gate, 0, sizeof *gate);
     gate->arithmetic = test_arithmetic("fp64");
     gate->probe = (struct ulp_probe){.tell = keep, .context = &gate->told};
-    ck_ulp_ok(ulp_format_find(format, &gate->probe.format, &error), error);
-    ck_ulp_ok(ulp_arena_create(&gate->arena, NULL, &error), error);
+    ck_ok(ulp_format_find(format, &gate->probe.format, &why));
+    ck_ok(ulp_arena_create(&gate->arena, NULL, &why));
     gate->call = (struct ulp_call){.arithmetic = &gate->arithmetic,
                                    .scratch = gate->arena,
                                    .probe = &gate->probe,
@@ -69,10 +68,8 @@ static void open_gate(struct gate *gate, const char *format)
 static struct ulp_tensor make(size_t count, double scale, uint64_t seed)
 {
     struct ulp_tensor tensor;
-    struct ulp_error error;
     const int64_t dims = (int64_t)count;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_F64, 0, 1, &dims, &why));
     for (size_t i = 0; i < count; i++)
         ((double *)tensor.data)[i] = scale * (2 * ulp_random_uniform(seed, i) - 1);
     return tensor;
@@ -95,16 +92,14 @@ static void expect_near(double a, double b)
 static void check_variance(size_t period)
 {
     static const char *const operands[] = {"x"}, *const outputs[] = {"y"};
-    struct ulp_error error;
     struct ulp_tape *tape;
     struct gate gate;
     int64_t table[ROWS];
     open_gate(&gate, "fp16");
     struct ulp_tensor x = make((ROWS + period) * LENGTH, 3000, 7);
     gate.out = make(ROWS, 0, 1);
-    ck_ulp_ok(ulp_tape_create(&tape, "m = row_mean(x); d = x - m; row_mean(d * d)", operands, 1,
-                              outputs, 1, NULL, &error),
-              error);
+    ck_ok(ulp_tape_create(&tape, "m = row_mean(x); d = x - m; row_mean(d * d)", operands, 1,
+                          outputs, 1, NULL, &why));
     for (size_t r = 0; r < period; r++)
         table[r] = (int64_t)((period - 1 - r) * LENGTH);
     const struct ulp_rows rows = {.row_count = ROWS, .row_length = LENGTH};
@@ -119,7 +114,7 @@ static void check_variance(size_t period)
                                       .rows = &rows,
                                       .operands = &in,
                                       .outputs = &out};
-    ck_ulp_ok(ulp_probe_tape(&gate.call, &run, &error), error);
+    ck_ok(ulp_probe_tape(&gate.call, &run, &why));
 
     double square = 0, smallest = INFINITY, difference = 0, sum = 0;
     size_t place = 0, row = 0, last = 0, tiny = 0;
@@ -176,14 +171,13 @@ START_TEST(absorbed_terms_are_counted)
 {
     static const char *const operands[] = {"x"}, *const outputs[] = {"y"};
     static const double terms[] = {0.5, 1, 1.5, 0, -0.5, 3, -0x1p-30, 100};
-    struct ulp_error error;
     struct ulp_tape *tape;
     struct gate gate;
     open_gate(&gate, "fp16");
     struct ulp_tensor x = make(8, 0, 1);
     gate.out = make(8, 0, 1);
     memcpy(x.data, terms, sizeof terms);
-    ck_ulp_ok(ulp_tape_create(&tape, "2048 + x", operands, 1, outputs, 1, NULL, &error), error);
+    ck_ok(ulp_tape_create(&tape, "2048 + x", operands, 1, outputs, 1, NULL, &why));
     const struct ulp_rows rows = {.row_count = 1, .row_length = 8};
     const struct ulp_operand in = {.tensor = &x, .position_stride = 1},
                              out = {.tensor = &gate.out, .position_stride = 1};
@@ -192,7 +186,7 @@ START_TEST(absorbed_terms_are_counted)
                                       .rows = &rows,
                                       .operands = &in,
                                       .outputs = &out};
-    ck_ulp_ok(ulp_probe_tape(&gate.call, &run, &error), error);
+    ck_ok(ulp_probe_tape(&gate.call, &run, &why));
     ck_assert_uint_eq(gate.told.count, 1);
     ck_assert(gate.told.results[0]); /* the sum is the node's result: only its additions are told */
     ck_assert_uint_eq(gate.told.items[0].additions, 7);
@@ -208,7 +202,6 @@ END_TEST
 static void check_contraction(double scale, const char *format)
 {
     enum { M = 5, N = 7, K = 41 };
-    struct ulp_error error;
     struct gate gate;
     int64_t rows[M], columns[N], lines_b[N], ks[K], ks_b[K], out_rows[M];
     open_gate(&gate, format);
@@ -230,7 +223,7 @@ static void check_contraction(double scale, const char *format)
         .out = &gate.out,
         .out_row_offset = out_rows,
         .out_column_offset = columns};
-    ck_ulp_ok(ulp_probe_contract(&gate.call, &problem, &error), error);
+    ck_ok(ulp_probe_contract(&gate.call, &problem, &why));
     const struct ulp_hidden *got = find(&gate.told, "sum over k", true);
 
     const double *x = a.data, *y = b.data, limit = gate.probe.format.max_finite;
@@ -289,10 +282,8 @@ START_TEST(instructions_have_words)
     };
     static const char *const operands[] = {"x", "y", "z"}, *const outputs[] = {"o"};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        struct ulp_error error;
         struct ulp_tape *tape;
-        ck_ulp_ok(ulp_tape_create(&tape, rows[r].text, operands, 3, outputs, 1, NULL, &error),
-                  error);
+        ck_ok(ulp_tape_create(&tape, rows[r].text, operands, 3, outputs, 1, NULL, &why));
         for (size_t w = 0; w < 8 && rows[r].words[w]; w++) {
             bool found = false;
             for (int i = 0; i < tape->instruction_count; i++) {

@@ -16,9 +16,7 @@ enum { FORMATS = sizeof names / sizeof *names };
 static void make_all(struct ulp_tensor *out, const struct ulp_format *format)
 {
     const int64_t count = INT64_C(1) << format->storage_bits;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &error),
-              error);
+    ck_ok(ulp_tensor_create(out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1, &count, &why));
     for (int64_t i = 0; i < count; i++)
         ((float *)out->data)[i] =
             (float)ulp_format_round(format, ULP_ROUND_NEAREST_EVEN,
@@ -29,11 +27,10 @@ static void check_pair(const struct ulp_format *from, const struct ulp_format *t
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_tensor all, given;
-    struct ulp_error error;
     arithmetic = test_arithmetic("fp16");
     arithmetic.storage = *to;
     make_all(&all, from);
-    ck_ulp_ok(ulp_adapt(&given, &all, from, &arithmetic, false, NULL, NULL, &error), error);
+    ck_ok(ulp_adapt(&given, &all, from, &arithmetic, false, NULL, NULL, &why));
     for (size_t i = 0; i < all.count; i++) {
         const float x = ((const float *)all.data)[i], y = ((const float *)given.data)[i];
         const double wanted = ulp_format_round(to, arithmetic.rounding, x, 0, 0);
@@ -50,9 +47,8 @@ START_TEST(values_are_rounded_to_storage)
     for (int to = 0; to < FORMATS; to++)
         for (int way = 0; way < 8; way++) {
             struct ulp_format from, storage;
-            struct ulp_error error;
-            ck_ulp_ok(ulp_format_find(names[_i], &from, &error), error);
-            ck_ulp_ok(ulp_format_find(names[to], &storage, &error), error);
+            ck_ok(ulp_format_find(names[_i], &from, &why));
+            ck_ok(ulp_format_find(names[to], &storage, &why));
             storage.subnormals = way & 1;
             from.subnormals = way & 2;
             if (way & 4)

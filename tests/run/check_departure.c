@@ -91,8 +91,7 @@ static struct shown walk(const struct ulp_program *program, const struct ulp_ten
                                         .departure = departure};
     struct shown shown = {0};
     const struct ulp_observer observer = {.context = &shown, .node_done = look};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, outputs, NULL, &error), error);
+    ck_ok(ulp_program_run(program, inputs, &run, &observer, 1, outputs, NULL, &why));
     return shown;
 }
 
@@ -133,7 +132,7 @@ static void expect_same_end(const struct ulp_model *model, const struct ulp_tens
     struct ulp_tensor_set wanted[TEXT_LANES];
     struct ulp_departure *departure;
     struct ulp_error error;
-    ck_ulp_ok(ulp_departure_create(program, &departure, &error), error);
+    ck_ok(ulp_departure_create(program, &departure, &why));
     const struct shown whole = walk(program, inputs, true, NULL, wanted);
     ck_assert_uint_eq(expect_end(program, inputs, departure, &whole, wanted), 0); /* it is empty */
     for (int time = 0; time < 2; time++) {
@@ -183,7 +182,7 @@ START_TEST(another_plans_departure_is_refused)
                                       text_plan(model, &inputs, 0, 3)};
     struct ulp_departure *departure;
     struct ulp_error error;
-    ck_ulp_ok(ulp_departure_create(programs[0], &departure, &error), error);
+    ck_ok(ulp_departure_create(programs[0], &departure, &why));
     for (int follow = 0; follow < 2; follow++) {
         const struct ulp_run_options run = {.follow = follow, .departure = departure};
         ck_assert(ulp_program_run(programs[1], &inputs, &run, NULL, 0, NULL, NULL, &error) ==

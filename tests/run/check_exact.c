@@ -63,12 +63,11 @@ static void walk(struct seen *seen, const char *arithmetic, const struct ulp_mod
     const struct ulp_keeps keeps = {.count = 1, .items = &keep};
     const struct ulp_observer observer = {.context = seen, .node_done = look};
     struct ulp_program *program;
-    struct ulp_error error;
     *seen = (struct seen){0};
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     if (mixed)
-        ck_ulp_ok(ulp_program_keep(program, 1, &keeps, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+        ck_ok(ulp_program_keep(program, 1, &keeps, &why));
+    ck_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &why));
     ulp_program_free(program);
 }
 

@@ -29,15 +29,14 @@ static void audit(const struct ulp_program *program, const struct ulp_tensor_set
 {
     struct ulp_auditor *auditor;
     struct ulp_audit found;
-    struct ulp_error error;
     struct ulp_run_options options = {.thread_count = 1, .audit = true};
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
     struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ulp_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, &found, &error), error);
+    ck_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(auditor, &found, &why));
     if (reports)
-        ck_ulp_ok(ulp_report_write(&found, test_folder("report"), &error), error);
+        ck_ok(ulp_report_write(&found, test_folder("report"), &why));
     ulp_audit_free(&found);
     ulp_auditor_free(auditor);
 }

@@ -17,13 +17,11 @@ struct found {
 static void find(struct found *out, struct ulp_model *model)
 {
     struct ulp_arithmetic fp32;
-    struct ulp_error error;
     *out = (struct found){.model = model};
     fp32 = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_program_create(out->model, &fp32, 1, NULL, &out->program, &error), error);
-    ck_ulp_ok(ulp_arena_create(&out->arena, NULL, &error), error);
-    ck_ulp_ok(ulp_idioms_find(out->program->main, out->arena, &out->items, &out->count, &error),
-              error);
+    ck_ok(ulp_program_create(out->model, &fp32, 1, NULL, &out->program, &why));
+    ck_ok(ulp_arena_create(&out->arena, NULL, &why));
+    ck_ok(ulp_idioms_find(out->program->main, out->arena, &out->items, &out->count, &why));
 }
 
 static void release(struct found *found)
@@ -243,12 +241,11 @@ START_TEST(networks_have_theirs)
     snprintf(relative, sizeof relative, "%s/model.onnx", c->name);
     const char *path = test_shared(relative);
     struct ulp_model *model;
-    struct ulp_error error;
     struct found found;
     int counts[ULP_IDIOM_KIND_COUNT] = {0};
     if (!path)
         return;
-    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
+    ck_ok(ulp_model_load(path, NULL, &model, &why));
     find(&found, model);
     for (size_t i = 0; i < found.count; i++)
         counts[found.items[i].kind]++;

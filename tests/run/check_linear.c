@@ -188,12 +188,10 @@ static double find_rms(const struct ulp_tensor *a, const struct ulp_tensor *b)
 static void add_moved(struct ulp_tensor *out, const struct ulp_tensor *r,
                       const struct ulp_tensor *moved)
 {
-    struct ulp_error error;
     mpfr_t x, sum;
     ck_assert_int_eq(moved->element, ULP_ELEMENT_F64);
     ck_assert_uint_eq(moved->count, r->count);
-    ck_ulp_ok(ulp_tensor_create(out, r->type, ULP_ELEMENT_WIDE, 128, r->rank, r->dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(out, r->type, ULP_ELEMENT_WIDE, 128, r->rank, r->dims, &why));
     for (size_t i = 0; i < r->count; i++) {
         struct ulp_record *record = ulp_record_at(out->data, i, 128);
         ulp_record_open_const(x, ulp_record_at_const(r->data, i, 128), 128);
@@ -256,14 +254,13 @@ static void run_beside_reference(
     const void *context)
 {
     struct ulp_program *program;
-    struct ulp_error error;
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"),
                                            test_arithmetic(arithmetic)};
     const struct ulp_run_options run = {.thread_count = 2, .audit = true, .moved = moved};
     const struct ulp_observer observer = {.context = (void *)(uintptr_t)context, .node_done = see};
     const struct ulp_program_options options = {.inputs = inputs};
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, &run, &observer, 1, NULL, NULL, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(inputs);
     ulp_model_free(model);
@@ -274,15 +271,14 @@ static void audit(struct subject *subject, const char *arithmetic)
     struct ulp_model *model = make_model(subject);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_error error;
     uint64_t seed = 11;
     const int64_t dims[] = {1, IN, SIDE, SIDE};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] =
             (float)(subject->whole && i / SIDE / SIDE < IN - 1 ? rint(2 * next_value(&seed))
                                                                : next_value(&seed));
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     run_beside_reference(model, &inputs, arithmetic, subject->asks, look, subject);
     for (int c = 0; c < CONSTANTS; c++)
         free(subject->values[c]);
@@ -352,13 +348,12 @@ static void audit_exact(const struct exact_case *exact)
     free(text);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_error error;
     const int64_t dims[] = {ROWS, DEPTH};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed))) *
                                ((int)(i / DEPTH) < exact->rows ? 1 : exact->small);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     run_beside_reference(model, &inputs, exact->arithmetic, false, look_at_exact, exact);
 }
 
@@ -417,18 +412,16 @@ START_TEST(sums_and_products_in_doubles_are_exact)
         "{ a = Tanh(x)\n s = Add(a, y)\n d = Sub(a, y)\n m = Mul(a, y) }");
     struct ulp_tensor x, y;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_error error;
     uint64_t seed = 23;
     const int64_t dims[] = {PAIR_ROWS, PAIR_COLUMNS};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&y, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims + 1, &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
+    ck_ok(ulp_tensor_create(&y, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 1, dims + 1, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
     for (size_t i = 0; i < y.count; i++)
         ((float *)y.data)[i] = (float)(0.1 + next_value(&seed)) * (i == 20 ? row->factor : 1);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "y", &y, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
+    ck_ok(ulp_tensor_set_add(&inputs, "y", &y, &why));
     run_beside_reference(model, &inputs, row->arithmetic, true, look_at_pair, row);
 }
 END_TEST
@@ -486,13 +479,12 @@ START_TEST(norms_are_linear_where_their_constants_are_all)
     struct ulp_model *model = onnx_text_load(15, text);
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0};
-    struct ulp_error error;
     uint64_t seed = 29;
     const int64_t dims[] = {1, CHANNELS, 90, 100};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 4, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(0.1 + fabs(next_value(&seed)));
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     run_beside_reference(model, &inputs, row->arithmetic, false, look_at_norm, row);
 }
 END_TEST

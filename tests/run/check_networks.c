@@ -87,11 +87,10 @@ static const char *join(char *buffer, size_t size, const char *folder, const cha
 static bool load_row(const struct row *row, struct ulp_model **model)
 {
     char path[512];
-    struct ulp_error error;
     const char *file =
         row->heavy && !test_long() ? NULL : join(path, sizeof path, row->path, "model.onnx");
     if (file)
-        ck_ulp_ok(ulp_model_load(file, NULL, model, &error), error);
+        ck_ok(ulp_model_load(file, NULL, model, &why));
     return file;
 }
 
@@ -99,16 +98,13 @@ static void read_inputs(const struct row *row, const struct ulp_model *model,
                         struct ulp_tensor_set *inputs)
 {
     char path[512];
-    struct ulp_error error;
     const char *folder = row->inputs ? row->inputs : row->path;
     if (strncmp(folder, "generated/", 10) == 0)
-        ck_ulp_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"),
-                                         "input", model, NULL, inputs, &error),
-                  error);
+        ck_ok(ulp_test_data_set_read(join(path, sizeof path, folder, "test_data_set_0"), "input",
+                                     model, NULL, inputs, &why));
     else
-        ck_ulp_ok(ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), NULL, inputs,
-                                      &error),
-                  error);
+        ck_ok(
+            ulp_tensor_set_read(join(path, sizeof path, folder, "inputs.npz"), NULL, inputs, &why));
 }
 
 static struct ulp_program *make_plan(const struct ulp_model *model,
@@ -117,11 +113,10 @@ static struct ulp_program *make_plan(const struct ulp_model *model,
 {
     struct ulp_arithmetic lanes[4];
     struct ulp_program *program;
-    struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(names[l]);
-    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
     return program;
 }
 
@@ -129,9 +124,8 @@ static void run_model(const struct ulp_model *model, const struct ulp_tensor_set
                       const char *const *names, size_t count, struct ulp_tensor_set *outputs)
 {
     const struct ulp_run_options options = {.thread_count = 2};
-    struct ulp_error error;
     struct ulp_program *program = make_plan(model, inputs, names, count);
-    ck_ulp_ok(ulp_program_run(program, inputs, &options, NULL, 0, outputs, NULL, &error), error);
+    ck_ok(ulp_program_run(program, inputs, &options, NULL, 0, outputs, NULL, &why));
     ulp_program_free(program);
 }
 
@@ -174,20 +168,18 @@ START_TEST(every_network_audits)
     struct ulp_tensor_set inputs;
     struct ulp_auditor *auditor;
     struct ulp_audit audit;
-    struct ulp_error error;
     size_t casts = 0;
     if (!load_row(row, &model))
         return;
     read_inputs(row, model, &inputs);
     struct ulp_program *program = make_plan(model, &inputs, names, lanes);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
     const struct ulp_observer observers[] = {ulp_auditor_observer(auditor),
                                              {.context = &casts, .node_done = check_cast}};
-    ck_ulp_ok(ulp_program_run(program, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL,
-                              NULL, &error),
-              error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &options, observers, _i >= MIXED ? 2 : 1, NULL, NULL,
+                          &why));
+    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
     ck_assert_uint_eq(audit.lane_count, lanes - 1);
     for (size_t l = 0; l < audit.lane_count; l++) {
         ck_assert_uint_gt(audit.lanes[l].node_count, 0);
@@ -230,11 +222,10 @@ START_TEST(every_recording_agrees)
     for (size_t set = 0; set < row->recordings; set++) {
         char path[512], name[64];
         struct ulp_tensor_set inputs, want, got;
-        struct ulp_error error;
         snprintf(name, sizeof name, "test_data_set_%zu", set);
         const char *folder = join(path, sizeof path, row->path, name);
-        ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &error), error);
-        ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &error), error);
+        ck_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &why));
+        ck_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &why));
         run_model(model, &inputs, &arithmetics[row->agreement], 1, &got);
         compare_recording(row, &got, &want);
         ulp_tensor_set_free(&got);
@@ -343,11 +334,10 @@ START_TEST(the_reference_agrees_with_fp64)
     char path[512];
     struct ulp_model *model;
     struct ulp_tensor_set inputs, want, near;
-    struct ulp_error error;
     if (!load_row(row, &model))
         return;
     const char *folder = join(path, sizeof path, row->path, "test_data_set_0");
-    ck_ulp_ok(ulp_test_data_set_read(folder, "ref64_output", model, NULL, &want, &error), error);
+    ck_ok(ulp_test_data_set_read(folder, "ref64_output", model, NULL, &want, &why));
     read_inputs(row, model, &inputs);
     for (size_t i = 0; i < want.count; i++) {
         double *y = extrapolate(model, &inputs, i);

@@ -78,7 +78,6 @@ static struct ulp_model *load_case(const struct ort_case *row)
     static const uint16_t c = 0x3C02; /* 1 + 2^-9 */
     struct proto graph = {0}, tensor = proto_tensor("c", ULP_TYPE_FLOAT16, 1, dims);
     struct ulp_model *model;
-    struct ulp_error error;
     char name[8];
     proto_numbers(&tensor, TENSOR_RAW, &c, sizeof c);
     proto_message(&graph, GRAPH_INITIALIZER, &tensor);
@@ -102,8 +101,7 @@ static struct ulp_model *load_case(const struct ort_case *row)
         proto_message(&graph, GRAPH_NODE, &node);
     }
     struct proto message = proto_model(8, 17, &graph);
-    ck_ulp_ok(ulp_model_load_bytes("case.onnx", message.data, message.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("case.onnx", message.data, message.count, NULL, &model, &why));
     proto_free(&message);
     return model;
 }
@@ -112,19 +110,17 @@ static double run_case(const struct ulp_model *model, const char *arithmetic)
 {
     const int64_t dims[] = {1};
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_tensor x;
     struct ulp_tensor_set inputs = {0}, outputs;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 1, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT16, ULP_ELEMENT_COUNT, 0, 1, dims, &why));
     *(float *)x.data = 1 + 0x1p-10f;
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lane = test_arithmetic(arithmetic);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &why));
     const double y = ulp_tensor_get(&outputs.items[0].tensor, 0);
     ulp_tensor_set_free(&outputs);
     ulp_tensor_set_free(&inputs);

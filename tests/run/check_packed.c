@@ -64,13 +64,12 @@ static struct ulp_program *plan_all(const struct ulp_model *model,
 {
     struct ulp_arithmetic lanes[LANES_MAX];
     struct ulp_program *program;
-    struct ulp_error error;
     ck_assert_uint_le(lane_count, LANES_MAX);
     budget.limit_bytes = 0;
     for (size_t l = 0; l < lane_count; l++)
         lanes[l] = test_arithmetic(names[l]);
     const struct ulp_program_options options = {.inputs = inputs};
-    ck_ulp_ok(ulp_program_create(model, lanes, lane_count, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, lane_count, &options, &program, &why));
     return program;
 }
 
@@ -113,19 +112,16 @@ static struct ulp_model *load(struct proto *graph, int rank, const int64_t *dims
                               struct ulp_tensor_set *inputs)
 {
     struct ulp_tensor x;
-    struct ulp_error error;
     struct ulp_model *model;
     proto_value(graph, GRAPH_INPUT, "x", ULP_TYPE_FLOAT, rank, dims);
     struct proto bytes = proto_model(8, 14, graph);
-    ck_ulp_ok(ulp_model_load_bytes("packed.onnx", bytes.data, bytes.count, &budget, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("packed.onnx", bytes.data, bytes.count, &budget, &model, &why));
     proto_free(&bytes);
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)ulp_random_uniform(7, i) - 0.25f;
     *inputs = (struct ulp_tensor_set){0};
-    ck_ulp_ok(ulp_tensor_set_add(inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(inputs, "x", &x, &why));
     return model;
 }
 
@@ -148,7 +144,7 @@ START_TEST(tensors_come_first)
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 3, (const int64_t[]){1, 48, 64});
     struct ulp_model *model = load(&graph, 2, (const int64_t[]){48, 64}, &inputs);
     struct ulp_program *program = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, true, 0, &wanted, &cost, &why));
     /* the digits of R(r), R(fp16), R(fp32) of both; of each other lane P(p) of both and P(r) of the
      * last, whose inputs differ */
     ck_assert_uint_eq(cost.packed_count, 3);
@@ -173,7 +169,7 @@ START_TEST(tensors_come_first)
     }
     ulp_program_free(program);
     program = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(program, &inputs, true, works, &found, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, true, works, &found, &cost, &why));
     /* at least one of the weight's three forms, of which the smallest has a float an element */
     ck_assert_uint_ge(peak - works, 64 * 64 * sizeof(float));
     ck_assert_uint_eq(cost.packed_count, 6);
@@ -208,7 +204,7 @@ START_TEST(recurrent_cells_pack_once)
                 (const int64_t[]){STEPS, 1, 1, HIDDEN});
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){STEPS, 1, INPUT}, &inputs);
     struct ulp_program *program = plan_named(model, &inputs, _i ? "fp32" : "mpfr:128");
-    ck_ulp_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, false, 0, &hash, &cost, &why));
     ck_assert_uint_eq(cost.packed_count, in_registers ? 0 : _i ? 1 : 2);
     ck_assert_uint_eq(cost.packed_use_count, in_registers ? 0 : STEPS - 1);
     /* With the least memory that it works in. */
@@ -220,7 +216,7 @@ START_TEST(recurrent_cells_pack_once)
         else
             fails = limit;
     }
-    ck_ulp_ok(hash_run(program, &inputs, false, works, &again, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, false, works, &again, &cost, &why));
     ck_assert(hash == again);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
@@ -234,16 +230,15 @@ START_TEST(audits_pack_once)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
-    struct ulp_error error;
     struct ulp_run_cost cost;
     unsigned long long hash, again;
     if (!network_load(_i, &model, &inputs))
         return;
     struct ulp_program *program = plan_lanes(model, &inputs, 3);
-    ck_ulp_ok(hash_run(program, &inputs, true, 0, &hash, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, true, 0, &hash, &cost, &why));
     ck_assert_uint_ge(cost.packed_count, 1);
     ck_assert_uint_ge(cost.packed_use_count, cost.packed_count);
-    ck_ulp_ok(hash_run(program, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &error), error);
+    ck_ok(hash_run(program, &inputs, true, 2 * cost.peak_bytes, &again, &cost, &why));
     ck_assert(hash == again);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
@@ -294,11 +289,11 @@ START_TEST(runs_leave_weights)
     struct ulp_model *model = load(&graph, 3, (const int64_t[]){3, 11, 300}, &inputs);
     struct ulp_program *program = plan_all(model, &inputs, names, COUNT);
     for (int audit = 0; audit < 2; audit++) {
-        ck_ulp_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &error), error);
+        ck_ok(hash_run(program, &inputs, audit, 0, &first, &cost, &why));
         ck_assert_msg(audit || cost.packed_count == 0, "the first run left %zu forms",
                       cost.packed_count);
         for (int run = 1; run < 4; run++) {
-            ck_ulp_ok(hash_run(program, &inputs, audit, 0, &again, &cost, &error), error);
+            ck_ok(hash_run(program, &inputs, audit, 0, &again, &cost, &why));
             ck_assert_msg(first == again, "other bits in run %d", run);
             ck_assert_uint_ge(cost.packed_count + cost.packed_use_count, 4 * COUNT);
             ck_assert_msg(run == 1 || cost.packed_count == 0, "run %d made %zu forms", run,
@@ -337,15 +332,12 @@ START_TEST(counts_are_found_again)
     struct ulp_tensor tensors[2];
     struct ulp_arithmetic fp16, other;
     struct ulp_carried *kept;
-    struct ulp_error error;
     struct ulp_lowered found;
     const struct ulp_lowered left = {1, 1, 1e6};
     for (int i = 0; i < 2; i++)
-        ck_ulp_ok(ulp_tensor_wrap(&tensors[i], ULP_TYPE_FLOAT, 1, (int64_t[]){3}, weights[i],
-                                  &error),
-                  error);
-    ck_ulp_ok(ulp_arithmetic_find("fp16", &fp16, &error), error);
-    ck_ulp_ok(ulp_carried_create(&kept, NULL, &error), error);
+        ck_ok(ulp_tensor_wrap(&tensors[i], ULP_TYPE_FLOAT, 1, (int64_t[]){3}, weights[i], &why));
+    ck_ok(ulp_arithmetic_find("fp16", &fp16, &why));
+    ck_ok(ulp_carried_create(&kept, NULL, &why));
     ck_assert(!ulp_carried_find_lowered(kept, &tensors[0], &fp16, &found));
     ulp_carried_add_lowered(kept, &tensors[0], &fp16, &left);
     ulp_carried_forget(kept); /* other arithmetics do not change it */
@@ -356,7 +348,7 @@ START_TEST(counts_are_found_again)
     static const char *const others[] = {"bf16", "fp16,constants=ieee", "fp16,round=rz",
                                          "fp16,subnormals=flush"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        ck_ulp_ok(ulp_arithmetic_find(others[i], &other, &error), error);
+        ck_ok(ulp_arithmetic_find(others[i], &other, &why));
         ck_expect(!ulp_carried_find_lowered(kept, &tensors[0], &other, &found), "%s", others[i]);
     }
     ulp_carried_free(kept);
@@ -369,7 +361,6 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
 {
     struct proto graph = {0};
     struct ulp_tensor_set inputs;
-    struct ulp_error error;
     unsigned long long hash;
     add_constant(&graph, "c", 3, (const int64_t[]){20, 1, 1});
     add_node(&graph, "Mul", "large", "x c", "a");
@@ -381,7 +372,7 @@ START_TEST(blocks_left_do_not_change_what_runs_need)
     const double needs = ulp_program_peak(program, false, NULL);
     ck_assert_double_ge(needs, 20 * 64 * 64 * sizeof(float));
     for (int run = 0; run < 3; run++)
-        ck_ulp_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &error), error);
+        ck_ok(hash_run(program, &inputs, false, 0, &hash, NULL, &why));
     ck_assert_uint_ge(ulp_carried_spare(program->carried), 20 * 64 * 64 * sizeof(float));
     ck_assert_double_eq(ulp_program_peak(program, false, NULL), needs);
     ulp_program_free(program);
@@ -402,14 +393,12 @@ START_TEST(padding_meets_what_was_left)
     static const char *const lanes[] = {"fp32", "fp64", "bf16", "tf32", "fp32,order=pairwise"};
     struct ulp_model *model = onnx_text_load(17, texts[_i]);
     struct ulp_tensor_set inputs, first, again;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &inputs, &error), error);
+    ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
     for (size_t l = 0; l < sizeof lanes / sizeof *lanes; l++) {
         struct ulp_program *program = plan_all(model, &inputs, &lanes[l], 1);
-        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &first, NULL, &error), error);
+        ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &first, NULL, &why));
         for (int r = 0; r < 3; r++) {
-            ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &again, NULL, &error),
-                      error);
+            ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &again, NULL, &why));
             ck_assert(test_same_bits(&first.items[0].tensor, &again.items[0].tensor));
             ulp_tensor_set_free(&again);
         }
@@ -429,17 +418,16 @@ START_TEST(convolutions_need_no_whole_weights)
     enum { FROM = 512, TO = 2048, SIDE = 7 };
     struct proto graph = {0};
     struct ulp_tensor_set inputs;
-    struct ulp_error error;
     unsigned long long wanted, found;
     add_constant(&graph, "w", 4, (const int64_t[]){TO, FROM, 1, 1});
     add_node(&graph, "Conv", "conv", "x w", "y");
     proto_value(&graph, GRAPH_OUTPUT, "y", ULP_TYPE_FLOAT, 4, (const int64_t[]){1, TO, SIDE, SIDE});
     struct ulp_model *model = load(&graph, 4, (const int64_t[]){1, FROM, SIDE, SIDE}, &inputs);
     struct ulp_program *program = plan_named(model, &inputs, "fp32");
-    ck_ulp_ok(hash_run(program, &inputs, false, 0, &wanted, NULL, &error), error);
+    ck_ok(hash_run(program, &inputs, false, 0, &wanted, NULL, &why));
     for (int run = 0; run < 3; run++) {
         const size_t limit = (TO * SIDE * SIDE + FROM * TO / 2) * sizeof(float);
-        ck_ulp_ok(hash_run(program, &inputs, false, limit, &found, NULL, &error), error);
+        ck_ok(hash_run(program, &inputs, false, limit, &found, NULL, &why));
         ck_assert(found == wanted);
     }
     ulp_program_free(program);

@@ -1,5 +1,5 @@
-/* Products of arrays against cuBLAS on an H200, bit for bit: sums of one scalar after the other, cut
- * as the launches of the kernels said, and masked sums, which every other order changes. Units'
+/* Products of arrays against cuBLAS on an H200, bit for bit: sums of one scalar after the other,
+ * cut as the launches of the kernels said, and masked sums, which every other order changes. Units'
  * other products are in check_unit_recorded. */
 #include <stdio.h>
 
@@ -13,15 +13,12 @@ static struct ulp_tensor read_numbers(const struct ulp_tensor_set *set, const ch
 {
     const struct ulp_tensor *given = ulp_tensor_set_find(set, name);
     struct ulp_format format;
-    struct ulp_error error;
     struct ulp_tensor out;
     ck_assert_msg(given != NULL, "%s", name);
-    ck_ulp_ok(ulp_format_find(format_name, &format, &error), error);
-    ck_ulp_ok(
-        ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, given->dims, &error),
-        error);
+    ck_ok(ulp_format_find(format_name, &format, &why));
+    ck_ok(ulp_tensor_create(&out, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 2, given->dims, &why));
     if (given->type == ULP_TYPE_UINT8 || given->type == ULP_TYPE_UINT16)
-        ck_ulp_ok(ulp_array_decode(&out, given, &format, 1, &error), error);
+        ck_ok(ulp_array_decode(&out, given, &format, 1, &why));
     else
         for (size_t i = 0; i < given->count; i++)
             ((float *)out.data)[i] = (float)ulp_tensor_get(given, i);
@@ -38,8 +35,7 @@ static void compare(const struct ulp_tensor_set *set, const struct recorded *row
                       b = read_numbers(set, row->b, row->patterns),
                       c = read_numbers(set, row->c, row->patterns), product;
     const struct ulp_arithmetic arithmetic = test_arithmetic(row->arithmetic);
-    struct ulp_error error;
-    ck_ulp_ok(ulp_array_matmul(&product, &arithmetic, &a, &b, 2, &error), error);
+    ck_ok(ulp_array_matmul(&product, &arithmetic, &a, &b, 2, &why));
     ck_assert_uint_eq(product.count, c.count);
     for (size_t i = 0; i < c.count; i++)
         ck_assert_msg(ulp_tensor_get(&product, i) == ulp_tensor_get(&c, i),
@@ -67,9 +63,8 @@ START_TEST(masked_sums)
         {"e4m3.fast", "tf32@h200,factor=fp8-e4m3", "fp8-e4m3"},
     };
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
     char names[3][64];
-    ck_ulp_ok(ulp_tensor_set_read(test_data("unit/h200_probes.npz"), NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(test_data("unit/h200_probes.npz"), NULL, &set, &why));
     for (size_t r = 0; r < sizeof kinds / sizeof *kinds; r++) {
         for (int i = 0; i < 3; i++)
             snprintf(names[i], sizeof names[i], "%s.16x16x512.%c", kinds[r].kind, 'a' + i);
@@ -91,9 +86,8 @@ static void compare_chains(const char *path)
                   {64, "fp32"},
                   {1024, "fp32,split-k=16"}};
     struct ulp_tensor_set set = {0};
-    struct ulp_error error;
     char names[3][64];
-    ck_ulp_ok(ulp_tensor_set_read(path, NULL, &set, &error), error);
+    ck_ok(ulp_tensor_set_read(path, NULL, &set, &why));
     for (size_t r = 0; r < sizeof chains / sizeof *chains; r++) {
         static const char *const parts[] = {"A", "B", "f32"};
         for (int i = 0; i < 3; i++)

@@ -16,16 +16,16 @@ START_TEST(a_pool_is_found_again)
     struct ulp_pool *pools[3];
     struct ulp_carried *kept;
     struct ulp_error error;
-    ck_ulp_ok(ulp_carried_create(&kept, NULL, &error), error);
+    ck_ok(ulp_carried_create(&kept, NULL, &why));
     for (int i = 0; i < 2; i++) /* two runs at once */
-        ck_ulp_ok(ulp_carried_take_pool(kept, 2, &pools[i], &error), error);
+        ck_ok(ulp_carried_take_pool(kept, 2, &pools[i], &why));
     ck_assert_ptr_ne(pools[0], pools[1]);
     for (int i = 0; i < 2; i++)
         ulp_carried_return_pool(kept, pools[i]);
-    ck_ulp_ok(ulp_carried_take_pool(kept, 2, &pools[2], &error), error);
+    ck_ok(ulp_carried_take_pool(kept, 2, &pools[2], &why));
     ck_assert_ptr_eq(pools[2], pools[1]);
     ulp_carried_return_pool(kept, pools[2]);
-    ck_ulp_ok(ulp_carried_take_pool(kept, 3, &pools[0], &error), error);
+    ck_ok(ulp_carried_take_pool(kept, 3, &pools[0], &why));
     ck_assert_int_eq(ulp_pool_thread_count(pools[0]), 3);
     ulp_carried_return_pool(kept, pools[0]);
     ck_assert_int_eq(ulp_carried_take_pool(kept, -1, &pools[0], &error), ULP_ERROR_USAGE);
@@ -45,12 +45,11 @@ static enum ulp_status work_none(void *context, size_t first, size_t last, int w
 static void run_threads(struct ulp_carried **kept, int count)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
     if (!*kept)
-        ck_ulp_ok(ulp_carried_create(kept, NULL, &error), error);
-    ck_ulp_ok(ulp_carried_take_pool(*kept, count, &pool, &error), error);
+        ck_ok(ulp_carried_create(kept, NULL, &why));
+    ck_ok(ulp_carried_take_pool(*kept, count, &pool, &why));
     ulp_pool_set_eager(pool);
-    ck_ulp_ok(ulp_parallel_for(pool, (size_t)count, 1, work_none, NULL, &error), error);
+    ck_ok(ulp_parallel_for(pool, (size_t)count, 1, work_none, NULL, &why));
     ulp_carried_return_pool(*kept, pool);
 }
 
@@ -125,8 +124,7 @@ static unsigned long long hash_run(const struct ulp_program *program,
 {
     const struct ulp_run_options options = {.thread_count = 3};
     struct ulp_tensor_set outputs;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_run(program, inputs, &options, NULL, 0, &outputs, NULL, &why));
     const struct ulp_tensor *y = &outputs.items[0].tensor;
     const unsigned long long hash = ulp_hash(y->data, y->count * y->element_bytes);
     ulp_tensor_set_free(&outputs);
@@ -143,14 +141,13 @@ START_TEST(a_child_runs_what_its_parent_ran)
     struct ulp_tensor_set inputs = {0};
     struct ulp_tensor x;
     struct ulp_program *program;
-    struct ulp_error error;
     int status = -1;
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     for (size_t i = 0; i < x.count; i++)
         ((float *)x.data)[i] = (float)(i % 997) / 1000;
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     const bool counts = access("/proc/self/task", R_OK) == 0;
     if (counts)
         find_others();

@@ -222,7 +222,6 @@ START_TEST(introduced_and_carried_make_entire)
     struct ulp_arithmetic lanes[AUDITED];
     struct ulp_program *program;
     struct ulp_audit audit;
-    struct ulp_error error;
     struct identity identity = {0};
     if (!network_load(_i, &model, &inputs))
         return;
@@ -230,11 +229,11 @@ START_TEST(introduced_and_carried_make_entire)
     struct ulp_program_options plan_options = {.inputs = &inputs};
     struct ulp_run_options options = {.thread_count = 2, .audit = true};
     struct ulp_observer observer = {.context = &identity, .node_done = check_identity};
-    ck_ulp_ok(ulp_program_create(model, lanes, AUDITED, &plan_options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &identity.auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(identity.auditor, "nominal", &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(identity.auditor, &audit, &error), error);
+    ck_ok(ulp_program_create(model, lanes, AUDITED, &plan_options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &identity.auditor, &why));
+    ck_ok(ulp_auditor_sample(identity.auditor, "nominal", &why));
+    ck_ok(ulp_program_run(program, &inputs, &options, &observer, 1, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(identity.auditor, &audit, &why));
     ck_assert_uint_gt(identity.elements, 0);
     check_means(&audit);
     ulp_audit_free(&audit);
@@ -288,11 +287,9 @@ START_TEST(declared_types_are_obeyed)
         struct ulp_model *model;
         struct ulp_tensor_set inputs;
         struct ulp_audit audit;
-        struct ulp_error error;
-        ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
-        ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
-                                      &error),
-                  error);
+        ck_ok(ulp_model_load(path, NULL, &model, &why));
+        ck_ok(
+            ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &why));
         audit_one(model, &inputs, expected[i][0], &audit);
         ck_assert_int_ge(audit.lanes[0].first_born, 0);
         ck_assert_str_eq(audit.lanes[0].nodes[audit.lanes[0].first_born].op, expected[i][1]);

@@ -165,10 +165,9 @@ static struct ulp_program *plan_lanes(const struct ulp_model *model,
     struct ulp_arithmetic lanes[LANES];
     const struct ulp_program_options options = {.inputs = inputs};
     struct ulp_program *program;
-    struct ulp_error error;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(lane_names[first + l]);
-    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
     return program;
 }
 
@@ -176,18 +175,16 @@ static struct ulp_program *plan_lanes(const struct ulp_model *model,
 static struct ulp_tensor_set vary(const struct ulp_tensor_set *sample, int number)
 {
     struct ulp_tensor_set varied = {0};
-    struct ulp_error error;
     for (size_t i = 0; i < sample->count; i++) {
         const struct ulp_tensor *from = &sample->items[i].tensor;
         struct ulp_tensor to;
-        ck_ulp_ok(ulp_tensor_create(&to, from->type, from->element, from->precision, from->rank,
-                                    from->dims, &error),
-                  error);
+        ck_ok(ulp_tensor_create(&to, from->type, from->element, from->precision, from->rank,
+                                from->dims, &why));
         memcpy(to.data, from->data, from->count * from->element_bytes);
         for (size_t e = 0; to.element == ULP_ELEMENT_F32 && e < to.count; e++)
             ((float *)to.data)[e] *=
                 1 + (float)number * 0.05f * (float)ulp_random_uniform((uint64_t)number, e);
-        ck_ulp_ok(ulp_tensor_set_add(&varied, sample->items[i].name, &to, &error), error);
+        ck_ok(ulp_tensor_set_add(&varied, sample->items[i].name, &to, &why));
     }
     return varied;
 }
@@ -224,11 +221,9 @@ static void take_back(struct worker workers[THREADS])
 static void run_alone(struct worker workers[THREADS], const struct ulp_program *program)
 {
     const struct ulp_run_options options = {.thread_count = 1};
-    struct ulp_error error;
     for (int t = 0; t < THREADS; t++)
-        ck_ulp_ok(ulp_program_run(program, &workers[t].inputs, &options, NULL, 0, workers[t].wanted,
-                                  NULL, &error),
-                  error);
+        ck_ok(ulp_program_run(program, &workers[t].inputs, &options, NULL, 0, workers[t].wanted,
+                              NULL, &why));
 }
 
 static void share(struct worker workers[THREADS], const struct ulp_program *program)

@@ -56,16 +56,13 @@ START_TEST(another_decision_is_a_divergence)
     proto_message(&graph, GRAPH_NODE, &where);
     struct proto message = proto_model(10, 21, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
     struct ulp_tensor tensor;
     struct ulp_tensor_set inputs = {0};
     struct ulp_audit audit;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     memcpy(tensor.data, x, sizeof x);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &why));
     audit_one(model, &inputs, "fp16", &audit);
     const struct ulp_audit_lane *lane = &audit.lanes[0];
     ck_assert_int_eq(lane->first_born, -1);
@@ -109,24 +106,19 @@ START_TEST(a_step_of_a_scale_is_an_error)
         proto_message(&graph, GRAPH_NODE, &nodes[n]);
     struct proto message = proto_model(10, 21, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
     struct ulp_tensor values[3];
     struct ulp_tensor_set inputs = {0};
     struct ulp_audit audit;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&values[0], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&values[1], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&values[2], ULP_TYPE_UINT8, ULP_ELEMENT_COUNT, 0, 0, NULL, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
+    ck_ok(ulp_tensor_create(&values[0], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
+    ck_ok(ulp_tensor_create(&values[1], ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &why));
+    ck_ok(ulp_tensor_create(&values[2], ULP_TYPE_UINT8, ULP_ELEMENT_COUNT, 0, 0, NULL, &why));
     memcpy(values[0].data, x, sizeof x);
     memcpy(values[1].data, &scale, sizeof scale);
     memset(values[2].data, 0, values[2].element_bytes);
     static const char *const names[] = {"x", "s", "p"};
     for (size_t i = 0; i < 3; i++)
-        ck_ulp_ok(ulp_tensor_set_add(&inputs, names[i], &values[i], &error), error);
+        ck_ok(ulp_tensor_set_add(&inputs, names[i], &values[i], &why));
     audit_one(model, &inputs, "fp16", &audit);
     const struct ulp_audit_lane *lane = &audit.lanes[0];
     const struct ulp_audit_output *outputs = lane->outputs.outputs;
@@ -172,9 +164,7 @@ START_TEST(rounded_epilogues_round_twice)
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("epilogue.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("epilogue.onnx", bytes.data, bytes.count, NULL, &model, &why));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct ulp_tensor_set inputs = {0}, outputs = {0};
         const struct ulp_run_options options = {.thread_count = 1};
@@ -208,17 +198,14 @@ START_TEST(parameters_keep_their_values)
         proto_free(&copy);
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("parameter.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("parameter.onnx", bytes.data, bytes.count, NULL, &model, &why));
     struct ulp_tensor_set inputs = {0};
     for (int i = 0; i < 2; i++) {
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1 - i,
-                                    (const int64_t[]){1}, &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, 1 - i,
+                                (const int64_t[]){1}, &why));
         *(float *)tensor.data = i ? 1.3f : 240;
-        ck_ulp_ok(ulp_tensor_set_add(&inputs, i ? "scale" : "x", &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(&inputs, i ? "scale" : "x", &tensor, &why));
     }
     for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++) {
         struct ulp_tensor_set outputs = {0};
@@ -269,10 +256,7 @@ START_TEST(stochastic_roundings_draw_their_own_numbers)
     }
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("stochastic.onnx", bytes.data, bytes.count, NULL, &model,
-                                   &error),
-              error);
+    ck_ok(ulp_model_load_bytes("stochastic.onnx", bytes.data, bytes.count, NULL, &model, &why));
     struct ulp_tensor_set inputs = {0}, outputs = {0};
     const struct ulp_run_options options = {.thread_count = 1};
     run_network(model, &inputs, &arithmetic, 1, &options, (struct ulp_observer){0}, &outputs);
@@ -318,25 +302,21 @@ START_TEST(perturbed_plans_are_close)
     proto_message(&graph, GRAPH_NODE, &mul);
     struct proto message = proto_model(10, 21, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
     struct ulp_tensor tensor;
     struct ulp_tensor_set inputs = {0}, outputs[4];
     struct ulp_arithmetic lane;
-    ck_ulp_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("m.onnx", message.data, message.count, NULL, &model, &why));
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 2, dims, &why));
     memcpy(tensor.data, x, sizeof x);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &tensor, &why));
     find_lanes(&lane, (const char *const[]){"fp64"}, 1);
     for (uint64_t seed = 0; seed < 4; seed++) { /* 0: the model itself; 3: as 2 */
         const struct ulp_program_options options = {.inputs = &inputs,
                                                     .perturbation = {seed ? 11 : 0,
                                                                      seed < 3 ? seed : 2}};
         struct ulp_program *program;
-        ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-        ck_ulp_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &error),
-                  error);
+        ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+        ck_ok(ulp_program_run(program, &inputs, NULL, NULL, 0, &outputs[seed], NULL, &why));
         ulp_program_free(program);
     }
     for (int i = 0; i < 4; i++) {

@@ -46,16 +46,13 @@ START_TEST(chosen_rows_are_those_of_the_lowered_table)
     struct ulp_model *model = onnx_text_load(17, gathers);
     struct ulp_tensor_set inputs = {0}, outputs[LANES] = {0};
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, 0, NULL, &why));
     *(float *)tensor.data = 1;
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "one", &tensor, &error), error);
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2,
-                                (const int64_t[]){2, 3}, &error),
-              error);
+    ck_ok(ulp_tensor_set_add(&inputs, "one", &tensor, &why));
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_INT64, ULP_ELEMENT_COUNT, 0, 2,
+                            (const int64_t[]){2, 3}, &why));
     memcpy(tensor.data, (const int64_t[]){3, -1, 0, -4, 2, 1}, 6 * sizeof(int64_t));
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "i", &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "i", &tensor, &why));
     run_network(model, &inputs, names, LANES, NULL, (struct ulp_observer){0}, outputs);
     for (size_t l = 0; l < LANES; l++) {
         expect_equal(&outputs[l], "y", "z", names[l]);
@@ -78,13 +75,11 @@ START_TEST(a_table_is_not_copied)
     struct ulp_arithmetic lanes[2] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16")};
     struct ulp_program *program;
     struct ulp_run_cost cost;
-    struct ulp_error error;
     const struct ulp_run_options options = {.thread_count = 1, .audit = true};
-    ck_ulp_ok(ulp_model_random_inputs(model, NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &(struct ulp_program_options){.inputs = &inputs},
-                                 &program, &error),
-              error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, &cost, &error), error);
+    ck_ok(ulp_model_random_inputs(model, NULL, &inputs, &why));
+    ck_ok(ulp_program_create(model, lanes, 2, &(struct ulp_program_options){.inputs = &inputs},
+                             &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &options, NULL, 0, NULL, &cost, &why));
     ck_assert_uint_lt(cost.peak_bytes, 1 << 20);
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
@@ -113,8 +108,7 @@ START_TEST(computed_scales_keep_their_digits)
     struct ulp_tensor_set inputs = {0}, outputs[2] = {0};
     const struct ulp_input_range ranges[] = {{"third", 3, 3}, {"one", 1, 1}, {"x", -1, 1}};
     const struct ulp_random_options options = {.seed = 7, .ranges = ranges, .range_count = 3};
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
+    ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
     run_network(model, &inputs, names, 2, NULL, (struct ulp_observer){0}, outputs);
     for (size_t l = 0; l < 2; l++)
         expect_equal(&outputs[l], "y", "z", names[l]);
@@ -152,10 +146,9 @@ START_TEST(blocks_of_columns_are_the_whole_product)
     enum { LANES = sizeof names / sizeof *names };
     struct ulp_model *model = onnx_text_load(17, blocks);
     struct ulp_tensor_set inputs = {0}, outputs[LANES] = {0};
-    struct ulp_error error;
     const struct ulp_input_range ranges[] = {{"q", 0, 255}, {"o", 0, 255}, {"x", -1, 1}};
     const struct ulp_random_options options = {.seed = 7, .ranges = ranges, .range_count = 3};
-    ck_ulp_ok(ulp_model_random_inputs(model, &options, &inputs, &error), error);
+    ck_ok(ulp_model_random_inputs(model, &options, &inputs, &why));
     run_network(model, &inputs, names, LANES, NULL, (struct ulp_observer){0}, outputs);
     for (size_t l = 0; l < LANES; l++) {
         expect_equal(&outputs[l], "y", "z", names[l]);

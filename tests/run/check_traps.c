@@ -46,18 +46,16 @@ static void expect_model(struct proto *model, int rank, const int64_t *dims, siz
     struct ulp_program *program;
     struct ulp_tensor_set inputs = {0}, outputs;
     struct ulp_tensor x;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("trap.onnx", model->data, model->count, NULL, &loaded, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("trap.onnx", model->data, model->count, NULL, &loaded, &why));
     proto_free(model);
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, rank, dims, &error), error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, rank, dims, &why));
     memcpy(x.data, ramp, x.count * sizeof *ramp);
-    ck_ulp_ok(ulp_tensor_set_add(&inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lane = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_program_create(loaded, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(loaded, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &why));
     ck_assert_uint_eq(outputs.items[0].tensor.count, count);
     for (size_t i = 0; i < count; i++)
         ck_assert_msg(ulp_tensor_get(&outputs.items[0].tensor, i) == wanted[i],

@@ -18,7 +18,6 @@ static void expect_plain(struct ulp_program *program, const struct ulp_tensor_se
     size_t *nodes = calloc(ulp_program_node_count(program) + 1, sizeof *nodes), count = 0;
     struct ulp_keep *keep = calloc(ulp_program_node_count(program) + 1, sizeof *keep);
     struct ulp_tensor_set plain;
-    struct ulp_error error;
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (kept[n]) {
             nodes[count] = n;
@@ -28,8 +27,8 @@ static void expect_plain(struct ulp_program *program, const struct ulp_tensor_se
             count++;
         }
     const struct ulp_keeps keeps = {count, keep, NULL};
-    ck_ulp_ok(ulp_program_keep(program, 0, &keeps, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &plain, NULL, &error), error);
+    ck_ok(ulp_program_keep(program, 0, &keeps, &why));
+    ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, &plain, NULL, &why));
     ck_assert_uint_eq(plain.count, outputs->count);
     for (size_t o = 0; o < plain.count; o++)
         ck_assert_msg(test_same_bits(&plain.items[o].tensor, &outputs->items[o].tensor),
@@ -53,13 +52,10 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
     struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(2);
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_trial_create(program, 0, keep_in, choices - 1, sample_count, pool, &trial,
-                               &error),
-              error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_trial_create(program, 0, keep_in, choices - 1, sample_count, pool, &trial, &why));
     for (size_t s = 0; s < sample_count; s++)
-        ck_ulp_ok(ulp_trial_add(trial, &samples[s], &error), error);
+        ck_ok(ulp_trial_add(trial, &samples[s], &why));
     const size_t nodes = ulp_program_node_count(program);
     uint16_t *kept = calloc(nodes + 1, sizeof *kept);
     for (int round = 0; round < rounds; round++) {
@@ -70,7 +66,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
                 kept[n] = (uint16_t)((kept[n] + 1 + n % (choices - 1)) % choices);
         const size_t sample = (size_t)round % sample_count;
         struct ulp_tensor_set outputs;
-        ck_ulp_ok(ulp_trial_run(trial, sample, kept, &outputs, &error), error);
+        ck_ok(ulp_trial_run(trial, sample, kept, &outputs, &why));
         expect_plain(program, &samples[sample], kept, keep_in, &outputs);
         ulp_tensor_set_free(&outputs);
         if (round % 3)
@@ -138,20 +134,19 @@ START_TEST(only_what_a_change_reaches_is_computed)
     struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
-    struct ulp_error error;
     uint16_t kept[6] = {false};
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_assert_uint_eq(ulp_program_node_count(program), 6);
-    ck_ulp_ok(ulp_trial_create(program, 0, &keep_in, 1, 1, pool, &trial, &error), error);
-    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
-    ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+    ck_ok(ulp_trial_create(program, 0, &keep_in, 1, 1, pool, &trial, &why));
+    ck_ok(ulp_trial_add(trial, &inputs, &why));
+    ck_ok(ulp_trial_run(trial, 0, kept, &outputs, &why));
     ulp_trial_accept(trial);
     ulp_tensor_set_free(&outputs);
     ck_assert_double_eq_tol(ulp_trial_work(trial), 1, 1e-12);
     for (size_t n = 0; n < 6; n++) {
         const double before = ulp_trial_work(trial);
         kept[n] = 1;
-        ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+        ck_ok(ulp_trial_run(trial, 0, kept, &outputs, &why));
         ulp_tensor_set_free(&outputs);
         kept[n] = false;
         const bool is_last = strcmp(ulp_program_node_name(program, n), "bend") == 0 ||
@@ -161,7 +156,7 @@ START_TEST(only_what_a_change_reaches_is_computed)
         ck_assert_double_gt(ulp_trial_work(trial), before);
     }
     const double before = ulp_trial_work(trial);
-    ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+    ck_ok(ulp_trial_run(trial, 0, kept, &outputs, &why));
     ulp_tensor_set_free(&outputs);
     ck_assert_double_eq(ulp_trial_work(trial), before);
     ulp_trial_free(trial);
@@ -203,11 +198,10 @@ START_TEST(decisions_can_be_the_reference_s)
     struct ulp_program *program;
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &follow, &observer, 1, plain, NULL, &error), error);
-    ck_ulp_ok(ulp_trial_create(program, 1, &keep_in, 1, 1, pool, &trial, &error), error);
-    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &follow, &observer, 1, plain, NULL, &why));
+    ck_ok(ulp_trial_create(program, 1, &keep_in, 1, 1, pool, &trial, &why));
+    ck_ok(ulp_trial_add(trial, &inputs, &why));
     struct ulp_tensor *integers = calloc(program->main->slot_count, sizeof *integers);
     for (size_t n = 0; n < program->node_count; n++)
         if (strcmp(ulp_program_node_name(program, n), "compare") == 0)
@@ -216,7 +210,7 @@ START_TEST(decisions_can_be_the_reference_s)
     for (int follows = 0; follows < 2; follows++) {
         if (follows)
             ulp_trial_follow(trial, 0, integers);
-        ck_ulp_ok(ulp_trial_run(trial, 0, none, &outputs, &error), error);
+        ck_ok(ulp_trial_run(trial, 0, none, &outputs, &why));
         ulp_trial_accept(trial);
         ck_assert_int_eq(test_same_bits(&outputs.items[0].tensor, &plain[1].items[0].tensor),
                          follows);
@@ -238,8 +232,7 @@ END_TEST
 START_TEST(without_room_nothing_is_held)
 {
     struct ulp_budget *budget;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_budget_create((size_t)256 << 20, &budget, &error), error);
+    ck_ok(ulp_budget_create((size_t)256 << 20, &budget, &why));
     struct ulp_model *model = text_load_within(&text_chain, budget);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true);
     expect_random_sets(model, &inputs, 1, "fp16", "fp32", NULL, 8);
@@ -249,13 +242,13 @@ START_TEST(without_room_nothing_is_held)
     struct ulp_trial *trial;
     struct ulp_pool *pool = test_pool(1);
     uint16_t kept[6] = {1};
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_trial_create(program, 0, &keep_in, 1, 1000000, pool, &trial, &error), error);
-    ck_ulp_ok(ulp_trial_add(trial, &inputs, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_trial_create(program, 0, &keep_in, 1, 1000000, pool, &trial, &why));
+    ck_ok(ulp_trial_add(trial, &inputs, &why));
     for (int round = 0; round < 3; round++) {
         struct ulp_tensor_set outputs;
         kept[round] = !kept[round];
-        ck_ulp_ok(ulp_trial_run(trial, 0, kept, &outputs, &error), error);
+        ck_ok(ulp_trial_run(trial, 0, kept, &outputs, &why));
         ulp_trial_accept(trial);
         expect_plain(program, &inputs, kept, &keep_in, &outputs);
         ulp_tensor_set_free(&outputs);

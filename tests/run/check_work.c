@@ -96,13 +96,11 @@ static void add_inputs(const struct one_node *node, struct proto *graph, char *n
         strcat(strcat(names, *names ? " " : ""), word);
         if (*word == 'x') {
             struct ulp_tensor tensor;
-            struct ulp_error error;
             proto_value(graph, GRAPH_INPUT, word, code, rank, dims);
-            ck_ulp_ok(ulp_tensor_create(&tensor, (enum ulp_type)code, ULP_ELEMENT_COUNT, 0, rank,
-                                        dims, &error),
-                      error);
+            ck_ok(ulp_tensor_create(&tensor, (enum ulp_type)code, ULP_ELEMENT_COUNT, 0, rank, dims,
+                                    &why));
             memcpy(tensor.data, data, count * element_bytes(type));
-            ck_ulp_ok(ulp_tensor_set_add(values, word, &tensor, &error), error);
+            ck_ok(ulp_tensor_set_add(values, word, &tensor, &why));
         } else {
             struct proto tensor = proto_tensor(word, code, rank, dims);
             proto_elements(&tensor, TENSOR_RAW, data, count * element_bytes(type),
@@ -135,7 +133,6 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
 {
     struct proto graph = {0};
     struct ulp_model *model;
-    struct ulp_error error;
     char names[128];
     *values = (struct ulp_tensor_set){0};
     proto_text(&graph, GRAPH_NAME, "g");
@@ -148,8 +145,7 @@ static struct ulp_model *make_model(const struct one_node *from, struct ulp_tens
     proto_message(&graph, GRAPH_NODE, &node);
     struct proto bytes = proto_model(10, 23, &graph);
     proto_opset(&bytes, "com.microsoft", 1);
-    ck_ulp_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("work.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -162,11 +158,10 @@ START_TEST(weights_have_types)
     struct ulp_arithmetic lanes[2];
     struct ulp_program *program;
     struct ulp_node_types types;
-    struct ulp_error error;
     lanes[0] = test_arithmetic("mpfr:128");
     lanes[1] = test_arithmetic("tf32");
     const struct ulp_program_options options = {.inputs = &values};
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
     ulp_program_node_types(program, 1, 0, &types);
     ck_assert_msg(types.product == node->contraction, "%s: a product is %d", node->op,
                   types.product);
@@ -186,12 +181,9 @@ START_TEST(schedules_are_of_contractions)
     const struct ulp_run_options options = {.thread_count = 1};
     struct ulp_arithmetic reference, base;
     struct ulp_spreads spreads;
-    struct ulp_error error;
     reference = test_arithmetic("mpfr:128");
     base = test_arithmetic("fp32");
-    ck_ulp_ok(ulp_spreads_measure(model, &reference, &base, &values, &options, NULL, &spreads,
-                                  &error),
-              error);
+    ck_ok(ulp_spreads_measure(model, &reference, &base, &values, &options, NULL, &spreads, &why));
     ck_assert_msg(spreads.count == (size_t)node->contraction, "%s: %zu entries", node->op,
                   spreads.count);
     /* and the schedules reach its sum */

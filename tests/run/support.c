@@ -13,12 +13,10 @@ void run_network(const struct ulp_model *model, const struct ulp_tensor_set *inp
 {
     struct ulp_arithmetic lanes[8];
     struct ulp_program *program;
-    struct ulp_error error;
     struct ulp_program_options plan_options = {.inputs = inputs};
     find_lanes(lanes, names, count);
-    ck_ulp_ok(ulp_program_create(model, lanes, count, &plan_options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, options, &observer, 1, outputs, NULL, &error),
-              error);
+    ck_ok(ulp_program_create(model, lanes, count, &plan_options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, options, &observer, 1, outputs, NULL, &why));
     ulp_program_free(program);
 }
 
@@ -29,16 +27,15 @@ void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *input
     struct ulp_arithmetic lanes[2];
     struct ulp_program *program;
     struct ulp_auditor *auditor;
-    struct ulp_error error;
     struct ulp_program_options plan_options = {.inputs = inputs};
     struct ulp_run_options options = {.thread_count = 2, .audit = true};
     find_lanes(lanes, names, 2);
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &plan_options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &plan_options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
     struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ulp_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, out, &error), error);
+    ck_ok(ulp_program_run(program, inputs, &options, &observer, 1, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(auditor, out, &why));
     ulp_auditor_free(auditor);
     ulp_program_free(program);
 }

@@ -6,12 +6,11 @@
 void test_set_element(struct ulp_tensor *tensor, size_t e, double value)
 {
     struct ulp_format format;
-    struct ulp_error error;
     if (!ulp_element_is_float(tensor->element)) {
         ulp_tensor_set_int(tensor, e, (int64_t)value);
         return;
     }
-    ck_ulp_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &error), error);
+    ck_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &why));
     value = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, value, 0, 0);
     if (tensor->element == ULP_ELEMENT_F64)
         ((double *)tensor->data)[e] = value;

@@ -132,7 +132,6 @@ struct ulp_model *line_model(const char *lines, int64_t opset)
     struct writer writer = {.known = " "};
     char text[4096], result[80] = "", *rest = text;
     struct ulp_model *model;
-    struct ulp_error error;
     snprintf(text, sizeof text, "%s", lines);
     proto_text(&writer.graph, GRAPH_NAME, "g");
     while (rest && *rest) {
@@ -144,8 +143,7 @@ struct ulp_model *line_model(const char *lines, int64_t opset)
     }
     proto_value(&writer.graph, GRAPH_OUTPUT, result, ULP_TYPE_FLOAT, -1, NULL);
     struct proto bytes = proto_model(8, opset, &writer.graph);
-    ck_ulp_ok(ulp_model_load_bytes("lines.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("lines.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }

@@ -40,13 +40,12 @@ static bool find_folder(int index, char *folder, size_t size)
 bool network_load(int index, struct ulp_model **model, struct ulp_tensor_set *inputs)
 {
     char folder[4096], path[4200];
-    struct ulp_error error;
     if (!find_folder(index, folder, sizeof folder))
         return false;
     snprintf(path, sizeof path, "%s/model.onnx", folder);
-    ck_ulp_ok(ulp_model_load(path, NULL, model, &error), error);
+    ck_ok(ulp_model_load(path, NULL, model, &why));
     snprintf(path, sizeof path, "%s/inputs.npz", folder);
-    ck_ulp_ok(ulp_tensor_set_read(path, NULL, inputs, &error), error);
+    ck_ok(ulp_tensor_set_read(path, NULL, inputs, &why));
     return true;
 }
 
@@ -54,13 +53,12 @@ bool network_outputs(int index, const struct ulp_model *model, struct ulp_tensor
                      struct ulp_tensor_set *outputs)
 {
     char folder[4096], path[4200];
-    struct ulp_error error;
     if (!find_folder(index, folder, sizeof folder))
         return false;
     snprintf(path, sizeof path, "%s/test_data_set_0", folder);
     if (access(path, R_OK) != 0)
         return false;
-    ck_ulp_ok(ulp_test_data_set_read(path, "input", model, NULL, inputs, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(path, "output", model, NULL, outputs, &error), error);
+    ck_ok(ulp_test_data_set_read(path, "input", model, NULL, inputs, &why));
+    ck_ok(ulp_test_data_set_read(path, "output", model, NULL, outputs, &why));
     return true;
 }

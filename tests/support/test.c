@@ -133,8 +133,7 @@ const char *test_folder(const char *name)
 bool test_crosses(const struct ulp_audit *audit, const char *limit)
 {
     struct ulp_crossing_list crossings;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_audit_check(audit, limit, false, &crossings, &error), error);
+    ck_ok(ulp_audit_check(audit, limit, false, &crossings, &why));
     free(crossings.items);
     return crossings.count > 0;
 }
@@ -142,8 +141,7 @@ bool test_crosses(const struct ulp_audit *audit, const char *limit)
 struct ulp_pool *test_pool(int thread_count)
 {
     struct ulp_pool *pool;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_pool_create(&pool, thread_count, &error), error);
+    ck_ok(ulp_pool_create(&pool, thread_count, &why));
     ulp_pool_set_eager(pool);
     return pool;
 }
@@ -151,8 +149,7 @@ struct ulp_pool *test_pool(int thread_count)
 struct ulp_arithmetic test_arithmetic(const char *name)
 {
     struct ulp_arithmetic arithmetic;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_arithmetic_find(name, &arithmetic, &error), error);
+    ck_ok(ulp_arithmetic_find(name, &arithmetic, &why));
     return arithmetic;
 }
 

@@ -55,7 +55,14 @@ bool test_same_bits(const struct ulp_tensor *a, const struct ulp_tensor *b);
 void test_fill_memory(int byte);
 /* An eager pool (base/machine/thread.h), for ulp_pool_free. */
 struct ulp_pool *test_pool(int thread_count);
-/* Fails the test with the library's message unless status is ULP_OK. */
+/* Fails the test with the library's message unless the call, which is given &why to write it to,
+ * returns ULP_OK. */
+#define ck_ok(...)                     \
+    do {                               \
+        struct ulp_error why;          \
+        ck_ulp_ok((__VA_ARGS__), why); \
+    } while (0)
+/* The same of a status and the error that came with it. */
 #define ck_ulp_ok(status, error) ck_assert_msg((status) == ULP_OK, "%s", (error).message)
 /* ck_assert_msg for loops of many iterations: Check's own macros write to a file at every call,
  * this at failures only. */

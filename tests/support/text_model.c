@@ -134,9 +134,7 @@ struct ulp_model *text_load_within(const struct text_graph *text, struct ulp_bud
 {
     struct proto bytes = text_message(text);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("bodies.onnx", bytes.data, bytes.count, budget, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -145,13 +143,11 @@ struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, 
                                   bool truth)
 {
     struct ulp_tensor_set inputs = {0};
-    struct ulp_error error;
     for (size_t i = 0; i < ulp_model_input_count(model); i++) {
         struct ulp_value_info info = ulp_model_input(model, i);
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
-                                    &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, info.type, ULP_ELEMENT_COUNT, 0, info.rank, info.dims,
+                                &why));
         for (size_t e = 0; e < tensor.count; e++) {
             if (info.type == ULP_TYPE_FLOAT)
                 ((float *)tensor.data)[e] =
@@ -161,7 +157,7 @@ struct ulp_tensor_set text_inputs(const struct ulp_model *model, uint64_t seed, 
             else
                 ((uint8_t *)tensor.data)[e] = truth;
         }
-        ck_ulp_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(&inputs, info.name, &tensor, &why));
     }
     return inputs;
 }
@@ -175,10 +171,9 @@ struct ulp_program *text_plan(const struct ulp_model *model, const struct ulp_te
     struct ulp_arithmetic lanes[TEXT_LANES];
     const struct ulp_program_options options = {.inputs = inputs};
     struct ulp_program *program;
-    struct ulp_error error;
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(text_lanes[first + l]);
-    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
     return program;
 }
 
@@ -190,19 +185,15 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
     struct ulp_program *program = text_plan(model, &samples[0], 0, TEXT_LANES);
     struct ulp_auditor *auditor;
     struct ulp_tensor_set outputs[TEXT_LANES];
-    struct ulp_error error;
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
     for (size_t s = 0; s < sample_count; s++) {
-        ck_ulp_ok(ulp_auditor_sample(auditor, "sample", &error), error);
-        ck_ulp_ok(ulp_program_run(program, &samples[s], &options, &observer, 1, outputs, NULL,
-                                  &error),
-                  error);
+        ck_ok(ulp_auditor_sample(auditor, "sample", &why));
+        ck_ok(ulp_program_run(program, &samples[s], &options, &observer, 1, outputs, NULL, &why));
         for (size_t l = 0; l < TEXT_LANES; l++) {
             struct ulp_program *single = text_plan(model, &samples[s], l, 1);
             struct ulp_tensor_set wanted;
-            ck_ulp_ok(ulp_program_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &error),
-                      error);
+            ck_ok(ulp_program_run(single, &samples[s], &alone, NULL, 0, &wanted, NULL, &why));
             for (size_t o = 0; o < wanted.count; o++) {
                 const struct ulp_tensor *a = &wanted.items[o].tensor,
                                         *b = &outputs[l].items[o].tensor;
@@ -214,7 +205,7 @@ void text_audit_samples(const struct ulp_model *model, const struct ulp_tensor_s
             ulp_program_free(single);
         }
     }
-    ck_ulp_ok(ulp_auditor_finish(auditor, out, &error), error);
+    ck_ok(ulp_auditor_finish(auditor, out, &why));
     ulp_auditor_free(auditor);
     ulp_program_free(program);
 }

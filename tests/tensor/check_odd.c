@@ -63,11 +63,9 @@ START_TEST(wide_elements_become_doubles)
     static const unsigned sets[] = {0, ULP_CPU_AVX2, ~0u};
     const unsigned present = ulp_cpu_features();
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_describe(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_WIDE, precision, 1,
-                                  (int64_t[]){COUNT}, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_allocate(&tensor, NULL, &error), error);
+    ck_ok(ulp_tensor_describe(&tensor, ULP_TYPE_DOUBLE, ULP_ELEMENT_WIDE, precision, 1,
+                              (int64_t[]){COUNT}, &why));
+    ck_ok(ulp_tensor_allocate(&tensor, NULL, &why));
     for (uint64_t round = 0; round < test_count(40, 4000); round++) {
         double expected[COUNT];
         for (size_t i = 0; i < COUNT; i++) {

@@ -75,8 +75,7 @@ static void read_value(struct builder *b, struct control *c, int v)
 static struct ulp_tensor copy_part(const struct ulp_tensor *of, int rank, const int64_t *dims)
 {
     struct ulp_tensor out;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&out, of->type, of->element, 0, rank, dims, &error), error);
+    ck_ok(ulp_tensor_create(&out, of->type, of->element, 0, rank, dims, &why));
     for (size_t e = 0; e < out.count; e++)
         memcpy((char *)out.data + e * out.element_bytes,
                (const char *)of->data + e % of->count * of->element_bytes, of->element_bytes);
@@ -127,8 +126,7 @@ static int draw_result(struct builder *b, const struct control *c, int rank, con
 static size_t wire_number(struct builder *b, enum ulp_type type, int64_t number)
 {
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, type, ULP_ELEMENT_COUNT, 0, 0, NULL, &error), error);
+    ck_ok(ulp_tensor_create(&tensor, type, ULP_ELEMENT_COUNT, 0, 0, NULL, &why));
     ulp_tensor_set_int(&tensor, 0, number);
     const size_t v = wire(b, &tensor, true);
     ulp_tensor_free(&tensor);

@@ -161,10 +161,9 @@ static void walk_graph(struct proof_walk *walk, uint64_t seed, bool loud)
     random_graph_make(seed, &graph);
     walk->graphs++;
     set_stage(walk, "plan", &graph);
-    ck_ulp_ok(ulp_arithmetic_find(graph.arithmetic, &lane, &error), error);
-    ck_ulp_ok(ulp_model_load_bytes("random.onnx", graph.model.data, graph.model.count, &budget,
-                                   &subject.model, &error),
-              error);
+    ck_ok(ulp_arithmetic_find(graph.arithmetic, &lane, &why));
+    ck_ok(ulp_model_load_bytes("random.onnx", graph.model.data, graph.model.count, &budget,
+                               &subject.model, &why));
     random_graph_sample(&graph, 0, &shapes);
     const struct ulp_program_options options = {.inputs = &shapes};
     if (passes(&trip,

@@ -60,17 +60,15 @@ double random_graph_element(const struct random_graph *graph, size_t i, uint64_t
 
 void random_graph_sample(const struct random_graph *graph, uint64_t n, struct ulp_tensor_set *out)
 {
-    struct ulp_error error;
     *out = (struct ulp_tensor_set){0};
     for (size_t i = 0; i < graph->input_count; i++) {
         const struct random_input *input = &graph->inputs[i];
         struct ulp_tensor tensor;
-        ck_ulp_ok(ulp_tensor_create(&tensor, input->type, ULP_ELEMENT_COUNT, 0, input->rank,
-                                    input->dims, &error),
-                  error);
+        ck_ok(ulp_tensor_create(&tensor, input->type, ULP_ELEMENT_COUNT, 0, input->rank,
+                                input->dims, &why));
         for (size_t e = 0; e < tensor.count; e++)
             test_set_element(&tensor, e, random_graph_element(graph, i, n, e, tensor.count));
-        ck_ulp_ok(ulp_tensor_set_add(out, input->name, &tensor, &error), error);
+        ck_ok(ulp_tensor_set_add(out, input->name, &tensor, &why));
     }
 }
 
@@ -119,7 +117,6 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
 {
     struct proto message = proto_tensor(name, (int)tensor->type, tensor->rank, tensor->dims);
     const int bits = ulp_type_rows[tensor->type].file_bits;
-    struct ulp_error error;
     if (tensor->type == ULP_TYPE_DOUBLE) {
         double values[ELEMENTS_MAX];
         for (size_t e = 0; e < tensor->count; e++)
@@ -128,11 +125,10 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
     } else if (ulp_type_is_float(tensor->type) && tensor->type != ULP_TYPE_FLOAT) {
         struct ulp_format format;
         struct ulp_tensor patterns;
-        ck_ulp_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &error), error);
-        ck_ulp_ok(ulp_tensor_create(&patterns, bits > 8 ? ULP_TYPE_UINT16 : ULP_TYPE_UINT8,
-                                    ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims, &error),
-                  error);
-        ck_ulp_ok(ulp_array_encode(&patterns, tensor, &format, 1, &error), error);
+        ck_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &why));
+        ck_ok(ulp_tensor_create(&patterns, bits > 8 ? ULP_TYPE_UINT16 : ULP_TYPE_UINT8,
+                                ULP_ELEMENT_COUNT, 0, tensor->rank, tensor->dims, &why));
+        ck_ok(ulp_array_encode(&patterns, tensor, &format, 1, &why));
         if (bits < 8)
             write_packed(&message, &patterns, bits);
         else
@@ -152,8 +148,7 @@ struct proto random_tensor_message(const char *name, const struct ulp_tensor *te
 size_t add_constant(struct builder *b, const struct ulp_tensor *tensor)
 {
     struct ulp_tensor copy;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_copy(&copy, tensor, NULL, &error), error);
+    ck_ok(ulp_tensor_copy(&copy, tensor, NULL, &why));
     const size_t v = add_value(b, "c", &copy);
     struct value *value = &b->values[v];
     value->fixed = true;
@@ -189,15 +184,13 @@ int add_input(struct builder *b, enum ulp_type type, int rank, const int64_t *di
 {
     struct random_graph *graph = b->graph;
     struct ulp_tensor tensor;
-    struct ulp_error error;
     if (graph->input_count == RANDOM_INPUTS_MAX)
         return -1;
     const size_t i = graph->input_count++;
     struct random_input *input = &graph->inputs[i];
     const bool real = ulp_type_is_float(type);
-    ck_ulp_ok(ulp_tensor_create(&tensor, type, real ? ULP_ELEMENT_F32 : ULP_ELEMENT_COUNT, 0, rank,
-                                dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, type, real ? ULP_ELEMENT_F32 : ULP_ELEMENT_COUNT, 0, rank,
+                            dims, &why));
     *input = (struct random_input){.type = type, .rank = rank, .low = low, .high = high};
     if (rank)
         memcpy(input->dims, dims, (size_t)rank * sizeof *dims);

@@ -78,8 +78,7 @@ static struct range round_ends(struct range range, enum ulp_type type)
                               exp2(ceil(log2(fmin(fmax(range.high, 0x1p-20), 0x1p20))))};
     double *const ends[] = {&range.low, &range.high};
     struct ulp_format format;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_format_find(ulp_type_rows[type].format, &format, &error), error);
+    ck_ok(ulp_format_find(ulp_type_rows[type].format, &format, &why));
     for (int i = 0; i < 2; i++) {
         const double x = (double)(float)fmin(fmax(*ends[i], -FLT_MAX), FLT_MAX),
                      rounded = ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, x, 0, 0);
@@ -172,13 +171,11 @@ static int cast(struct builder *b, const struct ulp_tensor *wanted)
 {
     const struct range range = range_of(wanted);
     struct ulp_tensor floats;
-    struct ulp_error error;
     int v = -1;
     if (fabs(range.low) > 0x1p24 || fabs(range.high) > 0x1p24)
         return -1;
-    ck_ulp_ok(ulp_tensor_create(&floats, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, wanted->rank,
-                                wanted->dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&floats, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, wanted->rank, wanted->dims,
+                            &why));
     for (size_t e = 0; e < floats.count; e++)
         ((float *)floats.data)[e] = (float)ulp_tensor_get_int(wanted, e);
     if (range.low == range.high || chance(b, 30))
@@ -193,10 +190,9 @@ static int cast(struct builder *b, const struct ulp_tensor *wanted)
 static int add(struct builder *b, const struct ulp_tensor *wanted)
 {
     struct ulp_tensor less;
-    struct ulp_error error;
     if (wanted->type != ULP_TYPE_INT64 && wanted->type != ULP_TYPE_INT32)
         return -1;
-    ck_ulp_ok(ulp_tensor_copy(&less, wanted, NULL, &error), error);
+    ck_ok(ulp_tensor_copy(&less, wanted, NULL, &why));
     for (size_t e = 0; e < less.count; e++)
         ulp_tensor_set_int(&less, e,
                            (int64_t)((uint64_t)ulp_tensor_get_int(wanted, e) - UINT64_C(1)));

@@ -11,13 +11,12 @@ static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method m
                        int thread_count, struct ulp_packed *packed)
 {
     static const enum kind kinds[] = {NORMAL, SPREAD, SPECIALS, CANCELLING, KIND_COUNT};
-    struct ulp_error error;
     struct world world;
     world_create(&world, setup);
     struct side *sides[] = {&world.a, &world.b};
     for (int side = 0; side < 2; side++)
         if (kept >> side & 1)
-            ck_ulp_ok(ulp_packed_keep(packed, &sides[side]->tensor, &error), error);
+            ck_ok(ulp_packed_keep(packed, &sides[side]->tensor, &why));
     world.problem.packed = packed;
     double share = world_compare(&world, method, thread_count);
     for (size_t i = 0; i < COUNT(kinds) && share >= 0; i++) {
@@ -46,10 +45,9 @@ static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method m
 START_TEST(kept_factors_change_no_bit)
 {
     const enum kind kind = (enum kind)_i;
-    struct ulp_error error;
     struct ulp_budget budget = {.keeps_blocks = true};
     struct ulp_packed *packed;
-    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
+    ck_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &why));
     for (size_t pair = 0; pair < WORLD_PAIRS; pair++) {
         static const int chosen[] = {24, 128, 256};
         struct setup setup =
@@ -73,16 +71,15 @@ END_TEST
  * tile; not when a factor is rounded first, padded, or meets lines that were not kept. */
 START_TEST(kept_factors_are_packed_once)
 {
-    struct ulp_error error;
     struct ulp_packed *packed;
     struct world world;
     world_create(&world, (struct setup){2, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
                                         128, NORMAL, false, 3});
-    ck_ulp_ok(ulp_packed_create(&packed, NULL, SIZE_MAX, &error), error);
+    ck_ok(ulp_packed_create(&packed, NULL, SIZE_MAX, &why));
     world.problem.packed = packed;
     world_compare(&world, ULP_WIDE_AUTO, 1);
     ck_assert_uint_eq(ulp_packed_count(packed).made, 0);
-    ck_ulp_ok(ulp_packed_keep(packed, &world.a.tensor, &error), error);
+    ck_ok(ulp_packed_keep(packed, &world.a.tensor, &why));
     for (size_t call = 0; call < 3; call++) {
         world_compare(&world, ULP_WIDE_AUTO, 1);
         ck_assert_uint_eq(ulp_packed_count(packed).made, 1);
@@ -91,15 +88,14 @@ START_TEST(kept_factors_are_packed_once)
     /* Another view of the same memory is another form. */
     world.problem.m -= 3;
     struct ulp_wide_counts counts = {0, 0};
-    ck_ulp_ok(ulp_contract_wide_by(ULP_WIDE_AUTO, &world.arithmetic, &world.problem, &counts, NULL,
-                                   &error),
-              error);
+    ck_ok(ulp_contract_wide_by(ULP_WIDE_AUTO, &world.arithmetic, &world.problem, &counts, NULL,
+                               &why));
     ck_assert_uint_eq(ulp_packed_count(packed).made, 2);
     world.problem.m += 3;
     world_compare(&world, ULP_WIDE_AUTO, 1);
     ck_assert_uint_eq(ulp_packed_count(packed).made, 2);
     /* Kept twice, dropped once: still there; dropped again: gone. */
-    ck_ulp_ok(ulp_packed_keep(packed, &world.a.tensor, &error), error);
+    ck_ok(ulp_packed_keep(packed, &world.a.tensor, &why));
     ulp_packed_drop(packed, &world.a.tensor);
     world_compare(&world, ULP_WIDE_AUTO, 1);
     ck_assert_uint_eq(ulp_packed_count(packed).made, 2);
@@ -124,13 +120,13 @@ START_TEST(forms_yield_to_tensors)
     void *block, *other;
     world_create(&world, (struct setup){1, 20, 30, 100, ULP_ELEMENT_F32, ULP_ELEMENT_WIDE, 0, 128,
                                         128, NORMAL, false, 3});
-    ck_ulp_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &error), error);
-    ck_ulp_ok(ulp_packed_keep(packed, &world.a.tensor, &error), error);
+    ck_ok(ulp_packed_create(&packed, &budget, SIZE_MAX, &why));
+    ck_ok(ulp_packed_keep(packed, &world.a.tensor, &why));
     world.problem.packed = packed;
     world_compare(&world, ULP_WIDE_AUTO, 1);
     const size_t form = budget.used_bytes;
     ck_assert_uint_ge(form, 20 * 100 * sizeof(uint64_t));
-    ck_ulp_ok(ulp_allocate(&block, (1 << 20) - 1000, 1, &budget, "a tensor", &error), error);
+    ck_ok(ulp_allocate(&block, (1 << 20) - 1000, 1, &budget, "a tensor", &why));
     ck_assert_uint_lt(budget.used_bytes, (1 << 20) + 1);
     world_compare(&world, ULP_WIDE_AUTO, 1); /* there is no room for it */
     ck_assert_uint_eq(ulp_packed_count(packed).made, 1);

@@ -148,13 +148,10 @@ void side_create(struct side *side, const struct setup *setup, int which, struct
     size_t lines = which ? setup->n : setup->m, batches = setup->batch_count, k_count = setup->k;
     enum ulp_element element = which ? setup->b : setup->a;
     int precision = which ? setup->b_precision : setup->a_precision;
-    struct ulp_error error;
     int64_t dims[] = {(int64_t)(k_count * batches * lines)};
-    ck_ulp_ok(ulp_tensor_create(&side->tensor,
-                                element == ULP_ELEMENT_F64 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT,
-                                element, element == ULP_ELEMENT_WIDE ? precision : 0, 1, dims,
-                                &error),
-              error);
+    ck_ok(ulp_tensor_create(&side->tensor,
+                            element == ULP_ELEMENT_F64 ? ULP_TYPE_DOUBLE : ULP_TYPE_FLOAT, element,
+                            element == ULP_ELEMENT_WIDE ? precision : 0, 1, dims, &why));
     side->batch_offset = calloc(batches + 1, sizeof(int64_t));
     side->line_offset = calloc(lines + 1, sizeof(int64_t));
     side->k_offset = calloc(k_count + 1, sizeof(int64_t));
@@ -250,18 +247,15 @@ void world_find_expected(struct world *world)
 void world_create(struct world *world, struct setup setup)
 {
     struct stream stream = {setup.seed, 0};
-    struct ulp_error error;
     memset(world, 0, sizeof *world);
     world->setup = setup;
     side_create(&world->a, &setup, 0, &stream);
     side_create(&world->b, &setup, 1, &stream);
     int64_t dims[] = {(int64_t)(setup.batch_count * setup.m * setup.n)};
-    ck_ulp_ok(ulp_tensor_create(&world->out, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1,
-                                dims, &error),
-              error);
-    ck_ulp_ok(ulp_tensor_create(&world->expected, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision,
-                                1, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&world->out, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1, dims,
+                            &why));
+    ck_ok(ulp_tensor_create(&world->expected, ULP_TYPE_FLOAT, ULP_ELEMENT_WIDE, setup.precision, 1,
+                            dims, &why));
     world->out_batch = calloc(setup.batch_count + 1, sizeof(int64_t));
     world->out_row = calloc(setup.m + 1, sizeof(int64_t));
     world->out_column = calloc(setup.n + 1, sizeof(int64_t));

@@ -106,7 +106,6 @@ void variant_set_number(struct ulp_tensor *tensor, const struct ulp_arithmetic *
                         double real, int64_t whole)
 {
     struct ulp_format format;
-    struct ulp_error error;
     if (!ulp_element_is_float(tensor->element)) {
         ulp_tensor_set_int(tensor, i, whole);
         return;
@@ -114,7 +113,7 @@ void variant_set_number(struct ulp_tensor *tensor, const struct ulp_arithmetic *
     if (lane && ulp_type_rows[tensor->type].file_bits > 8)
         format = lane->storage;
     else
-        ck_ulp_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &error), error);
+        ck_ok(ulp_format_find(ulp_type_rows[tensor->type].format, &format, &why));
     const struct ulp_tensor from = {.type = ULP_TYPE_DOUBLE,
                                     .element = ULP_ELEMENT_F64,
                                     .count = 1,
@@ -124,8 +123,7 @@ void variant_set_number(struct ulp_tensor *tensor, const struct ulp_arithmetic *
     to.rank = 0;
     to.count = 1;
     to.data = (char *)tensor->data + i * tensor->element_bytes;
-    ck_ulp_ok(ulp_tensor_convert(&to, &from, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, &error),
-              error);
+    ck_ok(ulp_tensor_convert(&to, &from, &format, ULP_ROUND_NEAREST_EVEN, 0, NULL, &why));
 }
 
 /* Input `place` anew (lane NULL: as the model has it), its elements those it had again and again.
@@ -145,7 +143,7 @@ static void remake(struct node_case *c, const struct ulp_arithmetic *lane, int p
         tensor, type, is_float && lane ? ulp_storage_element(&lane->storage) : ULP_ELEMENT_COUNT,
         is_float && lane ? lane->storage.precision : 0, shape->rank, shape->dims, &error);
     if (status == ULP_OK && tensor->count <= VARIANT_ELEMENTS_MAX)
-        ck_ulp_ok(ulp_tensor_allocate(tensor, NULL, &error), error);
+        ck_ok(ulp_tensor_allocate(tensor, NULL, &why));
     for (size_t i = 0; tensor->data && i < tensor->count; i++) {
         const bool had = old.data && old.count;
         const double real = had ? ulp_tensor_get(&old, i % old.count) : 0.25 * (double)(i % 7);

@@ -55,7 +55,6 @@ START_TEST(shares_are_those_of_copies)
     static const char *const lanes[] = {"mpfr:128", "fp16", "bf16"};
     struct ulp_arithmetic arithmetics[3];
     struct ulp_audit audits[2];
-    struct ulp_error error;
     for (int l = 0; l < 3; l++)
         arithmetics[l] = test_arithmetic(lanes[l]);
     for (int g = 0; g < 2; g++) {
@@ -65,8 +64,7 @@ START_TEST(shares_are_those_of_copies)
         const struct ulp_sample items[] = {{"0", &inputs[0], 0}, {"1", &inputs[1], 0}};
         const struct ulp_samples samples = {.count = 2, .items = items};
         const struct ulp_audit_options options = {.shares = true, .thread_count = 1};
-        ck_ulp_ok(ulp_audit_run(model, arithmetics, 3, &samples, &options, &audits[g], &error),
-                  error);
+        ck_ok(ulp_audit_run(model, arithmetics, 3, &samples, &options, &audits[g], &why));
         ulp_tensor_set_free(&inputs[0]);
         ulp_tensor_set_free(&inputs[1]);
         ulp_model_free(model);
@@ -121,11 +119,10 @@ static size_t find_peak(bool named)
     const struct ulp_run_options once = {.thread_count = 1};
     const struct ulp_program_options options = {.inputs = &inputs};
     struct ulp_program *program;
-    struct ulp_error error;
     for (int l = 0; l < 3; l++)
         arithmetics[l] = test_arithmetic(lanes[l]);
-    ck_ulp_ok(ulp_program_create(model, arithmetics, 3, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &once, NULL, 0, NULL, &cost, &error), error);
+    ck_ok(ulp_program_create(model, arithmetics, 3, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &once, NULL, 0, NULL, &cost, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);

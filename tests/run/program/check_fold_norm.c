@@ -60,12 +60,10 @@ static void add_floats(struct ulp_tensor_set *set, const char *name, int rank, c
                        const float *values)
 {
     struct ulp_tensor tensor;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &error),
-              error);
+    ck_ok(ulp_tensor_create(&tensor, ULP_TYPE_FLOAT, ULP_ELEMENT_COUNT, 0, rank, dims, &why));
     for (size_t i = 0; i < tensor.count; i++)
         ((float *)tensor.data)[i] = values[i];
-    ck_ulp_ok(ulp_tensor_set_add(set, name, &tensor, &error), error);
+    ck_ok(ulp_tensor_set_add(set, name, &tensor, &why));
     ulp_tensor_free(&tensor);
 }
 
@@ -90,9 +88,8 @@ static void run(const struct ulp_model *model, const struct ulp_tensor_set *inpu
     const struct ulp_run_options once = {.thread_count = 1};
     struct ulp_tensor_set outputs;
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &arithmetic, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &once, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &arithmetic, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, &once, NULL, 0, &outputs, NULL, &why));
     for (int i = 0; i < CHANNELS * PIXELS; i++)
         y[i] = ulp_tensor_get(ulp_tensor_set_find(&outputs, "y"), (size_t)i);
     ulp_tensor_set_free(&outputs);
@@ -210,13 +207,12 @@ START_TEST(told_constants)
     struct ulp_arithmetic arithmetics[2] = {test_arithmetic(lanes[0]), test_arithmetic(lanes[1])};
     struct ulp_changed_constants changed;
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, arithmetics, 2, NULL, &program, &error), error);
-    ck_ulp_ok(ulp_program_constants(program, 0, &changed, &error), error);
+    ck_ok(ulp_program_create(model, arithmetics, 2, NULL, &program, &why));
+    ck_ok(ulp_program_constants(program, 0, &changed, &why));
     ck_assert_uint_eq(changed.count, 1);
     ck_assert_str_eq(changed.items[0].name, "v");
     ulp_changed_constants_free(&changed);
-    ck_ulp_ok(ulp_program_constants(program, 1, &changed, &error), error);
+    ck_ok(ulp_program_constants(program, 1, &changed, &why));
     ck_assert_uint_eq(changed.count, 0);
     ulp_changed_constants_free(&changed);
     ulp_program_free(program);

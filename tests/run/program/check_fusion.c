@@ -22,9 +22,8 @@ static struct ulp_tensor_set run_groups(const struct ulp_model *model,
     const struct ulp_run_options how = {.thread_count = threads, .audit = audit};
     struct ulp_tensor_set out[2];
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, lanes, 2, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &how, NULL, 0, out, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, &how, NULL, 0, out, NULL, &why));
     ulp_program_free(program);
     ulp_tensor_set_free(&out[0]);
     return out[1];

@@ -17,8 +17,7 @@ START_TEST(groups_are_told)
     const struct ulp_program_options options = {.groups = &groups};
     struct ulp_node_kernel told;
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16,acc=fp16,fuse=kernels.json");
     for (size_t n = 0; n < 3; n++) {
         ulp_program_node_kernel(program, 0, n, &told);
@@ -38,8 +37,7 @@ START_TEST(kernels_are_told)
     const struct ulp_program_options options = {.inputs = &inputs};
     struct ulp_node_kernel square, product_kernel, sum;
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
     ulp_program_node_kernel(program, 0, 0, &square);
     ulp_program_node_kernel(program, 0, 1, &product_kernel);
     ulp_program_node_kernel(program, 0, 2, &sum);
@@ -126,7 +124,7 @@ START_TEST(choices_are_told)
                                      (const char *const[]){"a", "b"}, true};
     struct ulp_error error;
     char *text;
-    ck_ulp_ok(ulp_report_choice(&audit, &choice, 100, false, &text, &error), error);
+    ck_ok(ulp_report_choice(&audit, &choice, 100, false, &text, &why));
     for (int s = 0; s < 3; s++)
         ck_assert_msg(strstr(text, cases[_i].said[s]) != NULL, "no \"%s\" in:\n%s",
                       cases[_i].said[s], text);

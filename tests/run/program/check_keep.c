@@ -65,17 +65,15 @@ static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp
     struct ulp_program *program;
     struct ulp_auditor *auditor;
     struct ulp_audit result;
-    struct ulp_error error;
     size_t seen = 0;
-    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "one", &error), error);
+    ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "one", &why));
     const struct ulp_observer observers[] = {{.context = &seen, .node_done = expect_same},
                                              ulp_auditor_observer(auditor)};
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &error),
-              error);
+    ck_ok(ulp_program_run(program, inputs, &run, observers, audit ? 2 : 1, NULL, NULL, &why));
     ck_assert_uint_ge(seen, 1);
-    ck_ulp_ok(ulp_auditor_finish(auditor, &result, &error), error);
+    ck_ok(ulp_auditor_finish(auditor, &result, &why));
     for (size_t n = 0; n < result.lanes[0].node_count && audit; n++)
         audit_expect_same(&result.lanes[0].nodes[n], &result.lanes[1].nodes[n]);
     ck_assert_uint_eq(result.lanes[1].border_count, 0);
@@ -118,12 +116,11 @@ static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set 
     struct ulp_keeps keeps = {0, items, NULL};
     const struct ulp_program_options options = {.inputs = inputs, .keeps = &keeps};
     struct ulp_program *program;
-    struct ulp_error error;
     for (; *patterns; patterns++)
         items[keeps.count++] =
             (struct ulp_keep){.pattern = *patterns, .arithmetic = test_arithmetic("fp32")};
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, NULL, NULL, 0, out, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, NULL, NULL, 0, out, NULL, &why));
     ulp_program_free(program);
 }
 
@@ -187,10 +184,9 @@ START_TEST(a_lane_apart_keeps_as_well)
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
     const struct ulp_run_options run = {.thread_count = 1 + _i, .audit = _i};
     struct ulp_program *program;
-    struct ulp_error error;
     run_kept(model, &inputs, "fp16", kept, &alone);
-    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, beside, NULL, &error), error);
+    ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, beside, NULL, &why));
     expect_same_outputs(&alone, &beside[1]);
     ck_assert(!test_same_bits(&alone.items[0].tensor, &beside[2].items[0].tensor));
     for (int l = 0; l < 3; l++)
@@ -213,13 +209,10 @@ START_TEST(magika_needs_two_nodes)
     struct ulp_auditor *auditor;
     struct ulp_audit audit;
     struct ulp_program *program;
-    struct ulp_error error;
     if (!file)
         return;
-    ck_ulp_ok(ulp_model_load(file, NULL, &model, &error), error);
-    ck_ulp_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs,
-                                  &error),
-              error);
+    ck_ok(ulp_model_load(file, NULL, &model, &why));
+    ck_ok(ulp_tensor_set_read(test_shared("models/magika_v3_3/inputs.npz"), NULL, &inputs, &why));
     const struct ulp_arithmetic lanes[] = {test_arithmetic("mpfr:128"), test_arithmetic("fp16"),
                                            test_arithmetic("fp16")};
     const struct ulp_keep items[] = {{.pattern = "*/LayerNorm_1/Sum_1",
@@ -229,12 +222,12 @@ START_TEST(magika_needs_two_nodes)
     const struct ulp_keeps keeps[] = {{0}, {0}, {2, items, NULL}};
     const struct ulp_program_options options = {.inputs = &inputs, .keeps = keeps};
     const struct ulp_run_options run = {.audit = true};
-    ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
-    ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-    ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+    ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+    ck_ok(ulp_auditor_create(program, &auditor, &why));
+    ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
     const struct ulp_observer observer = ulp_auditor_observer(auditor);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-    ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+    ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
+    ck_ok(ulp_auditor_finish(auditor, &audit, &why));
     ck_assert(audit.lanes[0].outputs.outputs[0].entire.sqnr_db < 1);
     ck_assert(audit.lanes[1].outputs.outputs[0].entire.sqnr_db > 44);
     ck_assert(audit.lanes[0].first_born >= 0 && audit.lanes[1].first_born < 0);

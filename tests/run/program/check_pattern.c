@@ -46,8 +46,7 @@ static struct ulp_program *plan_text(const struct ulp_model *model, const char *
     const struct ulp_arithmetic base = test_arithmetic(lane);
     const struct ulp_program_options options = {.inputs = &inputs};
     struct ulp_program *program;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_program_create(model, &base, 1, &options, &program, &error), error);
+    ck_ok(ulp_program_create(model, &base, 1, &options, &program, &why));
     ulp_tensor_set_free(&inputs);
     return program;
 }
@@ -64,16 +63,15 @@ START_TEST(patterns_name_nodes)
 {
     struct ulp_model *model = text_load(&ways);
     struct ulp_program *program = plan_text(model, "fp16");
-    struct ulp_error error;
     char got[16] = "", name[80];
-    ck_ulp_ok(keep_pattern(program, choices[_i].pattern, &error), error);
+    ck_ok(keep_pattern(program, choices[_i].pattern, &why));
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (strcmp(ulp_program_node_arithmetic(program, 0, n)->name, "fp32") == 0)
             strncat(got, (char[]){initial(ulp_program_node_name(program, n)), 0}, 1);
     ck_assert_str_eq(got, choices[_i].nodes);
     snprintf(name, sizeof name, "fp16,keep=%s=fp32", choices[_i].pattern);
     ck_assert_str_eq(ulp_program_lane_name(program, 0), name);
-    ck_ulp_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){0}, &error), error);
+    ck_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){0}, &why));
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16");
     ulp_program_free(program);
     ulp_model_free(model);
@@ -94,9 +92,8 @@ START_TEST(patterns_reach_into_bodies)
     };
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_program *program = plan_text(model, "fp16");
-    struct ulp_error error;
     char got[400] = "";
-    ck_ulp_ok(keep_pattern(program, inside[_i].pattern, &error), error);
+    ck_ok(keep_pattern(program, inside[_i].pattern, &why));
     for (size_t n = 0; n < ulp_program_node_count(program); n++)
         if (strcmp(ulp_program_node_arithmetic(program, 0, n)->name, "fp32") == 0) {
             strcat(got, ulp_program_node_name(program, n));
@@ -133,7 +130,7 @@ START_TEST(what_names_no_node_is_refused)
     struct ulp_model *model = text_load(&ways);
     struct ulp_program *program = plan_text(model, "fp16");
     struct ulp_error error;
-    ck_ulp_ok(keep_pattern(program, "side", &error), error);
+    ck_ok(keep_pattern(program, "side", &why));
     ck_assert_int_eq(keep_pattern(program, wrong[_i].pattern, &error), ULP_ERROR_USAGE);
     ck_assert_msg(strstr(error.message, wrong[_i].hint), "%s", error.message);
     /* the program is as it was */
@@ -153,7 +150,7 @@ START_TEST(nodes_are_kept_by_index)
     const struct ulp_keep items[] = {
         {.nodes = nodes, .node_count = 2, .arithmetic = test_arithmetic("fp32")},
         {.nodes = &nodes[1], .node_count = 1, .arithmetic = test_arithmetic("bf16")}};
-    ck_ulp_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){2, items, "mine"}, &error), error);
+    ck_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){2, items, "mine"}, &why));
     ck_assert_str_eq(ulp_program_lane_name(program, 0), "fp16,keep=mine");
     ck_assert_str_eq(ulp_program_node_arithmetic(program, 0, 1)->name, "fp32");
     ck_assert_str_eq(ulp_program_node_arithmetic(program, 0, 2)->name, "fp16");
@@ -192,11 +189,10 @@ START_TEST(borders_are_where_casts_would_be)
     const struct ulp_keep keep = {.pattern = rows[_i].pattern,
                                   .arithmetic = test_arithmetic(rows[_i].kept)};
     struct ulp_border *borders;
-    struct ulp_error error;
     size_t count;
     char got[400] = "";
-    ck_ulp_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){1, &keep, NULL}, &error), error);
-    ck_ulp_ok(ulp_program_borders(program, 0, &borders, &count, &error), error);
+    ck_ok(ulp_program_keep(program, 0, &(struct ulp_keeps){1, &keep, NULL}, &why));
+    ck_ok(ulp_program_borders(program, 0, &borders, &count, &why));
     for (size_t b = 0; b < count; b++) {
         const size_t length = strlen(got);
         ck_assert_int_lt(snprintf(got + length, sizeof got - length, "%s:%s:%zu ", borders[b].value,
@@ -229,7 +225,7 @@ START_TEST(a_plan_is_read)
     write_file(path, "{\"arithmetic\": \"fp16@a100\", \"keep\": [\n"
                      " {\"nodes\": [\"op:Softmax\", \"a*\"], \"arithmetic\": \"fp32\"},\n"
                      " {\"nodes\": \"#1\", \"arithmetic\": \"bf16\"}]}");
-    ck_ulp_ok(ulp_precision_plan_read(path, NULL, &plan, &error), error);
+    ck_ok(ulp_precision_plan_read(path, NULL, &plan, &why));
     ck_assert_str_eq(plan.arithmetic.name, "fp16@a100");
     ck_assert_str_eq(plan.keeps.name, "plan.json");
     ck_assert_uint_eq(plan.keeps.count, 3);

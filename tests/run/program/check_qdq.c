@@ -218,9 +218,7 @@ static struct ulp_model *make_model(const struct sample *s, const struct spec *s
     add_node(&graph, proto_node("QuantizeLinear", "qy", spec->relu ? "r ys yz" : "p ys yz", "q"));
     struct proto bytes = proto_model(8, 13, &graph);
     struct ulp_model *model;
-    struct ulp_error error;
-    ck_ulp_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &error),
-              error);
+    ck_ok(ulp_model_load_bytes("qdq.onnx", bytes.data, bytes.count, NULL, &model, &why));
     proto_free(&bytes);
     return model;
 }
@@ -231,15 +229,12 @@ static void run_model(const struct ulp_model *model, const struct ulp_tensor_set
 {
     struct ulp_arithmetic lanes[4];
     struct ulp_program *program;
-    struct ulp_error error;
     const struct ulp_program_options options = {.inputs = inputs};
     const struct ulp_run_options run = {.thread_count = 2, .audit = audit};
     for (size_t l = 0; l < count; l++)
         lanes[l] = test_arithmetic(names[l]);
-    ck_ulp_ok(ulp_program_create(model, lanes, count, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, inputs, &run, observer, observer ? 1 : 0, outputs, NULL,
-                              &error),
-              error);
+    ck_ok(ulp_program_create(model, lanes, count, &options, &program, &why));
+    ck_ok(ulp_program_run(program, inputs, &run, observer, observer ? 1 : 0, outputs, NULL, &why));
     ulp_program_free(program);
 }
 
@@ -247,15 +242,13 @@ static void set_input(struct ulp_tensor_set *inputs, const struct sample *s,
                       const struct spec *spec)
 {
     struct ulp_tensor x;
-    struct ulp_error error;
     const bool conv = strcmp(spec->op, "Conv") == 0;
     const int64_t dims[] = {1, CHANNELS, SIDE, SIDE}, flat[] = {4, INPUT};
     *inputs = (struct ulp_tensor_set){0};
-    ck_ulp_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, conv ? 4 : 2,
-                                conv ? dims : flat, &error),
-              error);
+    ck_ok(ulp_tensor_create(&x, ULP_TYPE_FLOAT, ULP_ELEMENT_F32, 0, conv ? 4 : 2,
+                            conv ? dims : flat, &why));
     memcpy(x.data, s->x, s->x_count * sizeof *s->x);
-    ck_ulp_ok(ulp_tensor_set_add(inputs, "x", &x, &error), error);
+    ck_ok(ulp_tensor_set_add(inputs, "x", &x, &why));
     ulp_tensor_free(&x);
 }
 
@@ -335,7 +328,6 @@ START_TEST(the_audit_shows_types_and_divergence)
         struct ulp_program *program;
         struct ulp_auditor *auditor;
         struct ulp_audit audit;
-        struct ulp_error error;
         make_sample(&s, &specs[_i], 1);
         struct ulp_model *model = make_model(&s, &specs[_i], plain);
         set_input(&inputs, &s, &specs[_i]);
@@ -343,12 +335,12 @@ START_TEST(the_audit_shows_types_and_divergence)
             lanes[l] = test_arithmetic(names[l]);
         const struct ulp_program_options options = {.inputs = &inputs};
         const struct ulp_run_options run = {.thread_count = 1, .audit = true};
-        ck_ulp_ok(ulp_program_create(model, lanes, 3, &options, &program, &error), error);
-        ck_ulp_ok(ulp_auditor_create(program, &auditor, &error), error);
-        ck_ulp_ok(ulp_auditor_sample(auditor, "nominal", &error), error);
+        ck_ok(ulp_program_create(model, lanes, 3, &options, &program, &why));
+        ck_ok(ulp_auditor_create(program, &auditor, &why));
+        ck_ok(ulp_auditor_sample(auditor, "nominal", &why));
         const struct ulp_observer observer = ulp_auditor_observer(auditor);
-        ck_ulp_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &error), error);
-        ck_ulp_ok(ulp_auditor_finish(auditor, &audit, &error), error);
+        ck_ok(ulp_program_run(program, &inputs, &run, &observer, 1, NULL, NULL, &why));
+        ck_ok(ulp_auditor_finish(auditor, &audit, &why));
         size_t product = 0;
         while (strcmp(audit.lanes[0].nodes[product].name, "product") != 0)
             product++;
@@ -397,14 +389,13 @@ START_TEST(mobilenet_agrees_with_its_recording)
     const char *path = test_long() ? test_shared("models/mobilenetv2_qdq_int8/model.onnx") : NULL;
     struct ulp_model *model;
     struct ulp_tensor_set inputs, want, outputs[3];
-    struct ulp_error error;
     struct steps steps = {{0}};
     if (!path)
         return;
     const char *folder = test_shared("models/mobilenetv2_qdq_int8/test_data_set_0");
-    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &error), error);
-    ck_ulp_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &error), error);
+    ck_ok(ulp_model_load(path, NULL, &model, &why));
+    ck_ok(ulp_test_data_set_read(folder, "input", model, NULL, &inputs, &why));
+    ck_ok(ulp_test_data_set_read(folder, "output", model, NULL, &want, &why));
     run_model(model, &inputs, names, 3, outputs,
               &(struct ulp_observer){.context = &steps, .node_done = count_steps}, false);
     size_t wrong[3] = {0};
@@ -436,14 +427,13 @@ START_TEST(networks_run_in_both_views)
     char relative[128];
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
-    struct ulp_error error;
     snprintf(relative, sizeof relative, "models/%s/model.onnx", folders[_i]);
     const char *path = test_shared(relative);
     if (!path)
         return;
-    ck_ulp_ok(ulp_model_load(path, NULL, &model, &error), error);
+    ck_ok(ulp_model_load(path, NULL, &model, &why));
     snprintf(relative, sizeof relative, "models/%s/inputs.npz", folders[_i]);
-    ck_ulp_ok(ulp_tensor_set_read(test_shared(relative), NULL, &inputs, &error), error);
+    ck_ok(ulp_tensor_set_read(test_shared(relative), NULL, &inputs, &why));
     const struct ulp_observer equal = {.node_done = expect_equal_lanes};
     const bool integers = _i == 1 || _i == 2;
     run_model(model, &inputs, names, 3, NULL, integers ? &equal : NULL, true);

@@ -41,7 +41,6 @@ START_TEST(scales_stay_as_declared)
 {
     const struct row *row = &rows[_i];
     struct ulp_arithmetic lane;
-    struct ulp_error error;
     struct ulp_program *program;
     struct ulp_tensor_set outputs;
     struct ulp_model *model = text_load(row->graph);
@@ -49,8 +48,8 @@ START_TEST(scales_stay_as_declared)
     const struct ulp_program_options options = {.inputs = &inputs};
     const struct ulp_run_options run = {.thread_count = 1};
     lane = test_arithmetic(row->lane);
-    ck_ulp_ok(ulp_program_create(model, &lane, 1, &options, &program, &error), error);
-    ck_ulp_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &error), error);
+    ck_ok(ulp_program_create(model, &lane, 1, &options, &program, &why));
+    ck_ok(ulp_program_run(program, &inputs, &run, NULL, 0, &outputs, NULL, &why));
     const struct ulp_tensor *y = ulp_tensor_set_find(&outputs, "y");
     for (size_t i = 0; i < y->count; i++)
         ck_assert_msg(ulp_tensor_get(y, i) == row->expected, "%s: %g", row->lane,
