@@ -133,6 +133,9 @@ struct ulp_schedule {
     bool qdq_integer;
     /* Conv and Gemm round their sum to storage before they add the bias */
     bool epilogue_rounded;
+    /* sums of unsigned by signed bytes as x86-64 without VNNI forms them: the products of two
+     * neighbours in k are added with saturation to 16 bits, the pairs' sums exactly */
+    bool integers_saturate;
 };
 
 /* Which nodes are computed together, as one kernel: values inside a group are not rounded to
@@ -323,7 +326,7 @@ struct ulp_arithmetic {
  *   scale=floor|up|even|largest|four-six, scaled=all|modelopt, scales=dynamic|static,
  *   order=sequential|pairwise|blocked:N, reduce=sequential|pairwise|blocked:N|warp, fma, nofma,
  *   unit=mma|wgmma|tcgen05|none, vectors=unit|scalar, operands=rna|rne|rz, promote=N,
- * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, fuse=none|pointwise|reduce|groups,
+ * split-k=N|auto, epilogue=fused|rounded, qdq=float|integer, integers=exact|saturating16, fuse=none|pointwise|reduce|groups,
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner,
  * fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a matrix unit where compute is FP32,
  * else rounded), exponentials=shifted|plain, attention=whole|flash2|cudnn|efficient|math,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernels/chain/chains.h"
 #include "kernels/chain/lift.h"
+#include "kernels/byte_pairs.h"
 #include "base/machine/cpu.h"
 #include "kernels/unit/unit.h"
 #include "kernels/reference.h"
@@ -267,6 +268,8 @@ enum ulp_status ulp_contract(const struct ulp_arithmetic *arithmetic,
                         "contraction of %s with %s into %s: integers and floats do not mix",
                         ulp_type_name(problem->a.tensor->type),
                         ulp_type_name(problem->b.tensor->type), ulp_type_name(problem->out->type));
+    if (problem->pairs)
+        return ulp_contract_pairs(problem, pool, error);
     if (!float_out)
         return contract_integers(problem, pool, error);
     const enum ulp_status status = contract_floats(arithmetic, problem, pool, error);

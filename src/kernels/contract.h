@@ -41,6 +41,13 @@ static inline int64_t ulp_offset_step(const int64_t *offset, size_t count)
     return step;
 }
 
+/* Unsigned by signed bytes, as INT32: `zero` more than an element of the unsigned factor has
+ * (b_is_unsigned: b) is the byte that is multiplied, which padding has, too. */
+struct ulp_pairs {
+    bool b_is_unsigned;
+    int32_t zero;
+};
+
 /* out(g, i, j) = sum over k of a(g, i, k) * b(g, j, k), in increasing k. Offsets of out as of
  * factors. */
 struct ulp_contraction {
@@ -54,6 +61,9 @@ struct ulp_contraction {
     /* out holds accumulators, which the sums begin with (a matrix unit's one chain, FP32; else
      * ULP_ERROR_UNSUPPORTED) */
     bool onto;
+    /* NULL, or integers whose neighbours in k (2 i and 2 i + 1) saturate: out is not set, but gains
+     * what saturation takes from the sums */
+    const struct ulp_pairs *pairs;
     /* > 0: blocks of factors with scales begin anew after so many k (the channels of a kernel's
      * position) */
     size_t k_run;

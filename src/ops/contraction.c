@@ -69,6 +69,9 @@ enum ulp_status ulp_sums_add(struct ulp_call *call, struct ulp_sums *sums,
 {
     problem->out = sums->out;
     problem->store = sums->store;
+    problem->pairs = sums->pairs;
+    if (sums->pairs) /* what gates see is the exact sum */
+        return ulp_contract(call->arithmetic, problem, call->pool, error);
     if (sums->out == &call->out[0] || !sums->store)
         return ulp_call_contract(call, problem, error);
     /* a sum before its epilogue has a format of its own */

@@ -9,6 +9,7 @@ struct ulp_sums {
     struct ulp_tensor acc;  /* with an epilogue */
     struct ulp_tensor *out; /* output 0, or acc */
     bool store;             /* as values in storage: output 0's, and acc's with epilogue=rounded */
+    const struct ulp_pairs *pairs; /* NULL, or of bytes, whose saturation is added to the sums */
 };
 
 /* Sums of values of `type`, which may differ from output 0's when there is an epilogue.
@@ -66,6 +67,11 @@ enum ulp_product { ULP_PRODUCT_MATMUL, ULP_PRODUCT_GEMM, ULP_PRODUCT_CONV };
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
                                  const struct ulp_tensor *const zeros[2], enum ulp_product product,
                                  const char *places, struct ulp_error *error);
+/* Do sums of a (with its zero point, NULL: 0) by b saturate in the call's arithmetic? pairs: how,
+ * where a is the first factor. */
+bool ulp_pairs_find(const struct ulp_call *call, const struct ulp_tensor *a,
+                    const struct ulp_tensor *zero, const struct ulp_tensor *b,
+                    struct ulp_pairs *pairs);
 /* The sums alone, of factors without zero points, as INT32. */
 enum ulp_status ulp_integer_product(struct ulp_call *call,
                                     const struct ulp_tensor *const factors[2],

@@ -217,6 +217,12 @@ struct ulp_operator {
      * are constants they are its weights. NULL: both factors are activations */
     const char *weights;
     bool integer_sums; /* of a contraction: INT32 sums over quantised values */
+    /* of those: which sums integers=saturating16 saturates, by the types of the factors */
+    enum ulp_pair_kind {
+        ULP_PAIRS_NONE,
+        ULP_PAIRS_UNSIGNED, /* UINT8 by INT8 */
+        ULP_PAIRS_ANY       /* any byte by INT8: signed ones become unsigned ones */
+    } pairs;
     /* run describes and allocates the outputs itself (control flow: their shapes are known
      * afterwards) */
     bool allocates;

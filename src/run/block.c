@@ -45,6 +45,8 @@ static enum ulp_status find_declared(const struct ulp_step *step, const struct u
                                     error));
         out->as_declared = true;
         out->half_as_float = lane->half_as_float;
+        out->schedule.qdq_integer = lane->schedule.qdq_integer;
+        out->schedule.integers_saturate = lane->schedule.integers_saturate;
         return ULP_OK;
     }
     return ULP_OK;

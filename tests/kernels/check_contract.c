@@ -464,5 +464,5 @@ int main(void)
     tcase_add_test(tests, what_has_no_meaning_is_refused);
     tcase_add_test(tests, features_are_switched_off_with_what_builds_on_them);
     suite_add_tcase(suite, tests);
-    return test_run(suite, integer_suite(), pack_suite(), special_suite(), NULL);
+    return test_run(suite, integer_suite(), pack_suite(), special_suite(), pairs_suite(), NULL);
 }

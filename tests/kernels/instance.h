@@ -39,3 +39,4 @@ struct ulp_arithmetic instance_arithmetic(const char *name);
 Suite *integer_suite(void);
 Suite *pack_suite(void);
 Suite *special_suite(void);
+Suite *pairs_suite(void); /* check_byte_pairs.c */

@@ -1,6 +1,6 @@
 test_programs += check_contract check_unit check_unit_contract check_unit_recorded check_wide
 check_contract_SOURCES = %D%/check_contract.c %D%/chain_oracle.c %D%/chain_oracle.h %D%/check_integers.c \
-	%D%/check_pack.c %D%/check_special.c %D%/instance.c %D%/instance.h
+	%D%/check_pack.c %D%/check_byte_pairs.c %D%/check_special.c %D%/instance.c %D%/instance.h
 unit_tile = %D%/unit_operands.c %D%/unit_operands.h %D%/unit_tile.c %D%/unit_tile.h
 check_unit_SOURCES = %D%/check_unit.c $(unit_tile)
 test_programs += check_drawn

@@ -237,6 +237,9 @@ START_TEST(canonical_names)
                                              "fp8-e4m3,unit=mma",
                                              "fp32,order=blocked:64",
                                              "fp16,epilogue=rounded",
+                                             "fp32,qdq=integer,integers=saturating16",
+                                             "model,qdq=integer",
+                                             "ort-cpu,integers=saturating16",
                                              "fp16,subnormals=flush",
                                              "fp16,overflow=saturate",
                                              "fp16,functions=rounded",
@@ -484,6 +487,12 @@ START_TEST(changed_parts)
          "fp16,fuse=pointwise,fuse-inner=fp16", NULL},
         {"tf32", "operands=rna", "tf32,operands=rna", NULL},
         {"model", "@a100", NULL, NULL},
+        {"ort-cpu", "fuse=reduce", NULL, NULL},
+        {"ort-cpu", "integers=saturating16", "ort-cpu,integers=saturating16", NULL},
+        {"ort-cpu,qdq=integer", "integers=saturating16",
+         "ort-cpu,qdq=integer,integers=saturating16", NULL},
+        {"ort-cpu,qdq=integer,integers=saturating16", "qdq=float", "ort-cpu,integers=saturating16",
+         NULL},
         {"fp32", "fuse=reduce", NULL, NULL}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct ulp_arithmetic base = test_arithmetic(cases[i].base);

@@ -97,6 +97,7 @@ static const char *const parts[] = {
     "split-k=cublas",
     "epilogue=fused",
     "epilogue=rounded",
+    "integers=saturating16",
     "qdq=float",
     "qdq=integer",
     "functions=rounded",

@@ -373,17 +373,29 @@ static void describe_order(struct page *page, const struct ulp_arithmetic *a)
             "Only convolutions and recurrences are on the matrix unit: other products are chains "
             "of fused multiply-adds in %s over the stored values.",
             accumulator);
+    if (s->epilogue_rounded)
+        say(page, "epilogue",
+            "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or add a bias, "
+            "as a library does that adds the bias in a kernel of its own.",
+            spell(accumulator, &a->storage));
+}
+
+static void describe_integers(struct page *page, const struct ulp_schedule *s)
+{
     if (s->qdq_integer)
         say(page, "Q/DQ",
             "MatMul, Gemm and Conv whose two factors come from DequantizeLinear are summed in "
             "INT32 over the quantised values and scaled once; with a QuantizeLinear after them (a "
             "Relu between is taken along), round(sum * (x_scale * w_scale / y_scale)) is one step, "
             "as an INT8 kernel does.");
-    if (s->epilogue_rounded)
-        say(page, "epilogue",
-            "Conv, ConvTranspose and Gemm round the sum to %s before they scale it or add a bias, "
-            "as a library does that adds the bias in a kernel of its own.",
-            spell(accumulator, &a->storage));
+    if (s->integers_saturate)
+        say(page, "integers",
+            "Sums of unsigned by signed bytes: the products of neighbours in k, 2 i and 2 i + 1, "
+            "are added and saturated to -32768 .. 32767, these sums are added exactly; zero points "
+            "are taken off afterwards. Conv has k by positions, in each the channels of a group, "
+            "padding is the zero point; Conv of one channel in and out of a group, ConvInteger and "
+            "other pairs of types are exact. Signed activations of Q/DQ graphs are unsigned ones "
+            "with a zero point 128 higher.");
 }
 
 static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
@@ -480,6 +492,7 @@ size_t ulp_arithmetic_describe(const struct ulp_arithmetic *arithmetic, char *bu
         describe_products(&page, arithmetic);
         describe_order(&page, arithmetic);
     }
+    describe_integers(&page, &arithmetic->schedule);
     return end_page(&page);
 }
 

@@ -122,15 +122,58 @@ static void set_asked(struct ulp_arithmetic *a, const char *name, const char *pa
         memcpy(a->asked, text, sizeof text);
 }
 
-/* "model" and "ort-cpu": fp32 where a model declares nothing else. */
+/* The length of "model" or "ort-cpu" in front of a name; 0: neither. */
+static size_t begins_declared(const char *name)
+{
+    static const char *const words[] = {"model", "ort-cpu"};
+    const size_t length = strcspn(name, ",");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i]) == length && strncmp(name, words[i], length) == 0)
+            return length;
+    return 0;
+}
+
+/* "ort-cpu,qdq=integer": the word of `declared`, the parts of `plain`, which begins with "fp32".
+ * false: it has no room. */
+static bool write_declared(char text[sizeof((struct ulp_arithmetic *)0)->name], const char *word,
+                           const char *plain)
+{
+    const size_t size = sizeof((struct ulp_arithmetic *)0)->name;
+    return (size_t)snprintf(text, size, "%.*s%s", (int)strcspn(word, ","), word,
+                            plain + strcspn(plain, ",")) < size;
+}
+
+static enum ulp_status fail_length(const char *name, struct ulp_error *error)
+{
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "arithmetic \"%.200s\": it has too many parts to be named", name);
+}
+
+/* "model" and "ort-cpu": fp32 where a model declares nothing else. Of the parts those of integers
+ * alone mean something beside declared types. */
 static enum ulp_status find_declared(struct ulp_arithmetic *out, const char *name,
                                      struct ulp_error *error)
 {
-    ULP_TRY(ulp_arithmetic_find("fp32", out, error));
+    const size_t length = begins_declared(name);
+    struct ulp_arithmetic fp32;
+    struct ulp_request request;
+    char text[sizeof out->name];
+    if (!write_declared(text, "fp32", name))
+        return fail_length(name, error);
+    ULP_TRY(
+        ulp_fail_at(error, ulp_request_read(&request, text, error), "arithmetic \"%.200s\"", name));
+    for (int part = 0; part < ULP_PART_COUNT; part++)
+        if (request.said[part] && part != ULP_PART_QDQ && part != ULP_PART_INTEGERS)
+            return ulp_fail(error, ULP_ERROR_USAGE,
+                            "arithmetic \"%.200s\": %.*s takes no parts but qdq= and integers=",
+                            name, (int)length, name);
+    ULP_TRY(ulp_arithmetic_find(text, &fp32, error));
+    write_declared(text, name, fp32.name);
+    *out = fp32;
     out->as_declared = true;
-    out->half_as_float = strcmp(name, "ort-cpu") == 0;
-    snprintf(out->name, sizeof out->name, "%s", name);
-    memcpy(out->asked, out->name, sizeof out->asked);
+    out->half_as_float = *name == 'o';
+    memcpy(out->name, text, sizeof out->name);
+    memcpy(out->asked, text, sizeof out->asked);
     return ULP_OK;
 }
 
@@ -141,8 +184,7 @@ static enum ulp_status find_requested(const struct ulp_request *request, const c
     ULP_TRY(ulp_fail_at(error, ulp_request_resolve(&found, request, error), "arithmetic \"%.200s\"",
                         name));
     if (!find_name(&found))
-        return ulp_fail(error, ULP_ERROR_USAGE,
-                        "arithmetic \"%.200s\": it has too many parts to be named", name);
+        return fail_length(name, error);
     *out = found;
     return ULP_OK;
 }
@@ -152,7 +194,7 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_request request;
-    if (strcmp(name, "model") == 0 || strcmp(name, "ort-cpu") == 0)
+    if (begins_declared(name))
         return find_declared(out, name, error);
     ULP_TRY(
         ulp_fail_at(error, ulp_request_read(&request, name, error), "arithmetic \"%.200s\"", name));
@@ -161,13 +203,27 @@ enum ulp_status ulp_arithmetic_find(const char *name, struct ulp_arithmetic *out
     return ULP_OK;
 }
 
+static enum ulp_status change_declared(struct ulp_arithmetic *out,
+                                       const struct ulp_arithmetic *base, const char *part,
+                                       struct ulp_error *error)
+{
+    char text[sizeof base->name];
+    struct ulp_arithmetic plain, changed;
+    write_declared(text, "fp32", base->name);
+    ULP_TRY(ulp_arithmetic_find(text, &plain, error));
+    ULP_TRY(ulp_arithmetic_change(&changed, &plain, part, error));
+    if (strncmp(changed.name, "fp32", 4) != 0 || !write_declared(text, base->name, changed.name))
+        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no %s", base->name, part);
+    return find_declared(out, text, error);
+}
+
 enum ulp_status ulp_arithmetic_change(struct ulp_arithmetic *out, const struct ulp_arithmetic *base,
                                       const char *part, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
     struct ulp_request request;
     if (base->as_declared)
-        return ulp_fail(error, ULP_ERROR_USAGE, "arithmetic \"%s\" takes no parts", base->name);
+        return change_declared(out, base, part, error);
     ULP_TRY(ulp_request_read(&request, base->name, error));
     ULP_TRY(ulp_request_change(&request, part, error));
     ulp_request_settle(&request, (const bool[ULP_PART_COUNT]){false});

@@ -297,6 +297,7 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
                         "matmul=scalar has no meaning without a matrix unit: every product is "
                         "summed so");
     out->schedule.qdq_integer = chosen(request, ULP_PART_QDQ, 0);
+    out->schedule.integers_saturate = chosen(request, ULP_PART_INTEGERS, 0);
     return ULP_OK;
 }
 

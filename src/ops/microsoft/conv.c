@@ -134,7 +134,7 @@ const struct ulp_operator ulp_ops_microsoft_conv[] = {
     {.name = "NhwcConv", MS, CONV, .inputs = "x:m w bias:m?=-0", .attributes = GEOMETRY,
      .parameter = NHWC,
      .epilogue = "acc + bias"},
-    {.name = "QLinearConv", MS, .quantizes = true, .integer_sums = true, CONV, .parameter = QUANTIZED,
+    {.name = "QLinearConv", MS, .quantizes = true, .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED, CONV, .parameter = QUANTIZED,
      .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p "
                "y_zero_point:i bias:i?=0",
      .attributes = "channels_last:int=0; " GEOMETRY, .derived = "low high",

@@ -226,7 +226,7 @@ const struct ulp_operator ulp_ops_microsoft_projected[] = {
      .inputs = "input:i weight:i bias:fm input_scale:pm weight_scale:pm mask_index:i? "
                "input_zero_point:i? weight_zero_point:i? past:m?",
      .outputs = "y present?", .attributes = MASKED, PROJECTED, .parameter = 1,
-     .weights = "weight", .integer_sums = true,
+     .weights = "weight", .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED,
      .epilogue = "acc * (input_scale * weight_scale) + bias"},
     {0},
 };

@@ -308,7 +308,7 @@ static enum ulp_status run_gemm(struct ulp_call *call, struct ulp_error *error)
 #define GEMM                                                                            \
     .outputs = "y", .attributes = "alpha:float=1; transA:int=0; transB:int=0",          \
     .infer = infer_gemm, .run = run_gemm, .work = ULP_WORK_CONTRACTION, .weights = "b", \
-    .integer_sums = true
+    .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED
 #define FACTORS "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i c:i?=0"
 #define X "(x - x_zero_point) * x_scale"
 
@@ -317,13 +317,14 @@ const struct ulp_operator ulp_ops_microsoft_quantize[] = {
     {.name = "DynamicQuantizeMatMul", Q, .inputs = "a b:i b_scale:p b_zero_point:i? bias?=-0",
      .outputs = "y",
      .infer = infer_dynamic_matmul, .run = run_dynamic_matmul, .work = ULP_WORK_CONTRACTION,
-     .weights = "b", .integer_sums = true, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic),
+     .weights = "b", .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED,
+     .formulas = ULP_FORMULAS(&ulp_quantized_dynamic),
      .epilogue = "acc * (a * b_scale) + bias"},
     {.name = "MatMulIntegerToFloat", Q,
      .inputs = "a:i b:i a_scale:p b_scale:p a_zero_point:i? b_zero_point:i? bias?=-0",
      .outputs = "y",
      .infer = infer_to_float, .run = run_to_float, .work = ULP_WORK_CONTRACTION, .weights = "b",
-     .integer_sums = true, .epilogue = "acc * (a_scale * b_scale) + bias"},
+     .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED, .epilogue = "acc * (a_scale * b_scale) + bias"},
     {.name = "QGemm", Q, .when = "inputs=9", .inputs = FACTORS " y_scale:p y_zero_point:i", GEMM,
      .derived = "low high",
      .epilogue = "q = round((acc + c) * (alpha * a_scale * b_scale / y_scale)) + y_zero_point; "

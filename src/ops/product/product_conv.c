@@ -74,19 +74,21 @@ struct taps {
     size_t count;
 };
 
-/* Of conv=torch the recorded kernel's; that fills up where weights are floats of one group. */
+/* Of conv=torch the recorded kernel's; that fills up where weights are floats of one group. Pairs
+ * of integers are neighbours in channels-last data. */
 static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_tensor *weights,
                                  const struct ulp_conv_groups *g, const struct ulp_windows *w,
-                                 struct taps *taps, struct ulp_error *error)
+                                 bool pairs, struct taps *taps, struct ulp_error *error)
 {
     const int64_t positions = ulp_product(w->kernel, w->rank);
     struct ulp_conv_kernel kernel = {.order = ULP_CONV_TILES,
-                                     .tile = count_tile_channels(call->arithmetic, g->in),
+                                     .tile = pairs ? g->in
+                                                   : count_tile_channels(call->arithmetic, g->in),
                                      .block = 1};
     *taps = (struct taps){NULL, (size_t)(g->in * positions)};
-    if (!keeps_positions(call->arithmetic) || taps->count == 0)
+    if ((!pairs && !keeps_positions(call->arithmetic)) || taps->count == 0)
         return ULP_OK;
-    const bool known = call->arithmetic->conv == ULP_CONV_TORCH && g->count == 1 &&
+    const bool known = !pairs && call->arithmetic->conv == ULP_CONV_TORCH && g->count == 1 &&
                        ulp_conv_kernel_find(call->arithmetic, g->in, g->out, w, &kernel);
     if (!known && (g->in == 1 || positions == 1))
         return ULP_OK;
@@ -170,7 +172,7 @@ static enum ulp_status add_sums(struct ulp_call *call, const struct ulp_tensor *
     ULP_TRY(ulp_move_table(call, &w_k, (size_t)k_whole, 0, 1, error));
     ULP_TRY(ulp_box_table(call, w.rank, w.kernel, zeros, w.dilations, x.strides, &taps, error));
     ULP_TRY(ulp_conv_channel_table(call, g.in, x.channel, positions, taps, &x_k, error));
-    ULP_TRY(find_taps(call, weights, &g, &w, &order, error));
+    ULP_TRY(find_taps(call, weights, &g, &w, sums->pairs, &order, error));
     x_order = x_k;
     if (order.places)
         ULP_TRY(ulp_reorder(call, order.places, order.count, &x_order, error));

@@ -52,7 +52,7 @@ static enum ulp_status run_integer(struct ulp_call *call, struct ulp_error *erro
     {                                                                                           \
         .name = op, .since = 1, .outputs = "y", .attributes = texts, .infer = infer_integer,    \
         .run = run_integer, .work = ULP_WORK_CONTRACTION, .weights = "w", .integer_sums = true, \
-        .parameter = kind
+        .pairs = ULP_PAIRS_ANY, .parameter = kind
 #define ENDS(op, kind, texts)                                                              \
     [3 * kind + ULP_INTEGER_FLOAT] = ROW(op, kind, texts), .inputs = FACTORS,              \
                 .epilogue = "acc * (x_scale * w_scale) + bias"                             \

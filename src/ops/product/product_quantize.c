@@ -268,6 +268,54 @@ enum ulp_status ulp_integer_combine(struct ulp_call *call, struct ulp_tensor *ou
     return ulp_call_text(call, text, call->arithmetic, &rows, 2, named, 1, &result, error);
 }
 
+static enum ulp_status add_integers(struct ulp_call *call, const struct ulp_tensor *a,
+                                    const struct ulp_tensor *b, enum ulp_product product,
+                                    struct ulp_sums *sums, struct ulp_error *error)
+{
+    switch (product) {
+    case ULP_PRODUCT_CONV: return ulp_conv_sums(call, a, b, sums, error);
+    case ULP_PRODUCT_GEMM: return ulp_gemm_sums(call, a, b, sums, error);
+    default: return ulp_matmul_sums(call, a, b, sums, error);
+    }
+}
+
+bool ulp_pairs_find(const struct ulp_call *call, const struct ulp_tensor *a,
+                    const struct ulp_tensor *zero, const struct ulp_tensor *b,
+                    struct ulp_pairs *pairs)
+{
+    const enum ulp_pair_kind kind = call->bound->op->pairs;
+    const bool is_unsigned = a->element == ULP_ELEMENT_U8;
+    if (!call->arithmetic->schedule.integers_saturate || kind == ULP_PAIRS_NONE || !is_bytes(a) ||
+        b->element != ULP_ELEMENT_I8 || (!is_unsigned && kind != ULP_PAIRS_ANY) ||
+        (zero && zero->count != 1))
+        return false;
+    *pairs = (struct ulp_pairs){.zero = (zero ? (int32_t)ulp_tensor_get_int(zero, 0) : 0) +
+                                        (is_unsigned ? 0 : 128)};
+    return true;
+}
+
+/* What the sums lose where neighbours saturate; a: without its zero point. A Conv of one channel in
+ * and out of a group has a kernel of its own, which does not. */
+static enum ulp_status saturate(struct ulp_call *call, const struct ulp_tensor *const factors[2],
+                                const struct ulp_tensor *zero, const struct ulp_tensor *a,
+                                enum ulp_product product, struct ulp_sums *sums,
+                                struct ulp_error *error)
+{
+    struct ulp_pairs pairs;
+    struct ulp_tensor b;
+    const bool conv = product == ULP_PRODUCT_CONV;
+    if (!ulp_pairs_find(call, factors[0], zero, factors[1], &pairs) ||
+        (conv && factors[1]->rank > 1 && factors[1]->dims[1] == 1 &&
+         factors[1]->dims[0] == ulp_call_int(call, "group")))
+        return ULP_OK;
+    pairs.b_is_unsigned = conv;
+    ULP_TRY(ulp_integer_combine(call, &b, "x - zero", factors[1], NULL, 0, error));
+    sums->pairs = &pairs;
+    const enum ulp_status status = add_integers(call, a, &b, product, sums, error);
+    sums->pairs = NULL;
+    return status;
+}
+
 enum ulp_status ulp_integer_product(struct ulp_call *call,
                                     const struct ulp_tensor *const factors[2],
                                     const struct ulp_tensor *const zeros[2],
@@ -282,11 +330,8 @@ enum ulp_status ulp_integer_product(struct ulp_call *call,
     ULP_TRY(ulp_integer_combine(call, &b, "x - zero", factors[1], zeros[1],
                                 channels ? 0 : factors[1]->rank - 1, error));
     ULP_TRY(ulp_sums_begin(call, ULP_TYPE_INT32, with_epilogue, sums, error));
-    switch (product) {
-    case ULP_PRODUCT_CONV: return ulp_conv_sums(call, &a, &b, sums, error);
-    case ULP_PRODUCT_GEMM: return ulp_gemm_sums(call, &a, &b, sums, error);
-    default: return ulp_matmul_sums(call, &a, &b, sums, error);
-    }
+    ULP_TRY(add_integers(call, &a, &b, product, sums, error));
+    return saturate(call, factors, zeros[0], &a, product, sums, error);
 }
 
 enum ulp_status ulp_integer_sums(struct ulp_call *call, const struct ulp_tensor *const factors[2],
@@ -374,19 +419,19 @@ const struct ulp_operator ulp_ops_quantize[] = {
     {.name = "MatMulInteger", .since = 10, .quantizes = true,
      .inputs = "a:i b:i a_zero_point:i? b_zero_point:i?", .outputs = "y",
      .infer = infer_matmul_integer, .run = run_matmul_integer, .work = ULP_WORK_CONTRACTION,
-     .weights = "b", .integer_sums = true},
+     .weights = "b", .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED},
     {.name = "QLinearConv", .since = 10, .quantizes = true,
      .inputs = "x:i x_scale:p x_zero_point:i w:i w_scale:p w_zero_point:i y_scale:p "
                "y_zero_point:i bias:i?=0",
      .outputs = "y", .attributes = GEOMETRY, .derived = "low high", .infer = infer_qlinear_conv,
-     .run = run_qlinear_conv, .work = ULP_WORK_CONTRACTION, .weights = "w", .integer_sums = true,
+     .run = run_qlinear_conv, .work = ULP_WORK_CONTRACTION, .weights = "w", .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED,
      .epilogue = REQUANTIZE("(acc + bias)",
      "x_scale * w_scale / y_scale")},
     {.name = "QLinearMatMul", .since = 10, .quantizes = true,
      .inputs = "a:i a_scale:p a_zero_point:i b:i b_scale:p b_zero_point:i y_scale:p "
                "y_zero_point:i", .outputs = "y",
      .derived = "low high", .infer = infer_qlinear_matmul, .run = run_qlinear_matmul,
-     .work = ULP_WORK_CONTRACTION, .weights = "b", .integer_sums = true,
+     .work = ULP_WORK_CONTRACTION, .weights = "b", .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED,
      .epilogue = REQUANTIZE("acc", "a_scale * b_scale / y_scale")},
     {.name = "QuantizeLinear", .since = 10, QUANTIZE},
     {.name = "QuantizeLinear", .since = 13, QUANTIZE, .attributes = "axis:int=1"},

@@ -376,7 +376,7 @@ const struct ulp_operator ulp_ops_recurrent[] = {
      .inputs = "x w:i r:i b? sequence_lens:i? initial_h? initial_c? p? w_scale:p w_zero_point:i "
                "r_scale:p r_zero_point:i",
      .outputs = STATES " y_c?", .attributes = COMMON "; input_forget:int=0", RECURRENT,
-     .integer_sums = true, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic, &ulp_coded_scaled),
+     .integer_sums = true, .pairs = ULP_PAIRS_UNSIGNED, .formulas = ULP_FORMULAS(&ulp_quantized_dynamic, &ulp_coded_scaled),
      .parameter = ULP_LSTM_GATES},
     {.name = "GRU", .since = 7, KERNEL, .inputs = "x w r b? sequence_lens:i? initial_h?", .outputs = STATES,
      .attributes = COMMON "; linear_before_reset:int=0", RECURRENT, .parameter = ULP_GRU_GATES},

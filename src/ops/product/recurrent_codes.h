@@ -8,6 +8,7 @@
 struct ulp_coded_weights {
     size_t k, lines;
     struct ulp_tensor codes;
+    const struct ulp_tensor *bytes; /* the direction's weights as they are */
     struct ulp_operand scale; /* one, or one for each line */
 };
 

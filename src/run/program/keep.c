@@ -142,6 +142,8 @@ static enum ulp_status declare_halves(const struct ulp_program *program, struct 
     ULP_TRY(ulp_taken(half, error));
     ULP_TRY(ulp_arithmetic_find("model", &declared, error));
     ULP_TRY(ulp_program_ort_cpu(program, half, mix->memory, error));
+    declared.schedule.qdq_integer = mix->items[0].schedule.qdq_integer;
+    declared.schedule.integers_saturate = mix->items[0].schedule.integers_saturate;
     const size_t arithmetic = add_arithmetic(mix, &declared);
     for (size_t n = 0; n < program->node_count; n++)
         if (half[n])
