@@ -21,7 +21,6 @@ include analysis/report/local.mk
 include analysis/saved/local.mk
 include analysis/scales/local.mk
 include analysis/html/local.mk
-include analysis/timings/local.mk
 
 # Tables of results' members are made of the public headers; a tarball has them. Those in doc/ are committed.
 made_fields = $(filter %_fields.c %/structs.h,$(libulpscope_a_SOURCES))

@@ -11,7 +11,6 @@ pkginclude_HEADERS = \
 	include/ulpscope/unit.h \
 	include/ulpscope/recording.h \
 	include/ulpscope/run.h \
-	include/ulpscope/timings.h \
 	include/ulpscope/audit.h \
 	include/ulpscope/limit.h \
 	include/ulpscope/html.h \

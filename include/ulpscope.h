@@ -4,7 +4,7 @@
  * (number formats and arithmetics), tensor.h (values), model.h (load a model), recording.h (what
  * another framework computed), array.h (rounding and products without a model), unit.h (matrix
  * units by themselves), schedule.h (in how many slices k was cut), run.h (compile and run lanes
- * side by side), timings.h (where the time goes), audit.h (the audit), compare.h (recordings beside
+ * side by side), audit.h (the audit), compare.h (recordings beside
  * the truth), search.h (what to keep in a wider arithmetic, a format for each layer),
  * engine.h (what a runtime built, and computing exactly that), overflow.h (what will overflow),
  * prove.h (what cannot), lint.h (what a graph is known to lose), doctor.h (all of these in
@@ -29,7 +29,6 @@
 #include <ulpscope/unit.h>
 #include <ulpscope/schedule.h>
 #include <ulpscope/run.h>
-#include <ulpscope/timings.h>
 #include <ulpscope/audit.h>
 #include <ulpscope/limit.h>
 #include <ulpscope/verdict.h>

@@ -72,7 +72,7 @@ class Writer:
 ELEMENTS = {
     "ulp_audit": "lanes", "ulp_audit_lane": "nodes", "ulp_audit_node": "outputs", "ulp_overflow_forecast": "lanes", "ulp_overflow_lane": "nodes",
     "ulp_overflow_node": "outputs", "ulp_proof": "nodes", "ulp_proof_node": "outputs", "ulp_lint_result": "findings", "ulp_tolerance": "outputs", "ulp_scales": "tensors",
-    "ulp_comparison": "files", "ulp_search": "layers", "ulp_timings": "nodes",
+    "ulp_comparison": "files", "ulp_search": "layers",
     "ulp_doctor": "causes", "ulp_fix": "edits",
 }
 # structs that are told as one of their lists

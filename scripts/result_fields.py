@@ -29,7 +29,6 @@ from headers import ROOT, parse_headers  # noqa: E402
 
 # the file and the structs that begin it: those inside them follow, unless an earlier file has them
 FILES = {
-    "analysis/timings/timings_fields.c": ["ulp_timings"],
     "analysis/audit/audit_fields.c": ["ulp_audit", "ulp_format", "ulp_unjudged_list"],
     "analysis/overflow/overflow_fields.c": ["ulp_overflow_forecast"],
     "analysis/compare/comparison_fields.c": ["ulp_comparison"],

@@ -12,7 +12,6 @@ plain="ulp_arithmetic_part ulp_arithmetic_preset ulp_arithmetic_runtime ulp_arit
     ulp_operator_info_formula ulp_outputs_hold ulp_outputs_release ulp_program_node_arithmetic
     ulp_program_node_kernel ulp_program_node_types ulp_program_same_nodes ulp_program_takes ulp_programs_drop ulp_runtime_find ulp_saved_format_row ulp_tensor_copy ulp_tensor_create ulp_tensor_describe_text
     ulp_tensor_get_int ulp_tensor_same_shape ulp_tensor_set_add ulp_tensor_set_find ulp_tensor_set_fingerprint ulp_tensor_wrap
-    ulp_timer_create ulp_timer_observer
     ulp_truth_clear ulp_truth_create ulp_truth_observer ulp_truth_pair ulp_type_is_float
     ulp_unit_info ulp_version ulp_widened_name"
 bad=0 seen=0
@@ -27,7 +26,7 @@ for name in $(cat include/ulpscope.h include/ulpscope/*.h | tr '\n' ' ' | grep -
 done
 # So do the library's own observers: runs call every observer in the environment of their caller. These only copy values, or call
 # another observer.
-plain_observers="keep_outputs note_types note_decisions watch_node"
+plain_observers="keep_outputs note_types note_decisions hand_on"
 observers=0
 while IFS=: read -r file name; do
     observers=$((observers + 1))

@@ -269,7 +269,7 @@ static enum ulp_status add_births(struct ulp_auditor *auditor, const struct ulp_
 static bool is_alike(const struct ulp_audit *audit, const struct ulp_audit *sample)
 {
     if (audit->lane_count != sample->lane_count || sample->sample_count != 1 ||
-        audit->place_count != sample->place_count)
+        audit->place_count != sample->place_count || audit->cost_count != sample->cost_count)
         return false;
     for (size_t n = 0; n < audit->place_count; n++)
         if (audit->places[n].histograms && sample->places[n].histograms &&
@@ -304,6 +304,8 @@ enum ulp_status ulp_auditor_add(struct ulp_auditor *auditor, const struct ulp_au
         ULP_TRY(add_lane(auditor, l, &sample->lanes[l], error));
     ULP_TRY(add_certificate(&audit->certificate, &sample->certificate, error));
     audit->seconds += sample->seconds;
+    for (size_t c = 0; c < audit->cost_count; c++)
+        audit->costs[c].seconds += sample->costs[c].seconds;
     if (audit->peak_bytes < sample->peak_bytes)
         audit->peak_bytes = sample->peak_bytes;
     return ULP_OK;

@@ -84,6 +84,11 @@ static enum ulp_status prepare(struct ulp_auditor *auditor, struct ulp_error *er
         ULP_TRY(auditor->sampled[l] ? prepare_lane(audit, &audit->lanes[l], program, l + 1, error)
                                     : ulp_out_of_memory(error));
     }
+    ULP_TAKE(audit->costs, audit->memory, lanes + 1, error);
+    for (; audit->cost_count <= lanes; audit->cost_count++) {
+        const size_t c = audit->cost_count;
+        audit->costs[c].name = c ? audit->lanes[c - 1].name : audit->reference;
+    }
     ULP_TRY(ulp_places_make(program, audit->memory, &audit->places, error));
     audit->place_count = ulp_program_node_count(program);
     auditor->births = (struct ulp_birth_watch){.program = program,

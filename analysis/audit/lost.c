@@ -84,8 +84,8 @@ static void look_at_elements(const struct term terms[2], const struct ulp_tensor
                          ulp_tensor_read(terms[1].value, find_element(terms[1].value, sum, i))),
                      most = ulp_math_max(a, b), least = ulp_math_min(a, b);
         *drops |= least > 0 && isfinite(most) && ilogb(most) - ilogb(least) >= bits;
-        *cancels |= least > 0 && isfinite(most) &&
-                    fabs(ulp_tensor_read(sum, i)) < ldexp(most, left - bits);
+        *cancels |=
+            least > 0 && isfinite(most) && fabs(ulp_tensor_read(sum, i)) < ldexp(most, left - bits);
     }
 }
 

@@ -333,6 +333,10 @@ static enum ulp_status audit_node(void *context, const struct ulp_event *event,
     struct ulp_auditor *auditor = context;
     struct ulp_budget *budget = ulp_model_budget(auditor->program->model);
     const size_t output_count = event->output_count, lane_count = auditor->audit.lane_count;
+    for (size_t l = 0; l < event->lane_count; l++) {
+        auditor->audit.costs[l].seconds += event->lane_seconds[l].own;
+        auditor->audit.costs[0].seconds += event->lane_seconds[l].reference;
+    }
     ULP_SCOPED(ulp_free_of) void *ranges = NULL;
     ULP_SCOPED(ulp_free_of) void *looked = NULL;
     ULP_SCOPED(ulp_free_of) void *viewed = NULL;

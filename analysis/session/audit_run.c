@@ -158,7 +158,6 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
                               struct ulp_audit *out, struct ulp_error *error)
 {
     const struct ulp_audit_options *options = session->options;
-    ulp_timer_phase(options->timer, ULP_TIMED_ATTRIBUTING);
     if (keeps_truths(options))
         ULP_TRY(run_again(session, truths, out, error));
     ULP_TRY(ulp_session_stored(session, out, error));
@@ -168,10 +167,8 @@ static enum ulp_status finish(const struct ulp_session *session, struct kept_tru
         ULP_TRY(look_at_first(session, out, ulp_session_scaled, error));
     if (options->group)
         ULP_TRY(ulp_audit_group_shares(out, options->group, error));
-    ulp_timer_phase(options->timer, ULP_TIMED_SCHEDULES);
     if (options->schedules)
         ULP_TRY(measure_spreads(session, out, error));
-    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     return ULP_OK;
 }
 

@@ -22,11 +22,9 @@ static enum ulp_status open_sum(struct ulp_session *session, struct ulp_error *e
     const struct ulp_checkpoint *checkpoint = options->checkpoint;
     const struct ulp_tensor_set *inputs;
     struct ulp_program *program;
-    ulp_timer_phase(options->timer, ULP_TIMED_PLANNING);
     ULP_TRY(ulp_session_open(session, 0, &inputs, error));
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
     ulp_session_close(session, 0);
-    ulp_timer_phase(options->timer, ULP_TIMED_OTHER);
     if (status == ULP_OK && options->compiled) {
         struct ulp_environment *paused = ulp_environment_pause();
         status = options->compiled(options->context, program, error);

@@ -51,12 +51,9 @@ static enum ulp_status make_part(const struct portion *portion, size_t index, un
                                  size_t *count, struct ulp_error *error)
 {
     const struct ulp_session *session = portion->store.session;
-    struct ulp_timer *timer = session->options->timer;
     ULP_SCOPED(ulp_audit_free) struct ulp_audit audit = {0};
     ULP_TRY(ulp_session_sample(session, index, &audit, error));
-    ulp_timer_phase(timer, ULP_TIMED_WRITING);
     ULP_TRY(ulp_store_keep(&portion->store, index, &audit, bytes, count, error));
-    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     tell_finished(session, index);
     return ULP_OK;
 }

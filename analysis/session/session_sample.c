@@ -5,7 +5,6 @@
 #include "analysis/audit/certify.h"
 #include "analysis/session/session.h"
 #include "analysis/session/twin.h"
-#include "analysis/timings/timings.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "run/departure.h"
@@ -123,7 +122,6 @@ static enum ulp_status run_original(struct one *one, struct ulp_error *error)
     struct ulp_program *program;
     if (one->options->progress)
         observers[count++] = *one->options->progress;
-    ulp_timer_phase(one->options->timer, ULP_TIMED_ORIGINAL);
     begin_run(one);
     ulp_truth_clear(one->session->truth);
     enum ulp_status status =
@@ -149,30 +147,23 @@ static enum ulp_status follow(const struct one *one, struct ulp_observer *observ
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .follow = true,
                                         .departure = one->departure};
-    struct ulp_observer following = ulp_auditor_follower(one->auditor);
     if (!one->session->follows || !ulp_auditor_has_diverged(one->auditor))
         return ULP_OK;
-    observers[1] = ulp_timer_watch(one->options->timer, ULP_TIMED_MEASURING, &following);
-    ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
+    observers[0] = ulp_auditor_follower(one->auditor);
     return ulp_program_run(one->program, one->inputs, &run, observers,
-                           one->options->progress ? 3 : 2, NULL, NULL, error);
+                           one->options->progress ? 2 : 1, NULL, NULL, error);
 }
 
-/* What observes the lanes: times first, and progress third, as `follow` takes them. */
+/* What observes the lanes: the auditor, then progress, as `follow` takes them. */
 static size_t list_observers(const struct one *one, struct ulp_observer *out)
 {
     const struct ulp_session *session = one->session;
-    struct ulp_timer *timer = one->options->timer;
     size_t count = 0;
-    const struct ulp_observer auditing = ulp_auditor_observer(one->auditor);
-    out[count++] = ulp_timer_observer(timer, one->program);
-    out[count++] = ulp_timer_watch(timer, ULP_TIMED_MEASURING, &auditing);
+    out[count++] = ulp_auditor_observer(one->auditor);
     if (one->options->progress)
         out[count++] = *one->options->progress;
-    if (one->attributor && !session->truth) {
-        const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
-        out[count++] = ulp_timer_watch(timer, ULP_TIMED_ATTRIBUTING, &attributing);
-    }
+    if (one->attributor && !session->truth)
+        out[count++] = ulp_attributor_observer(one->attributor);
     for (size_t i = 0; i < session->observer_count; i++)
         out[count++] = session->observers[i];
     return count;
@@ -197,7 +188,6 @@ static enum ulp_status walk_lanes(struct one *one, const struct ulp_observer *ob
         return ulp_out_of_memory(error);
     if (session->begins)
         session->begins(session->context, one->index, one->program);
-    ulp_timer_phase(one->options->timer, ULP_TIMED_RUNNING);
     ULP_TRY(ulp_program_run(one->program, one->inputs, &run, observers, count, outputs, &one->cost,
                             error));
     if (session->ends)
@@ -213,10 +203,7 @@ static enum ulp_status share_beside(struct one *one, struct ulp_error *error)
     const struct ulp_run_options run = {.thread_count = one->options->thread_count,
                                         .audit = true,
                                         .given = &values};
-    const struct ulp_observer attributing = ulp_attributor_observer(one->attributor);
-    struct ulp_observer observers[] = {ulp_timer_watch(one->options->timer, ULP_TIMED_ATTRIBUTING,
-                                                       &attributing),
-                                       {0}};
+    struct ulp_observer observers[] = {ulp_attributor_observer(one->attributor), {0}};
     if (one->options->progress)
         observers[1] = *one->options->progress;
     begin_run(one);
@@ -239,7 +226,6 @@ static enum ulp_status run_lanes(struct one *one, struct ulp_error *error)
     if (own)
         ULP_TRY(ulp_attributor_sample(one->attributor, one->inputs, error));
     ULP_TRY(walk_lanes(one, observers, count, error));
-    ulp_timer_phase(one->options->timer, ULP_TIMED_ATTRIBUTING);
     if (own)
         ULP_TRY(ulp_attributor_sweep(one->attributor, error));
     else if (one->attributor)
@@ -252,7 +238,6 @@ static enum ulp_status certify(struct one *one, struct ulp_error *error)
 {
     const struct ulp_run_options run = {.thread_count = one->options->thread_count, .audit = true};
     const struct ulp_programs *programs = one->session->programs;
-    ulp_timer_phase(one->options->timer, ULP_TIMED_CERTIFYING);
     begin_run(one);
     return ulp_certify(programs->model, &programs->lanes[0], one->inputs, &run,
                        one->options->progress, &one->certificate, error);
@@ -290,22 +275,17 @@ static enum ulp_status make_one(const struct ulp_session *session, size_t index,
         ULP_TRY(certify(&one, error));
     one.certificate.lost = lost->suspected;
     one.certificate.lost_at = lost->node;
-    ulp_timer_phase(session->options->timer, ULP_TIMED_OTHER);
     return finish_one(&one, out, error);
 }
 
 enum ulp_status ulp_session_sample(const struct ulp_session *session, size_t index,
                                    struct ulp_audit *out, struct ulp_error *error)
 {
-    struct ulp_timer *timer = session->options->timer;
     const struct ulp_tensor_set *inputs;
     struct ulp_program *program;
     *out = (struct ulp_audit){0};
-    ulp_timer_phase(timer, ULP_TIMED_LOADING);
     ULP_TRY(ulp_session_open(session, index, &inputs, error));
-    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
     enum ulp_status status = ulp_programs_choose(session->programs, inputs, &program, error);
-    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     if (status == ULP_OK)
         status = make_one(session, index, inputs, program, out, error);
     ulp_session_close(session, index);

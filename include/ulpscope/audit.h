@@ -9,7 +9,6 @@
 
 #include <ulpscope/run.h>
 #include <ulpscope/scales.h>
-#include <ulpscope/timings.h>
 
 /* Measures of a difference of tensors, d = value - base. */
 struct ulp_metrics {
@@ -374,7 +373,7 @@ struct ulp_audit_lane {
         /* of the pair that gains most: the samples that it was tried on, where there are several */
         size_t sample_count;
         double worst_db; /* what the worst output of the worst of these gains; NaN: not tried */
-    } * qdq_pairs; /* [whole] */
+    } * qdq_pairs;       /* [whole] */
     /* With shares: what the lane's formats with scales, and QuantizeLinear nodes of the graph, do
      * to their tensors in the first sample, the least product_db first */
     size_t scaled_count;
@@ -524,8 +523,6 @@ struct ulp_audit {
         ptrdiff_t summed; /* along which `reader` sums, where it is another one; -1: it is not */
         ptrdiff_t reader; /* -1: not known [node] */
     } * stored_faults;    /* [count stored_fault_count] [whole] */
-    /* where the time went; NULL: nothing is said. Of who sets it [whole] */
-    const struct ulp_timings *timings;
     /* the reference compared with one of twice its precision; the worst sample */
     struct ulp_certificate {
         bool given;
@@ -543,6 +540,13 @@ struct ulp_audit {
     size_t spread_count;
     struct ulp_spreads *spreads; /* [whole] */
     double seconds;
+    /* what computing took in each arithmetic: first the reference (R(r), and R(p) for every other),
+     * then the lanes (P(p) and P(r)). The rest of `seconds` went to measuring and handing on */
+    size_t cost_count;
+    struct ulp_audit_cost {
+        char *name;
+        double seconds;
+    } * costs;
     size_t peak_bytes;
     struct ulp_arena *memory; /* private: holds the rest, except certificate.node and spreads */
 };
@@ -612,9 +616,9 @@ struct ulp_audit_options {
     /* what is explained: "NAME" of a float value of the main graph, "NAME[i,j]" of one element, or
      * "NAME[a]-NAME[b]" of a difference (a margin between classes); NULL: every float output */
     const char *output;
-    size_t verify;     /* nodes of the largest shares, and as many random ones, to try in runs */
-    const char *group; /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
-    bool certify;      /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
+    size_t verify;      /* nodes of the largest shares, and as many random ones, to try in runs */
+    const char *group;  /* sums of shares: "op", "prefix:N", "cause"; NULL: none */
+    bool certify;       /* the reference at twice its precision, which must be mpfr:P, 2P <= 4096 */
     bool schedules;     /* struct ulp_spreads of every lane, on the first sample */
     enum ulp_task task; /* of the graph's float outputs; UNKNOWN: each is recognised */
     /* Another model's values as the truth, for a model that was rewritten (converted to FP16,
@@ -634,7 +638,6 @@ struct ulp_audit_options {
     size_t pair_count;
     struct ulp_checkpoint *checkpoint;   /* NULL: none */
     int thread_count;                    /* 0: all processors; no figure depends on it */
-    struct ulp_timer *timer;             /* NULL: none */
     const struct ulp_observer *progress; /* of every run; `cancelled` is asked; NULL: none */
     /* each may be NULL, and is called with context: */
     void *context;

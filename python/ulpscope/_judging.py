@@ -32,7 +32,6 @@ class Judging(Loaded):
         attribute: bool = True,
         every_output: bool = False,
         certify: bool = False,
-        timings: bool = False,
         task: str | None = None,
         allow_nonfinite_inputs: bool = False,
         entire_only: bool = False,
@@ -45,7 +44,6 @@ class Judging(Loaded):
         worst output and of those with half of its relative error and more, or of every_output. Samples may
         have any shapes that leave the same nodes to compute. plan: a result of `plan`, whose nodes are kept as it says.
 
-        timings: where the time goes (Audit.timings).
         task: what the outputs are for ("classify"; None: recognised).
 
         entire_only (with attribute=False): nodes introduce and carry nothing that is told, in a third to a half of the time.
@@ -60,11 +58,7 @@ class Judging(Loaded):
         kept, none = Keeps(keep), Keeps(None)
         keeps = (d.ulp_keeps * len(lanes))(none.value, *[kept.value] * (len(lanes) - 1))
         planning = d.ulp_program_options(keeps=keeps)
-        shown, timer, times = make_progress(progress), None, None
-        if timings:
-            address = ctypes.c_void_p()
-            call("ulp_timer_create", byref(address))
-            timer = Owner(address, "ulp_timer_free")
+        shown = make_progress(progress)
         audit = Owner(d.ulp_audit(), "ulp_audit_free")
         with Watch(shown) as watch:
             options = d.ulp_audit_options(
@@ -73,7 +67,6 @@ class Judging(Loaded):
                 every_output=every_output,
                 certify=certify,
                 thread_count=threads,
-                timer=timer.value if timer is not None else None,
                 progress=ctypes.pointer(watch.observer),
                 begins=begins(d.ulp_audit_options, shown),
                 task=find_task(task),
@@ -83,11 +76,7 @@ class Judging(Loaded):
             )
             given = d.ulp_samples(len(sets), sample_items(names, sets))
             call("ulp_audit_run", self._model, structs, len(lanes), byref(given), byref(options), byref(audit.value))
-        if timer is not None:
-            times = Owner(d.ulp_timings(), "ulp_timings_free")
-            call("ulp_timings_read", timer.value, byref(times.value))
-            audit.value.timings = ctypes.pointer(times.value)
-        return Audit.take(audit, times)
+        return Audit.take(audit)
 
     def overflow(
         self,

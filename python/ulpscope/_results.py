@@ -184,10 +184,6 @@ class Audit(records.Audit, Result):
         ax.legend()
         return ax
 
-    def times(self) -> str:
-        """Of timings=True: where the time went, as text."""
-        return text("ulp_timings_text", self._owner.value.timings, 1) if self.timings else ""
-
 
 class Overflow(records.OverflowForecast, Result):
     """What will overflow, from the reference's values alone."""

@@ -70,7 +70,6 @@ ulpscope_SOURCES += %D%/terminal/print.c
 ulpscope_SOURCES += %D%/terminal/progress.c
 ulpscope_SOURCES += %D%/terminal/terminal.h
 ulpscope_SOURCES += %D%/terminal/result.c
-ulpscope_SOURCES += %D%/terminal/terminal_timings.c
 ulpscope_SOURCES += %D%/terminal/watch.c
 ulpscope_SOURCES += %D%/mcp/mcp.h
 ulpscope_SOURCES += %D%/mcp/mcp_call.c

@@ -78,8 +78,6 @@ check_search_shapes_SOURCES = %D%/check_search_shapes.c %D%/plan_oracle.c %D%/pl
 	%D%/shapes_test.h
 test_programs += check_written
 check_written_SOURCES = %D%/check_written.c
-test_programs += check_timings
-check_timings_SOURCES = %D%/check_timings.c
 test_programs += check_tolerance
 check_tolerance_SOURCES = %D%/check_tolerance.c
 test_programs += check_truth

@@ -23,11 +23,11 @@ MORE_SAMPLES = ["-i inputs-1.npz", "-i inputs-1.npz -i inputs-2.npz"]
 REFERENCE = ["--reference=fp64", "--reference=mpfr:60", "--reference=mpfr:200"]
 # What a command is also told, two of these by the graph's seed.
 WIDER = {
-    "run": [*KEEP, "--timings --repeat=2", "--threads=2", "--max-memory=1M"],
-    "audit": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--certify", "--verify=2", "--no-attribute", "--timings",
+    "run": [*KEEP, "--repeat=2", "--threads=2", "--max-memory=1M"],
+    "audit": [*KEEP, *MORE_SAMPLES, *REFERENCE, "--certify", "--verify=2", "--no-attribute",
               "--group-by=cause", "--group-by=op", "--checkpoint=points", "--threads=2", "--max-memory=1M",
               "--fuse-compare -a fp16", "--for=trt", "--for=torch@h100", "-a fp32,fp32,qdq=integer", "--junit=limits.xml"],
-    "overflow": [*KEEP, *MORE_SAMPLES, "--reference=fp64", "--no-remedies", "--timings", "--threads=2",
+    "overflow": [*KEEP, *MORE_SAMPLES, "--reference=fp64", "--no-remedies", "--threads=2",
                  "-f fp16,bf16,fp8-e4m3", "-f torch:fp16@a100", "--max-memory=1M"],
     "prove": ["--widen=4", "--fail-on=unproven", "--max-memory=1M"],
     "plan": [*MORE_SAMPLES, *REFERENCE, "--budget=1", "--frontier", "--lower-io", "--keep-in=bf16", "--never=#0-1",

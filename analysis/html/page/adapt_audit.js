@@ -142,7 +142,7 @@ function auditHow(root, nodes) {
     }
   }
   how.push(["Samples", root.sample_names.slice(0, 20).map(shown).concat(root.sample_names.length > 20 ? [`and ${root.sample_names.length - 20} more`] : [])]);
-  how.push(["Time and memory", `${figure(root.seconds)} s, ${figure(root.peak_bytes / 2 ** 20)} MiB of tensors`]);
+  how.push(["Time and memory", `${figure(root.seconds)} s (${root.costs.map((of) => `${shown(of.name)} ${figure(of.seconds)}`).join(", ")}), ${figure(root.peak_bytes / 2 ** 20)} MiB of tensors`]);
   return how;
 }
 

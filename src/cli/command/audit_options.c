@@ -140,11 +140,7 @@ static const char documentation[] =
 int parse_audit_options(int argc, char **argv, struct audit_options *out)
 {
     *out = (struct audit_options){.argc = argc, .argv = argv};
-    const int code = parse_model_arguments(&parser, argc, argv, out, &out->common);
-    struct ulp_error error;
-    if (code == ULP_OK && out->timings && ulp_timer_create(&out->timer, &error) != ULP_OK)
-        return fail(&error);
-    return code;
+    return parse_model_arguments(&parser, argc, argv, out, &out->common);
 }
 
 void free_audit_options(struct audit_options *options)
@@ -154,5 +150,4 @@ void free_audit_options(struct audit_options *options)
     free(options->limits);
     free(options->pairs);
     free(options->checkpoints);
-    ulp_timer_free(options->timer);
 }

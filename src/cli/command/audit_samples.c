@@ -199,7 +199,6 @@ static enum ulp_status run(struct running *running, const struct lane_list *lane
         .checkpoint =
             options->checkpoint_count || given->checkpoint.ranks ? &given->checkpoint : NULL,
         .thread_count = options->common.threads,
-        .timer = options->timer,
         .progress = &progress,
         .context = running,
         .compiled = check_limits,

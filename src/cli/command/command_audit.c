@@ -69,19 +69,7 @@ static int report(const struct audit_options *options, const struct audit_choice
                   const char *folder, const struct engine_lane *engine, struct ulp_audit *audit)
 {
     struct ulp_error error = {0};
-    ULP_SCOPED(ulp_timings_free) struct ulp_timings timings = {0};
-    enum ulp_status status = ulp_timings_read(options->timer, &timings, &error);
-    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
-    if (status == ULP_OK) {
-        audit->timings = options->timer ? &timings : NULL;
-        status = write_report(options, choices, folder, engine, audit, &error);
-        audit->timings = NULL;
-    }
-    const int code = end_command(status, &error);
-    return (code == ULP_OK || code == ULP_ERROR_LIMIT) &&
-                   print_timings(options->timer, 1, &error) != ULP_OK
-               ? fail(&error)
-               : code;
+    return end_command(write_report(options, choices, folder, engine, audit, &error), &error);
 }
 
 /* The n-th of several shapes has a folder of its own. */
@@ -123,9 +111,6 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
     struct engine_lane engine = {0};
     char *shape = NULL, *folder = NULL;
     bool whole = false;
-    if (n > 0)
-        ulp_timer_restart(options->timer);
-    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     enum ulp_status status = set_shapes(model, &options->common, n, &shape, &error);
     if (status == ULP_OK)
         status = choose_folder(options, n, &folder, &error);
@@ -146,8 +131,6 @@ static int audit_shape(const struct audit_options *options, struct ulp_model *mo
         status = add_shape_result(results, shape, &audit, &error);
     if (status != ULP_OK && count_shapes(&options->common) > 1)
         ulp_fail_at(&error, status, "shape %s", shape ? shape : "");
-    if (status == ULP_OK && !whole && ranks_self() == 0) /* a shard */
-        status = print_timings(options->timer, 1, &error);
     const int code = status != ULP_OK ? fail(&error)
                      : whole          ? report(options, choices, folder, &engine, &audit)
                                       : ULP_OK;
@@ -163,7 +146,6 @@ static enum ulp_status prepare(const struct audit_options *options, struct audit
                                struct lane_list *lanes, struct ulp_model **model,
                                struct ulp_error *error)
 {
-    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     ULP_TRY(load_model(options->common.model, options->common.budget, model, error));
     ULP_TRY(choose_arithmetics(options, *model, choices, error));
     ULP_TRY(make_lanes(choices->list, options->engine ? "fp16,fp32" : "fp16,tf32", &options->keep,

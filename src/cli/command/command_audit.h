@@ -27,8 +27,6 @@ struct audit_options {
     size_t checkpoint_count;
     size_t shard, shard_count; /* from 1; 0: all samples */
     bool merge;                /* every sample is finished: --merge */
-    bool timings;
-    struct ulp_timer *timer; /* NULL: no --timings */
     int argc;                /* as they were given, for --merge */
     char **argv;
 };

@@ -10,9 +10,8 @@ struct overflow_options {
     struct common_options common;
     struct keep_options keep;
     const char *formats, *target, *reference, *out, *html, *samples_from;
-    bool no_remedies, timings;
-    int fail_on;             /* the least verdict that fails; 0: none */
-    struct ulp_timer *timer; /* NULL: no --timings */
+    bool no_remedies;
+    int fail_on; /* the least verdict that fails; 0: none */
 };
 
 /* The default: fast, and the one of more range behind it. */
@@ -49,39 +48,23 @@ struct making {
     struct ulp_program *program; /* of the current sample's shapes */
     struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast *forecast;
-    struct ulp_observer observers[2]; /* progress, timings */
-    struct ulp_observer observer;     /* both */
-    const char *wanted;               /* the sample that remedies of `lane` are tried on */
+    struct ulp_observer observer; /* progress */
+    const char *wanted;           /* the sample that remedies of `lane` are tried on */
     size_t lane;
 };
-
-/* A forecast takes one observer. */
-static enum ulp_status tell_both(void *context, const struct ulp_event *event,
-                                 struct ulp_error *error)
-{
-    const struct making *making = context;
-    for (size_t o = 0; o < 2; o++)
-        if (making->observers[o].node_done)
-            ULP_TRY(making->observers[o].node_done(making->observers[o].context, event, error));
-    return ULP_OK;
-}
 
 /* A plan of the sample's shapes, and the meter made for it. */
 static enum ulp_status prepare(struct making *making, const struct sample *sample,
                                struct ulp_error *error)
 {
     const struct ulp_program *before = making->program;
-    struct ulp_timer *timer = making->options->timer;
-    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
     ULP_TRY(ulp_programs_choose(&making->programs, &sample->inputs, &making->program, error));
     if (making->program != before) {
-        making->observers[1] = ulp_timer_observer(timer, making->program);
         ULP_TRY(making->meter
                     ? ulp_overflow_meter_reshape(making->meter, making->program, error)
                     : ulp_overflow_meter_create(making->program, making->options->common.threads,
                                                 &making->meter, error));
     }
-    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     return ULP_OK;
 }
 
@@ -134,8 +117,8 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
     return ULP_OK;
 }
 
-/* What is infinite in the default reference may be beyond its range, or what is left of a sum beyond
- * its digits: a reference of more of both is asked. */
+/* What is infinite in the default reference may be beyond its range, or what is left of a sum
+ * beyond its digits: a reference of more of both is asked. */
 static bool is_again(const struct overflow_options *options,
                      const struct ulp_overflow_forecast *forecast)
 {
@@ -151,12 +134,10 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
     enum ulp_status status = ULP_OK;
     progress_init(&progress, options->common.quiet, samples->count ? samples->count : 1);
     progress.sample_count = samples->count;
-    making->observers[0] = progress_observer(&progress);
-    making->observer = (struct ulp_observer){.context = making, .node_done = tell_both};
+    making->observer = progress_observer(&progress);
     for (size_t s = 0; s < samples->count && status == ULP_OK; s++, progress.part++) {
         struct sample *sample = &samples->items[s];
         progress.sample = s + 1;
-        ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
         status = load_sample(making->programs.model, sample, error);
         if (status == ULP_OK)
             status = prepare(making, sample, error);
@@ -208,9 +189,7 @@ static enum ulp_status report(const struct overflow_options *options,
 {
     const struct result result = {forecast,     print_forecast,  write_forecast,
                                   options->out, "overflow.json", options->html};
-    ulp_timer_phase(options->timer, ULP_TIMED_WRITING);
     ULP_TRY(say_result(&result, error));
-    ULP_TRY(print_timings(options->timer, 1, error));
     bool holds = true;
     for (size_t l = 0; l < forecast->lane_count; l++)
         holds &= !fails(options, &forecast->lanes[l]);
@@ -225,7 +204,6 @@ static enum ulp_status forecast(const struct overflow_options *options,
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     struct ulp_arithmetic judged;
     char name[ULP_JUDGED_IN_BYTES];
-    ulp_timer_phase(options->timer, ULP_TIMED_LOADING);
     ULP_TRY(load_with_shapes(&options->common, options->out, &model, error));
     if (!options->formats)
         ULP_TRY(ulp_judged_in(model, options->target, NULL, name, &judged, error));
@@ -254,11 +232,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
 
 static enum ulp_status run_overflow(struct overflow_options *options, struct ulp_error *error)
 {
-    ULP_SCOPED(ulp_timer_free_of) struct ulp_timer *timer = NULL;
     ULP_SCOPED(ulp_overflow_free) struct ulp_overflow_forecast made = {0};
-    if (options->timings)
-        ULP_TRY(ulp_timer_create(&timer, error));
-    options->timer = timer;
     ULP_TRY(forecast(options, &made, error));
     if (options->common.allow_nonfinite_inputs)
         forget_meant(&made.unjudged);

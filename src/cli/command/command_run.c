@@ -1,4 +1,4 @@
-/* ulpscope run: one arithmetic, its outputs and its timings. */
+/* ulpscope run: one arithmetic, its outputs. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@ struct run_options {
     struct common_options common;
     struct keep_options keep;
     const char *arithmetic, *outputs;
-    bool all_values, timings;
+    bool all_values;
     int repeat;
 };
 
@@ -82,32 +82,27 @@ static enum ulp_status run_repeatedly(const struct run_options *options,
                                       const struct ulp_program *program,
                                       const struct ulp_tensor_set *inputs,
                                       struct ulp_tensor_set *outputs, struct ulp_tensor_set *values,
-                                      struct ulp_timer *timer, struct ulp_run_cost *cost,
-                                      struct ulp_error *error)
+                                      struct ulp_run_cost *cost, struct ulp_error *error)
 {
     struct ulp_run_options run = {.thread_count = options->common.threads};
     struct kept_values kept = {values, options->common.budget};
     enum ulp_status status = ULP_OK;
-    ulp_timer_phase(timer, ULP_TIMED_RUNNING);
     for (int i = 0; i < options->repeat && status == ULP_OK; i++) {
         struct progress progress;
-        struct ulp_observer observers[3] = {progress_observer(&progress)};
+        struct ulp_observer observers[2] = {progress_observer(&progress)};
         size_t observer_count = 1;
         if (options->all_values)
             observers[observer_count++] =
                 (struct ulp_observer){.context = &kept, .node_done = keep_values};
-        if (timer)
-            observers[observer_count++] = ulp_timer_observer(timer, program);
         ulp_tensor_set_free(outputs);
         ulp_tensor_set_free(values);
         progress_init(&progress, options->common.quiet, 1);
         status =
             ulp_program_run(program, inputs, &run, observers, observer_count, outputs, cost, error);
         progress_clear(&progress);
-        if (status == ULP_OK && timer)
+        if (status == ULP_OK && options->repeat > 1)
             say(stderr, "run %.6f s\n", cost->seconds);
     }
-    ulp_timer_phase(timer, ULP_TIMED_OTHER);
     return status;
 }
 
@@ -127,7 +122,6 @@ struct running {
     const struct run_options *options;
     const struct ulp_program *program;
     struct ulp_recording_writer *writer; /* of a .json; NULL: none */
-    struct ulp_timer *timer;             /* NULL: no --timings */
     struct ulp_run_cost cost;            /* of all samples */
 };
 
@@ -136,7 +130,6 @@ static enum ulp_status hand_on(struct running *running, const struct ulp_tensor_
                                struct ulp_error *error)
 {
     const char *path = running->options->outputs;
-    ulp_timer_phase(running->timer, ULP_TIMED_WRITING);
     if (!path)
         print_outputs(set);
     else if (running->writer)
@@ -152,8 +145,8 @@ static enum ulp_status run_sample(struct running *running, const struct ulp_tens
     const struct run_options *options = running->options;
     struct ulp_tensor_set outputs = {0}, values = {0};
     struct ulp_run_cost cost = {0};
-    enum ulp_status status = run_repeatedly(options, running->program, inputs, &outputs, &values,
-                                            running->timer, &cost, error);
+    enum ulp_status status =
+        run_repeatedly(options, running->program, inputs, &outputs, &values, &cost, error);
     for (size_t i = 0; i < outputs.count && status == ULP_OK && options->all_values; i++)
         if (!ulp_tensor_set_find(&values, outputs.items[i].name))
             status =
@@ -216,27 +209,20 @@ static enum ulp_status run_model(const struct run_options *options, struct ulp_e
     ULP_SCOPED(ulp_model_free_of) struct ulp_model *model = NULL;
     ULP_SCOPED(free_samples) struct sample_list samples = {0};
     ULP_SCOPED(ulp_program_free_of) struct ulp_program *program = NULL;
-    ULP_SCOPED(ulp_timer_free_of) struct ulp_timer *timer = NULL;
     ULP_TRY(make_lanes(options->arithmetic, "fp32", &options->keep, options->common.budget, &lanes,
                        error));
-    if (options->timings)
-        ULP_TRY(ulp_timer_create(&timer, error));
-    ulp_timer_phase(timer, ULP_TIMED_LOADING);
     if (lanes.count != 2)
         return ulp_fail(error, ULP_ERROR_USAGE, "run takes one arithmetic; %zu were given",
                         lanes.count - 1);
     ULP_TRY(load_with_shapes(&options->common, NULL, &model, error));
     ULP_TRY(read_samples(model, &options->common, false, &samples, error));
     ULP_TRY(check_samples(options, &samples, error));
-    ulp_timer_phase(timer, ULP_TIMED_PLANNING);
     const struct ulp_program_options plan_options = {.inputs = &samples.items[0].inputs,
                                                      .keeps = &lanes.keeps[1],
                                                      .groups = &lanes.groups[1]};
     ULP_TRY(ulp_program_create(model, &lanes.arithmetics[1], 1, &plan_options, &program, error));
-    struct running running = {.options = options, .program = program, .timer = timer};
-    ulp_timer_phase(timer, ULP_TIMED_OTHER);
+    struct running running = {.options = options, .program = program};
     ULP_TRY(run_samples(&running, &samples, error));
-    ULP_TRY(print_timings(timer, (size_t)options->repeat * samples.count, error));
     if (options->common.quiet)
         return ULP_OK;
     ULP_TRY(note_borders(program, error));

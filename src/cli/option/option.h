@@ -23,7 +23,6 @@ ULP_FREES(ulp_model_free, struct ulp_model)
 ULP_FREES(ulp_program_free, struct ulp_program)
 ULP_FREES(ulp_budget_free, struct ulp_budget)
 ULP_FREES(ulp_saved_free, struct ulp_saved)
-ULP_FREES(ulp_timer_free, struct ulp_timer)
 /* --shape NAME=1x77. */
 struct input_shape {
     char *name;

@@ -77,8 +77,6 @@ struct result {
         return function(of, as, path, error);                                              \
     }
 enum ulp_status say_result(const struct result *result, struct ulp_error *error);
-/* --timings: the tables on stderr, figures of nodes the mean of so many runs. NULL: nothing. */
-enum ulp_status print_timings(struct ulp_timer *timer, size_t runs, struct ulp_error *error);
 
 /* Whether to use colour on this stream: a terminal, and NO_COLOR is unset. */
 bool use_colour(int descriptor);
