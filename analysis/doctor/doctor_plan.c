@@ -7,6 +7,7 @@
 #include "analysis/search/search_remedy.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
+#include "base/machine/environment.h"
 #include "run/program/program.h"
 
 /* What a plan is to meet where nothing else is asked: the bound of "fine". */
@@ -44,8 +45,10 @@ static bool is_over(void *context)
 {
     const struct timed *timed = context;
     const struct ulp_observer *given = timed->given;
-    return ulp_seconds_now() > timed->until ||
-           (given && given->cancelled && given->cancelled(given->context));
+    if (given && given->cancelled && given->cancelled(given->context))
+        return true;
+    ULP_ENTER_ENVIRONMENT; /* apart from the caller's function, which is called in his */
+    return ulp_seconds_now() > timed->until;
 }
 
 static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_search *plan,
