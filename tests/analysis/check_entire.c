@@ -184,8 +184,27 @@ START_TEST(stochastic_rounding_has_no_bias)
 }
 END_TEST
 
+/* A folder of finished samples is of a model's file. */
+START_TEST(bytes_have_no_checkpoint)
+{
+    static const char *const folders[] = {"never made"};
+    struct given given;
+    struct ulp_audit audit;
+    struct ulp_error error;
+    give(&given); /* onnx_text_load loads bytes */
+    struct ulp_checkpoint checkpoint = {.folders = folders, .folder_count = 1};
+    const struct ulp_audit_options options = {.checkpoint = &checkpoint};
+    ck_assert_int_eq(
+        ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options, &audit, &error),
+        ULP_ERROR_INPUT);
+    ck_assert_ptr_nonnull(strstr(error.message, "loaded from bytes, expected a file"));
+    take_back(&given);
+}
+END_TEST
+
 TEST_MAIN("audits of the lanes' own values", 0)
 {
+    tcase_add_test(tests, bytes_have_no_checkpoint);
     tcase_add_test(tests, figures_are_the_whole_audits);
     tcase_add_test(tests, outputs_are_shown);
     tcase_add_test(tests, stochastic_rounding_has_no_bias);

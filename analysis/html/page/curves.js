@@ -1,8 +1,6 @@
 // Errors, bits or prices as lines, on a logarithmic scale or not.
 // view.curves: [{title, note, unit, linear (the values, not errors on a logarithmic scale), ticks [{x, text}], lines [{name, kind, points [[x, y]]}]}]
 
-const curveColours = 8; // of page.css; a ninth line repeats the first with another dash
-
 function curvesSection(view) {
   return view.curves.map((curve) => {
     const host = element("figure", { class: "curve" });
@@ -46,12 +44,12 @@ function curvePicture(curve, width) {
   curve.lines.forEach((line, n) => {
     const inside = line.points.filter(([, v]) => v < Infinity && (curve.linear || (v > 0 && v >= 10 ** low)));
     if (!inside.length) return;
-    const colour = `line colour-${n % curveColours} ${n >= curveColours ? "again" : ""} ${line.kind}`;
+    const colour = `line colour-${n} ${line.kind}`; // two of page.css
     svg.append(
       drawn("path", { d: inside.map(([a, b], i) => `${i ? "L" : "M"}${x(a).toFixed(1)} ${y(b).toFixed(1)}`).join(""), class: colour }, drawn("title", { text: cut(line.name, 80) })),
-      ...inside.map(([a, b]) => drawn("circle", { cx: x(a), cy: y(b), r: line.kind === "output" ? 3.4 : 2.2, class: `dot colour-${n % curveColours}` }, drawn("title", { text: `${cut(line.name, 60)}: ${figure(b)}` }))),
+      ...inside.map(([a, b]) => drawn("circle", { cx: x(a), cy: y(b), r: line.kind === "output" ? 3.4 : 2.2, class: `dot colour-${n}` }, drawn("title", { text: `${cut(line.name, 60)}: ${figure(b)}` }))),
     );
-    labels.push({ name: line.name, kind: line.kind, colour: n % curveColours, y: y(inside[inside.length - 1][1]), from: x(inside[inside.length - 1][0]) });
+    labels.push({ name: line.name, kind: line.kind, colour: n, y: y(inside[inside.length - 1][1]), from: x(inside[inside.length - 1][0]) });
   });
   spreadLabels(labels, top + 4, top + plot, 15);
   if (!narrow)
