@@ -148,9 +148,10 @@ bool ulp_audit_grade(const struct ulp_audit *audit, struct ulp_audit_output *out
 {
     struct ulp_judged *judged = &output->judged;
     struct ulp_text text = {0};
-    judged->sqnr_db = ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db;
+    judged->sqnr_db =
+        ulp_judged_decibels(judged, ulp_view_limit_get(output, ULP_VIEW_ENTIRE)->sqnr_db);
     if (isnan(judged->sqnr_db)) /* of a sample in which there is nothing to compare */
-        judged->sqnr_db = output->entire.sqnr_db;
+        judged->sqnr_db = ulp_judged_decibels(judged, output->entire.sqnr_db);
     const struct ulp_birth *birth =
         output->unpaired ? NULL : ulp_birth_of(audit->births, audit->birth_count, output->name);
     if (birth)

@@ -220,6 +220,9 @@ static void clear_views(struct looked *looked, const struct ulp_event *event,
                                  (from->stepped && from->type == looked->value->entire->type));
     if (from->diverged)
         views[ULP_VIEW_ENTIRE].diverged = views[ULP_VIEW_CARRIED].diverged = true;
+    for (int v = 0; v < ULP_VIEW_COUNT; v++) /* class numbers have no decibels */
+        if (views[v].diverged && !ulp_type_is_float(looked->value->entire->type))
+            views[v].sqnr_db = NAN;
 }
 
 static struct ulp_taint make_taint(const struct ulp_event *event, size_t o,

@@ -182,7 +182,7 @@ static enum ulp_status judge_recorded(struct ulp_comparing *comparing, const cha
     value->truth.diverged &= purpose.task != ULP_TASK_SIGNAL;
     ULP_TRY(ulp_judged_measure(recorded, reference, purpose, ulp_comparing_budget(comparing),
                                judged, error));
-    judged->sqnr_db = value->truth.sqnr_db;
+    judged->sqnr_db = value->truth.sqnr_db = ulp_judged_decibels(judged, value->truth.sqnr_db);
     judged->grade = ulp_judged_grade(judged, &text);
     judged->text = text.failed ? NULL : ulp_comparing_text(comparing, text.data);
     ulp_text_free(&text);
@@ -209,6 +209,9 @@ static enum ulp_status measure_recorded(struct ulp_comparing *comparing, size_t 
         if (given[a] && ulp_tensor_same_shape(given[a], reference))
             ULP_TRY(ulp_metrics_measure_on(recorded, given[a], &format, comparing->pool,
                                            &value->arithmetics[a], error));
+    for (size_t a = 0; a < comparing->out->arithmetic_count; a++)
+        value->arithmetics[a].sqnr_db =
+            ulp_judged_decibels(&value->judged, value->arithmetics[a].sqnr_db);
     if (!ulp_element_is_float(recorded->element) || ulp_type_rows[recorded->type].format == NULL)
         return ULP_OK;
     ULP_TRY(ulp_format_find(ulp_type_rows[recorded->type].format, &format, error));

@@ -271,6 +271,9 @@ enum ulp_status ulp_guess_input(struct ulp_comparing *comparing, size_t file, si
                                 const char *input, struct ulp_text *text, bool *sure,
                                 struct ulp_error *error);
 
+/* comparison_text.c: the output of the recording that is worst by what it is for; NULL: none. */
+const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
+                                                       size_t file);
 /* comparison_json.c: the result as a document; NULL: out of memory. */
 json_t *ulp_comparison_document(const struct ulp_comparison *comparison);
 

@@ -4,6 +4,7 @@
 #include "analysis/audit/audit_json.h"
 #include "analysis/compare/comparing.h"
 #include "analysis/html/html.h"
+#include "analysis/measure/judged.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/first_screen.h"
 
@@ -76,8 +77,8 @@ static const struct ulp_compared_file *find_first(const struct ulp_comparison *c
 static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t first)
 {
     const struct ulp_compared_tensor *tensor = first >= 0 ? &comparison->tensors[first] : NULL;
-    const struct ulp_compared_tensor *worst = NULL;
     const struct ulp_judged *judged = NULL;
+    const char *name = NULL;
     size_t count = 0, explained = 0;
     json_t *tiles = json_array();
     for (size_t t = 0; t < comparison->tensor_count; t++)
@@ -85,13 +86,15 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
             const struct ulp_compared_value *value = &comparison->tensors[t].values[f];
             count += value->recorded;
             explained += value->recorded && value->explained;
-            if (value->recorded && value->judged.task != ULP_TASK_UNKNOWN &&
-                isfinite(value->judged.sqnr_db) &&
-                (!judged || value->judged.sqnr_db < judged->sqnr_db)) {
-                worst = &comparison->tensors[t];
-                judged = &value->judged;
-            }
         }
+    for (size_t f = 0; f < comparison->file_count; f++) {
+        const struct ulp_compared_tensor *worst = ulp_comparison_worst(comparison, f);
+        if (worst && (!judged || ulp_grade_weigh(worst->values[f].judged.grade) >
+                                     ulp_grade_weigh(judged->grade))) {
+            judged = &worst->values[f].judged;
+            name = worst->name;
+        }
+    }
     ulp_tile_add(&tiles, explained == count ? ULP_TILE_GOOD : ULP_TILE_BAD, "Tensors explained",
                  "%zu of %zu", explained, count);
     if (comparison->file_count == 1 && comparison->files[0].by >= 0)
@@ -102,10 +105,12 @@ static json_t *make_tiles(const struct ulp_comparison *comparison, ptrdiff_t fir
                                 : tensor->name);
     if (tensor && tensor->node)
         ulp_tile_note(&tiles, tensor->index, "node %td", tensor->index);
-    if (judged) {
+    if (judged && !(comparison->ill && judged->grade == ULP_GRADE_FINE)) {
         ulp_tile_grade(&tiles, judged->grade, ulp_grade_name(judged->grade), judged->text);
-        ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, judged->sqnr_db);
-        ulp_tile_note(&tiles, -1, "of %s", worst->name);
+        if (isfinite(judged->sqnr_db)) {
+            ulp_tile_decibels(&tiles, ULP_TILE_PLAIN, (double)NAN, judged->sqnr_db);
+            ulp_tile_note(&tiles, -1, "of %s", name);
+        }
     }
     return tiles;
 }

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <ulpscope/compare.h>
-
+#include "analysis/compare/comparing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
 #include "analysis/writing/columns.h"
@@ -75,6 +74,20 @@ static void add_unmatched(const struct ulp_page *page, const struct ulp_compared
     ulp_page_broken(page, &text, 2, 2);
 }
 
+const struct ulp_compared_tensor *ulp_comparison_worst(const struct ulp_comparison *comparison,
+                                                       size_t file)
+{
+    const struct ulp_compared_tensor *worst = NULL;
+    for (size_t t = 0; t < comparison->tensor_count; t++) {
+        const struct ulp_judged *judged = &comparison->tensors[t].values[file].judged;
+        if (judged->task != ULP_TASK_UNKNOWN &&
+            (!worst || ulp_grade_weigh(judged->grade) >
+                           ulp_grade_weigh(worst->values[file].judged.grade)))
+            worst = &comparison->tensors[t];
+    }
+    return worst;
+}
+
 /* The tensor of the file that comes nearest to its limit. */
 static const struct ulp_compared_tensor *find_nearest(const struct ulp_comparison *comparison,
                                                       size_t file)
@@ -101,6 +114,7 @@ static void add_inaccurate(struct ulp_headline *head, const struct ulp_compariso
         const struct ulp_compared_tensor *tensor = &comparison->tensors[t];
         const struct ulp_compared_value *value = &tensor->values[f];
         if (!value->recorded || tensor->range.ref_rms <= 0 || !isfinite(value->truth.rms) ||
+            value->truth.diverged /* class numbers */ ||
             value->truth.rms <= most * tensor->range.ref_rms)
             continue;
         worst = tensor;
@@ -219,14 +233,7 @@ static void add_ranking(const struct ulp_page *page, const struct ulp_comparison
 /* "; outputs: broken (logits, classify by name: 1 of 3 first choices change)": of the worst. */
 static void add_grade(struct ulp_text *what, const struct ulp_comparison *comparison, size_t f)
 {
-    const struct ulp_compared_tensor *worst = NULL;
-    for (size_t t = 0; t < comparison->tensor_count; t++) {
-        const struct ulp_judged *judged = &comparison->tensors[t].values[f].judged;
-        if (judged->task != ULP_TASK_UNKNOWN &&
-            (!worst ||
-             ulp_grade_weigh(judged->grade) > ulp_grade_weigh(worst->values[f].judged.grade)))
-            worst = &comparison->tensors[t];
-    }
+    const struct ulp_compared_tensor *worst = ulp_comparison_worst(comparison, f);
     if (!worst || (comparison->ill && worst->values[f].judged.grade == ULP_GRADE_FINE))
         return; /* of what is finite alone */
     ulp_text_add(what, "; outputs: ");

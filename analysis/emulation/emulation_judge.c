@@ -254,9 +254,9 @@ static enum ulp_status judge_task(const struct ulp_emulation *emulation, size_t 
     ULP_TRY(ulp_judged_measure(value, exact, ulp_emulation_purpose(emulation, o, exact),
                                ulp_model_budget(emulation->given.model), &one, error));
     const bool first = sum->task == ULP_TASK_UNKNOWN;
-    const double before = sum->sqnr_db;
+    const double before = sum->sqnr_db, own = ulp_judged_decibels(&one, metrics->sqnr_db);
     ulp_judged_add(sum, &one);
-    sum->sqnr_db = first || !(metrics->sqnr_db >= before) ? metrics->sqnr_db : before;
+    sum->sqnr_db = first || !(own >= before) ? own : before;
     return ULP_OK;
 }
 

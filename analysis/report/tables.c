@@ -27,8 +27,9 @@ static const char *find_remark(const struct ulp_audit_output *output)
 }
 
 /* Under an output that has diverged: how, and what it is when decisions are the reference's. */
-static void add_divergence(const struct ulp_page *page, const struct ulp_divergence *divergence)
+static void add_divergence(const struct ulp_page *page, const struct ulp_audit_output *output)
 {
+    const struct ulp_divergence *divergence = output->divergence;
     const struct ulp_metrics *followed = &divergence->followed.metrics;
     const struct ulp_matched *matched = &divergence->matched;
     struct ulp_text *out = page->out;
@@ -47,7 +48,10 @@ static void add_divergence(const struct ulp_page *page, const struct ulp_diverge
     else if (divergence->followed.given)
         ulp_text_add(out, "      with the reference's decisions: rms %.2e, max abs %.2e, %.1f dB\n",
                      followed->rms, followed->max_abs, followed->sqnr_db);
-    if (matched->given && matched->differing)
+    if (matched->given && matched->differing && !ulp_type_is_float(output->type))
+        ulp_text_add(out, "      as a list: %zu of %zu in another place, %zu others\n",
+                     matched->moved, matched->rows, matched->differing);
+    else if (matched->given && matched->differing)
         ulp_text_add(out,
                      "      as a list: %zu of %zu rows in another place; rms %.2e, max abs %.2e\n",
                      matched->moved, matched->rows, matched->rms, matched->max_abs);
@@ -76,7 +80,7 @@ void ulp_page_outputs(const struct ulp_page *page, const struct ulp_audit_lane *
         ulp_page_name(page, output->name, 63);
         ulp_text_add(page->out, "%s\n", m->nonfinite || m->diverged ? page->off : "");
         if (m->diverged && output->divergence)
-            add_divergence(page, output->divergence);
+            add_divergence(page, output);
     }
 }
 

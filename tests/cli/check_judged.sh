@@ -71,6 +71,39 @@ expect 0 "a recording as a signal" "$program" compare "$model" -i "$inputs" fp16
 shows out "; outputs: broken (logits, signal as asked)" "a recording as a signal"
 
 if python3 -c 'import numpy' 2>/dev/null; then
+    # numbers of classes and indices are counted, and have no decibels
+    PYTHONPATH=$source/examples python3 - <<'END' || fail "no models of class numbers"
+import numpy as np
+from onnx_writer import node, write_model
+random = np.random.default_rng(1)
+known = {"w": random.standard_normal((16, 40)).astype("f4") * 30, "k": np.array([3], "i8")}
+product = node("MatMul", "x w", "l", "product")
+write_model("first.onnx", [product, node("ArgMax", "l", "y", "first", axis=1, keepdims=0)], {"x": (64, 16)}, ["y"], known, types={"y": 7})
+write_model("three.onnx", [product, node("TopK", "l k", "v y", "three", axis=1)], {"x": (64, 16)}, ["y", "v"], known, types={"y": 7, "v": 1})
+np.savez("rows.npz", x=random.standard_normal((64, 16)).astype("f4"))
+END
+    cat >look.py <<'END'
+import json
+
+def look(x):
+    if isinstance(x, dict):
+        rest = json.dumps({key: value for key, value in x.items() if key != "divergence"})
+        assert not (x.get("name") == "y" or x.get("task") == "integer") or '"sqnr_db": ' not in rest.replace('"sqnr_db": null', ""), rest
+        assert not (x.get("title") == "Signal to error" and x["note"].startswith("of y")), x
+    for y in x.values() if isinstance(x, dict) else x if isinstance(x, list) else ():
+        look(y)
+
+look(json.load(open("told.json")))
+END
+    for name in first three; do
+        "$program" run $name.onnx -i rows.npz -a e5m4 -q -o $name.npz
+        for line in "audit $name.onnx" "doctor $name.onnx" "compare $name.onnx $name.npz"; do
+            "$program" $line -i rows.npz -a e5m4 -q --json told.json >out 2>err || [ $? = 1 ] || fail "$line: $(cat err)"
+            tr -s '\n ' ' ' <out | grep -q 'integer.* [0-9]* of [0-9]* integers differ' || fail "$line: $(head -3 out)"
+            grep -E "integers differ, at|'y' is off|as a list.*rms" out && fail "$line: class numbers are measured"
+            python3 look.py || fail "$line: decibels of class numbers"
+        done
+    done
     mkdir cases twins
     python3 "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
     python3 "$source/tests/cli/judged_twins.py" "$program" twins || fail "right and wrong twins"
