@@ -9,13 +9,13 @@ Needs numpy, onnx and onnxruntime. Inputs come from a fixed seed; graph optimisa
 import functools
 import pathlib
 import sys
-import zipfile
 
 import ml_dtypes
 import numpy as np
-import onnx
 import onnxruntime as ort
-from onnx import helper, numpy_helper
+from onnx import helper
+
+from case_archive import add_case, pack
 
 rng = np.random.default_rng(20)
 TYPE = helper.np_dtype_to_tensor_dtype
@@ -435,17 +435,7 @@ def record(members, op, variant, arrays, attributes):
     del model.graph.output[:]
     model.graph.output.extend(helper.make_tensor_value_info(o, TYPE(r.dtype), r.shape) for o, r in zip(wanted, results))
     case = "test_" + "_".join(filter(None, [op.lower(), variant]))
-    members[f"{case}/model.onnx"] = model.SerializeToString()
-    for kind, pairs in (("input", given.items()), ("output", zip(wanted, results))):
-        for i, (name, array) in enumerate(pairs):
-            members[f"{case}/test_data_set_0/{kind}_{i}.pb"] = numpy_helper.from_array(array, name).SerializeToString()
-
-
-def pack(path, members):
-    """The same members give the same file."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(members):
-            archive.writestr(zipfile.ZipInfo(name), members[name], zipfile.ZIP_DEFLATED, 9)
+    add_case(members, case, model, given.items(), zip(wanted, results))
 
 
 def main():
@@ -458,7 +448,6 @@ def main():
             failed += 1
             print(f"{op} {variant}: {error}", file=sys.stderr)
     for path, members in archives.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         pack(path, members)
     return 1 if failed else 0
 

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 from onnx import TensorProto as T, helper as h, numpy_helper
-from record_microsoft_ops import pack
+from case_archive import pack
 
 rng = np.random.default_rng(5)
 TYPE = h.np_dtype_to_tensor_dtype

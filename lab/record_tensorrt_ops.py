@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compute what TensorRT's quantisation operators (domain trt) give, as folders in the layout of ONNX's test cases:
+"""Compute what TensorRT's quantisation operators (domain trt) give, as an archive in the layout of ONNX's test cases:
 
-    lab/record_tensorrt_ops.py tests/data/tensorrt tests/data/tensorrt_refused
+    lab/record_tensorrt_ops.py tests/data/tensorrt/cases.zip tests/data/tensorrt/refused.zip
 
-The second folder gets models of one node that are refused, and in NAME.txt what is said.
+The second archive gets models of one node that are refused, and in NAME.txt what is said.
 
 Needs numpy, ml_dtypes and onnx. TensorRT has no kernels for a CPU: elements are rounded by ml_dtypes, scales are found in exact fractions,
 from the definitions in TensorRT's documentation (quantised types) and ModelOpt's rule for scales of MXFP8 (rounded up)."""
@@ -13,8 +13,9 @@ import sys
 
 import ml_dtypes
 import numpy as np
-import onnx
 from onnx import helper, numpy_helper
+
+from case_archive import add_case, pack
 
 FP8, FP4, INT4 = ml_dtypes.float8_e4m3fn, ml_dtypes.float4_e2m1fn, ml_dtypes.int4
 rng = np.random.default_rng(35)
@@ -153,19 +154,18 @@ def model_of(graph):
                              opset_imports=[helper.make_opsetid("", 23), helper.make_opsetid("trt", 1)])
 
 
-def refuse(folder, name, op, arrays, attributes, said):
+def refuse(members, name, op, arrays, attributes, said):
     names = [f"x{i}" for i in range(len(arrays))]
     outputs = ["y", "y_scale"] if "Dynamic" in op else ["y"]
     domain = attributes.pop("domain", "trt")
     constants = [numpy_helper.from_array(np.array(a, order="C"), n) for n, a in zip(names, arrays)]
     graph = helper.make_graph([helper.make_node(op, names, outputs, op, domain=domain, **attributes)], op, [],
                               [helper.make_empty_tensor_value_info("y")], constants)
-    folder.mkdir(parents=True, exist_ok=True)
-    onnx.save(model_of(graph), folder / f"{name}.onnx")
-    (folder / f"{name}.txt").write_text(said + "\n")
+    members[f"{name}.onnx"] = model_of(graph).SerializeToString()
+    members[f"{name}.txt"] = said + "\n"
 
 
-def record(folder, op, variant, arrays, attributes, results):
+def record(members, op, variant, arrays, attributes, results):
     outputs = attributes.pop("outputs", "y,y_scale" if len(results) == 2 else "y").split(",")
     names = [f"x{i}" for i in range(len(arrays))]
 
@@ -174,17 +174,16 @@ def record(folder, op, variant, arrays, attributes, results):
     arrays, wanted = [np.asarray(a) for a in arrays], [o for o in outputs if o]
     node = helper.make_node(op, names, outputs, op, domain="trt", **attributes)
     model = model_of(helper.make_graph([node], op, values(names, arrays), values(wanted, results)))
-    data = folder / ("test_" + "_".join(filter(None, [op.lower(), variant]))) / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    onnx.save(model, data.parent / "model.onnx")
-    for kind, pairs in (("input", zip(names, arrays)), ("output", zip(wanted, results))):
-        for i, (name, array) in enumerate(pairs):
-            (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.array(array, order="C"), name).SerializeToString())
+    arrays, results = ([np.array(array, order="C") for array in given] for given in (arrays, results))
+    add_case(members, "test_" + "_".join(filter(None, [op.lower(), variant])), model, zip(names, arrays), zip(wanted, results))
 
 
 if __name__ == "__main__":
     with np.errstate(all="ignore"):
+        passed, left = {}, {}
         for case in cases():
-            record(pathlib.Path(sys.argv[1]), *case)
+            record(passed, *case)
         for number, (op, arrays, attributes, said) in enumerate(refused()):
-            refuse(pathlib.Path(sys.argv[2]), f"{op.lower()}_{number}", op, arrays, attributes, said)
+            refuse(left, f"{op.lower()}_{number}", op, arrays, attributes, said)
+        pack(pathlib.Path(sys.argv[1]), passed)
+        pack(pathlib.Path(sys.argv[2]), left)

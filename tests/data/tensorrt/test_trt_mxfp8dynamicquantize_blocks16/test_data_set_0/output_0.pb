@@ -1,1 +1,0 @@
- ByJÀSËêX;X÷ßòYóßuU?kCÉ@FÑâTøÎKZjÓÞ_÷èaéÔXìÔÌþhãéÒqò{ágRoÕñºÖdd¾HyYü¿FÈçFÀ±_xLRQb4\<hZîÙèØy8ðW`kYíËk[gfÂkW^IâÜýî\ØõÑZaUºL@LµWRWL^ypêKÑéîÛK¼ÉîÌSÇyr[írÙKöaMSêØM]ùbec,ÚÔÓÉ÷ÑHiIòAVÈÒd¡WQaïÁ]ílßSáCp~õN
