@@ -209,7 +209,7 @@ static void expect_minimal(const struct oracle *oracle, const struct ulp_search 
 
 static const struct text_graph *const graphs[] = {&three, &forked};
 
-START_TEST(the_least_of_a_list_is_found)
+TEST_LOOP(the_least_of_a_list_is_found, 0, 2)
 {
     struct ulp_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
@@ -255,13 +255,12 @@ START_TEST(the_least_of_a_list_is_found)
         ulp_tensor_set_free(&samples[s]);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- what is written ---- */
 
 static const struct text_graph *const written[] = {&three, &too_large, &text_with_bodies};
 
-START_TEST(an_allocation_is_read_back)
+TEST_LOOP(an_allocation_is_read_back, 0, 3)
 {
     struct ulp_model *model = text_load(written[_i]);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -299,10 +298,9 @@ START_TEST(an_allocation_is_read_back)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Every layer's format holds what it reads and makes. */
-START_TEST(formats_hold_the_values)
+TEST(formats_hold_the_values)
 {
     static const char *const formats[] = {"e5m3", "e5m6", "fp16", "bf16", "fp32"};
     struct ulp_model *model = text_load(&too_large);
@@ -325,11 +323,10 @@ START_TEST(formats_hold_the_values)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- the rest ---- */
 
-START_TEST(threads_do_not_matter)
+TEST(threads_do_not_matter)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
@@ -348,10 +345,9 @@ START_TEST(threads_do_not_matter)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The sum of bits is what the layers say, by any weight, and no frontier point is dominated. */
-START_TEST(bits_are_counted)
+TEST(bits_are_counted)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
@@ -386,7 +382,6 @@ START_TEST(bits_are_counted)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static void expect_text(const struct ulp_search *bits, const char *begins)
 {
@@ -397,7 +392,7 @@ static void expect_text(const struct ulp_search *bits, const char *begins)
     ck_ok(ulp_search_write(bits, ULP_OUTPUT_FOLDER, test_folder("out"), &why));
 }
 
-START_TEST(some_tolerances_are_not_met)
+TEST(some_tolerances_are_not_met)
 {
     static const char *const tolerances[] = {"sqnr_db=300", "max_abs=0", "rms=0"};
     struct ulp_model *model = text_load(&three);
@@ -414,12 +409,11 @@ START_TEST(some_tolerances_are_not_met)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Nothing rounds: no layer. */
 static const struct text_graph whole = {"i_a", "i_b", {NODE("Add", "add", "i_a i_1", "i_b")}};
 
-START_TEST(models_without_floats_have_no_layers)
+TEST(models_without_floats_have_no_layers)
 {
     struct ulp_model *model = text_load(&whole);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -431,10 +425,9 @@ START_TEST(models_without_floats_have_no_layers)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What leans on no rounding has more bits, and is expected to meet the tolerance. */
-START_TEST(the_expected_error_can_be_limited)
+TEST(the_expected_error_can_be_limited)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 7, 0, true);
@@ -453,9 +446,8 @@ START_TEST(the_expected_error_can_be_limited)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(the_time_can_be_over)
+TEST(the_time_can_be_over)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -470,9 +462,8 @@ START_TEST(the_time_can_be_over)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(what_cannot_be_asked_is_refused)
+TEST(what_cannot_be_asked_is_refused)
 {
     static const char *const lists[][2] = {{"fp16", "fp16"},
                                            {"mpfr:64", "fp32"},
@@ -494,19 +485,8 @@ START_TEST(what_cannot_be_asked_is_refused)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 TEST_MAIN("a format for each layer", 300)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, the_least_of_a_list_is_found, 0, 2);
-    tcase_add_loop_test(tests, an_allocation_is_read_back, 0, 3);
-    tcase_add_test(tests, formats_hold_the_values);
-    tcase_add_test(tests, threads_do_not_matter);
-    tcase_add_test(tests, bits_are_counted);
-    tcase_add_test(tests, some_tolerances_are_not_met);
-    tcase_add_test(tests, models_without_floats_have_no_layers);
-    tcase_add_test(tests, the_expected_error_can_be_limited);
-    tcase_add_test(tests, the_time_can_be_over);
-    tcase_add_test(tests, what_cannot_be_asked_is_refused);
 }

@@ -140,7 +140,7 @@ static void check_without_nan(const struct ulp_tensor *value, const struct ulp_t
 /* Errors are alike everywhere; smaller in every eighth chunk of 4096 elements, those that say what
  * is kept for the median; alike, with NaN in between. Up to beyond what has the finest bins for its
  * median, and such chunks. */
-START_TEST(measures_equal_the_direct_computation)
+TEST_LOOP(measures_equal_the_direct_computation, 0, 3)
 {
     struct ulp_format fp16;
     ck_ok(ulp_format_find("fp16", &fp16, &why));
@@ -175,9 +175,8 @@ START_TEST(measures_equal_the_direct_computation)
         ulp_tensor_free(&base);
     }
 }
-END_TEST
 
-START_TEST(differences_below_double_are_seen)
+TEST(differences_below_double_are_seen)
 {
     struct ulp_tensor value, base;
     struct ulp_metrics m;
@@ -195,11 +194,10 @@ START_TEST(differences_below_double_are_seen)
     ulp_tensor_free(&value);
     ulp_tensor_free(&base);
 }
-END_TEST
 
 /* Differences of 128-bit values at every depth of cancellation, and of floats against 128-bit
  * values close to them, against MPFR. */
-START_TEST(differences_are_rounded_once)
+TEST(differences_are_rounded_once)
 {
     struct ulp_tensor a, b, f;
     struct ulp_metrics wide, mixed;
@@ -245,7 +243,6 @@ START_TEST(differences_are_rounded_once)
     ulp_tensor_free(&b);
     ulp_tensor_free(&f);
 }
-END_TEST
 
 /* Numbers of 20 bits times 2^shift: every step but the last conversions commutes with the shift, so
  * figures have equal significands. */
@@ -269,7 +266,7 @@ static void measure_shifted(int shift, struct ulp_metrics *out, struct ulp_range
     ulp_tensor_free(&base);
 }
 
-START_TEST(measures_reach_the_ends_of_double)
+TEST(measures_reach_the_ends_of_double)
 {
     static const int shifts[] = {-1070, -1030, -1000, -20, 500, 980, 1003};
     struct ulp_metrics one, other;
@@ -292,11 +289,10 @@ START_TEST(measures_reach_the_ends_of_double)
                       ldexp(range.ref_rms, shift));
     }
 }
-END_TEST
 
 /* Stretches of different sizes: sums move from one scale to another in both directions, within a
  * piece too. Expected sums have 400 bits and exponents without end; the bound is TOLERANCE's. */
-START_TEST(chunks_of_different_sizes_add_up)
+TEST(chunks_of_different_sizes_add_up)
 {
     enum { STRETCH = 20000, COUNT = 6 * STRETCH };
     static const int exponents[] = {-1050, 1, 3, 1000, 998, -1050};
@@ -342,7 +338,6 @@ START_TEST(chunks_of_different_sizes_add_up)
         mpfr_clears(d2, b2, t, (mpfr_ptr)0);
     }
 }
-END_TEST
 
 static void take(struct ulp_median *median, const double *values, size_t first, size_t last,
                  const struct ulp_pool *pool)
@@ -380,7 +375,7 @@ static size_t find_median(const double *values, size_t count, size_t expected,
 
 /* Numbers around the ends of bins, zeros, and those left out, in all mixtures of a few kinds,
  * against sorting; kept whole, or aimed at by a first part, which may mislead. */
-START_TEST(medians_equal_sorting)
+TEST(medians_equal_sorting)
 {
     static const double kinds[] = {0,        0x1p-1074,
                                    0x1p-200, 0x1.fffffffffffffp-129,
@@ -424,10 +419,9 @@ START_TEST(medians_equal_sorting)
     ck_assert(again[0] && again[1]);
     ulp_pool_free(pool);
 }
-END_TEST
 
 /* An mpfr:P lane's ulps at 0 are below double: exact zeros are 0 of them, and no NaN. */
-START_TEST(zeros_of_wide_lanes_count)
+TEST(zeros_of_wide_lanes_count)
 {
     const int64_t count = 9;
     struct ulp_format wide;
@@ -445,9 +439,8 @@ START_TEST(zeros_of_wide_lanes_count)
     ulp_tensor_free(&value);
     ulp_tensor_free(&base);
 }
-END_TEST
 
-START_TEST(nonfinite_pairs_are_counted)
+TEST(nonfinite_pairs_are_counted)
 {
     struct ulp_tensor value, base;
     struct ulp_metrics m;
@@ -477,11 +470,10 @@ START_TEST(nonfinite_pairs_are_counted)
     ulp_tensor_free(&value);
     ulp_tensor_free(&base);
 }
-END_TEST
 
 /* exp(800) is finite in the reference though beyond double: a lane's infinity there is an
  * overflow. */
-START_TEST(finite_values_beyond_double_are_no_infinities)
+TEST(finite_values_beyond_double_are_no_infinities)
 {
     struct ulp_tensor value, base;
     struct ulp_metrics m;
@@ -511,17 +503,5 @@ START_TEST(finite_values_beyond_double_are_no_infinities)
     ulp_tensor_free(&value);
     ulp_tensor_free(&base);
 }
-END_TEST
 
-TEST_MAIN("analysis", 60)
-{
-    tcase_add_loop_test(tests, measures_equal_the_direct_computation, 0, 3);
-    tcase_add_test(tests, differences_below_double_are_seen);
-    tcase_add_test(tests, differences_are_rounded_once);
-    tcase_add_test(tests, measures_reach_the_ends_of_double);
-    tcase_add_test(tests, chunks_of_different_sizes_add_up);
-    tcase_add_test(tests, medians_equal_sorting);
-    tcase_add_test(tests, zeros_of_wide_lanes_count);
-    tcase_add_test(tests, nonfinite_pairs_are_counted);
-    tcase_add_test(tests, finite_values_beyond_double_are_no_infinities);
-}
+TEST_SUITE("analysis", 60)

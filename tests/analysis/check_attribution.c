@@ -1,7 +1,7 @@
 /* analysis: shares of the nodes in the error of the outputs. */
 #include "tests/analysis/attribution_test.h"
 
-START_TEST(shares_add_up)
+TEST(shares_add_up)
 {
     struct ulp_audit audit;
     static const char *const outputs[] = {NULL, "y", "c", "y[1,2]", "y[-1,0]-y[0,3]"};
@@ -16,7 +16,6 @@ START_TEST(shares_add_up)
         ulp_audit_free(&audit);
     }
 }
-END_TEST
 
 /* Each element of `apart` also follows all of x by its mean. */
 static const struct text_graph divided = {"x",
@@ -28,7 +27,7 @@ static const struct text_graph divided = {"x",
 
 /* Each of several outputs has the shares that it has when it is asked for alone, bit for bit, as
  * they are swept one by one where memory is short; and the nodes have those of the worst. */
-START_TEST(outputs_are_apart)
+TEST_LOOP(outputs_are_apart, 0, 2)
 {
     const struct text_graph *const graph = _i ? &divided : &text_chain;
     struct ulp_audit all, one;
@@ -61,10 +60,9 @@ START_TEST(outputs_are_apart)
     }
     ulp_audit_free(&all);
 }
-END_TEST
 
 /* Groups have the sums of their nodes, whatever they are called. */
-START_TEST(groups_add_up)
+TEST(groups_add_up)
 {
     struct ulp_audit audit;
     struct ulp_error error;
@@ -88,7 +86,6 @@ START_TEST(groups_add_up)
         ck_assert_int_eq(ulp_audit_group_shares(NULL, wrong[i], &error), ULP_ERROR_USAGE);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 /* ---- causes ---- */
 
@@ -112,7 +109,7 @@ static void expect_parts(const struct ulp_audit *audit, const char *what)
 }
 
 /* Whatever the graph: in bodies, too. */
-START_TEST(causes_add_up)
+TEST(causes_add_up)
 {
     static const struct text_graph *const graphs[] = {&text_chain, &unrolled, &looped};
     static const char *const names[] = {"chain", "unrolled", "looped"};
@@ -123,7 +120,6 @@ START_TEST(causes_add_up)
         ulp_audit_free(&audit);
     }
 }
-END_TEST
 
 static const struct text_graph product = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
 static const struct text_graph softmax = {"x", "y", {NODE("Softmax", "y", "x", "y")}};
@@ -154,7 +150,7 @@ static double part_of(const double *e, const double *a, const double *b)
 /* One product, whose causes follow from rounding its factors and its result by hand, the sums in
  * double. FP32's sums of 8 products, which that leaves out, err by 8 * 2^-24 of the terms, where
  * the rest errs by 2^-12 of them in the mean: in shares 2^-8 and less. */
-START_TEST(causes_are_those_of_the_arithmetic)
+TEST(causes_are_those_of_the_arithmetic)
 {
     struct ulp_audit audit;
     struct ulp_model *model = text_load(&product);
@@ -223,10 +219,9 @@ START_TEST(causes_are_those_of_the_arithmetic)
                             audit_node(&audit, 0, "y")->share, 0.01);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 /* Samples: means, and the share that is largest. */
-START_TEST(samples_are_averaged)
+TEST(samples_are_averaged)
 {
     struct ulp_audit one, two;
     ck_ok(attribute(&text_chain, "y", 0, 1, 0, &one, &why));
@@ -246,10 +241,9 @@ START_TEST(samples_are_averaged)
     ulp_audit_free(&one);
     ulp_audit_free(&two);
 }
-END_TEST
 
 /* A node's predicted share against runs without its error: exact to second order. */
-START_TEST(predictions_hold)
+TEST(predictions_hold)
 {
     struct ulp_audit audit;
     ck_ok(attribute(&text_chain, NULL, 0, 1, 3, &audit, &why));
@@ -266,7 +260,6 @@ START_TEST(predictions_hold)
     }
     ulp_audit_free(&audit);
 }
-END_TEST
 
 static double find_share(const struct ulp_audit *audit, size_t lane, const char *end)
 {
@@ -283,7 +276,7 @@ static double find_share(const struct ulp_audit *audit, size_t lane, const char 
 /* A node inside a Loop has the shares of its copies. Inside, derivatives are taken where FP64 goes
  * from the middle of the Loop's inputs, not in the middle of each value: a difference of second
  * order, 2^-11 times amplifications below 2^4 here. */
-START_TEST(bodies_are_gone_through)
+TEST(bodies_are_gone_through)
 {
     struct ulp_audit loop, copies;
     static const char *const names[] = {"step", "add", "bend"};
@@ -301,11 +294,10 @@ START_TEST(bodies_are_gone_through)
     ulp_audit_free(&loop);
     ulp_audit_free(&copies);
 }
-END_TEST
 
 /* The eighth power has about eight times the relative error of what it is the power of, which is
  * explained when every output is; a sign has no error. The report offers what it can do. */
-START_TEST(good_outputs_are_explained_when_asked)
+TEST(good_outputs_are_explained_when_asked)
 {
     static const struct text_graph powers = {"x",
                                              "y n s",
@@ -336,17 +328,5 @@ START_TEST(good_outputs_are_explained_when_asked)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("attribution", 60)
-{
-    tcase_add_test(tests, shares_add_up);
-    tcase_add_test(tests, groups_add_up);
-    tcase_add_loop_test(tests, outputs_are_apart, 0, 2);
-    tcase_add_test(tests, good_outputs_are_explained_when_asked);
-    tcase_add_test(tests, causes_add_up);
-    tcase_add_test(tests, causes_are_those_of_the_arithmetic);
-    tcase_add_test(tests, samples_are_averaged);
-    tcase_add_test(tests, predictions_hold);
-    tcase_add_test(tests, bodies_are_gone_through);
-}
+TEST_SUITE("attribution", 60)

@@ -77,7 +77,7 @@ static enum ulp_status collect_and_look(void *context, const struct ulp_event *e
     return ULP_OK;
 }
 
-START_TEST(values_and_errors_are_kept)
+TEST_LOOP(values_and_errors_are_kept, 0, sizeof kept_cases / sizeof *kept_cases)
 {
     const struct kept_case *row = &kept_cases[_i];
     const struct ulp_arithmetic arithmetics[] = {test_arithmetic(row->reference),
@@ -107,7 +107,6 @@ START_TEST(values_and_errors_are_kept)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* R(p) - R(r) is enough in lanes of floats that round to nearest. */
 static const struct moved_case {
@@ -119,7 +118,7 @@ static const struct moved_case {
     {"fp16", "fp32", true},         {"fp16", "model", false},
 };
 
-START_TEST(records_are_asked_for_where_they_are_needed)
+TEST_LOOP(records_are_asked_for_where_they_are_needed, 0, sizeof moved_cases / sizeof *moved_cases)
 {
     const struct moved_case *row = &moved_cases[_i];
     const struct ulp_arithmetic arithmetics[] = {test_arithmetic("mpfr:128"),
@@ -140,7 +139,6 @@ START_TEST(records_are_asked_for_where_they_are_needed)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static size_t refused_node;
 
@@ -158,7 +156,7 @@ static enum ulp_status collect_without_memory(void *context, const struct ulp_ev
 }
 
 /* Of what a node keeps, of what a Relu reads and has gone to a file, or of R(p) rounded. */
-START_TEST(a_run_goes_on_without_memory_for_shares)
+TEST_LOOP(a_run_goes_on_without_memory_for_shares, 0, 4)
 {
     struct ulp_audit audit;
     struct ulp_budget budget = {0};
@@ -176,13 +174,5 @@ START_TEST(a_run_goes_on_without_memory_for_shares)
     }
     ulp_audit_free(&audit);
 }
-END_TEST
 
-TEST_MAIN("what an attribution keeps", 60)
-{
-    tcase_add_loop_test(tests, values_and_errors_are_kept, 0,
-                        sizeof kept_cases / sizeof *kept_cases);
-    tcase_add_loop_test(tests, records_are_asked_for_where_they_are_needed, 0,
-                        sizeof moved_cases / sizeof *moved_cases);
-    tcase_add_loop_test(tests, a_run_goes_on_without_memory_for_shares, 0, 4);
-}
+TEST_SUITE("what an attribution keeps", 60)

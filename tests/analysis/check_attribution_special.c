@@ -17,7 +17,7 @@ static const struct text_graph decides = {"x",
                                            NODE("Floor", "cut", "a", "b"),
                                            NODE("Add", "sum", "a b", "y")}};
 
-START_TEST(what_has_no_shares_says_why)
+TEST(what_has_no_shares_says_why)
 {
     struct ulp_audit audit;
     ck_ok(attribute(&large, NULL, 3, 1, 0, &audit, &why)); /* 300 * 300 * 3 */
@@ -33,7 +33,6 @@ START_TEST(what_has_no_shares_says_why)
     expect_whole(&audit);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 static const struct text_graph twice = {"x",
                                         "y",
@@ -44,7 +43,7 @@ static const struct text_graph twice = {"x",
 
 /* An arithmetic that overflows has the shares of the same one with that kept, which an audit of
  * that one finds, too. Other lanes are as they were. */
-START_TEST(overflows_are_fixed)
+TEST(overflows_are_fixed)
 {
     static const size_t kept[] = {1, 2, 3};
     struct ulp_audit fixed, same, without;
@@ -81,7 +80,6 @@ START_TEST(overflows_are_fixed)
     ulp_audit_free(&same);
     ulp_audit_free(&without);
 }
-END_TEST
 
 /* 300 x / 300 is x, but not in FP16. */
 static const struct text_graph twice_and_parts = {
@@ -93,7 +91,7 @@ static const struct text_graph twice_and_parts = {
      NODE("NonZero", "where", "b_same", "i_where")}};
 
 /* An arithmetic that has no shares with that kept either says why, in words that stay. */
-START_TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
+TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
 {
     struct ulp_audit fixed;
     test_fill_memory(0x5a); /* so words in freed memory are others */
@@ -105,11 +103,10 @@ START_TEST(overflows_that_are_fixed_say_why_they_have_no_shares)
     ck_assert_ptr_nonnull(strstr(a->reason, "another shape"));
     ulp_audit_free(&fixed);
 }
-END_TEST
 
 /* The inputs' rounding has its share, too, in a lane that keeps nodes: those that read them round
  * it. */
-START_TEST(kept_nodes_leave_the_inputs)
+TEST(kept_nodes_leave_the_inputs)
 {
     struct ulp_audit audit;
     struct ulp_keep keep = {.pattern = "2/bend"};
@@ -128,11 +125,10 @@ START_TEST(kept_nodes_leave_the_inputs)
     ck_assert_double_gt(fabs(audit.lanes[0].attribution.inputs), 0.03);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 /* Integers that leave the graph have no errors, also behind a kernel and where types are declared;
  * trials leave them out. */
-START_TEST(integers_that_leave_have_no_shares)
+TEST_LOOP(integers_that_leave_have_no_shares, 0, 4)
 {
     static const char *const names[] = {"bf16,fuse=reduce", "fp16,fuse=pointwise", "fp16", "model"};
     static const struct text_graph graph = {"x",
@@ -147,7 +143,6 @@ START_TEST(integers_that_leave_have_no_shares)
     expect_whole(&audit);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 static const struct text_graph beyond = {
     "x",
@@ -159,7 +154,7 @@ static const struct text_graph beyond = {
 /* The eighth power of 10^5 is beyond FP32, saturated FP16 has 65504 there, and their difference is
  * kept as FP32's largest number: |y|, which is all of the error, changes by an eighth of what c
  * does relatively, within the 16 by which the middle of the way may be off there. */
-START_TEST(errors_beyond_fp32_have_a_condition)
+TEST(errors_beyond_fp32_have_a_condition)
 {
     struct ulp_audit audit;
     lanes[1] = "fp16,overflow=saturate";
@@ -171,12 +166,11 @@ START_TEST(errors_beyond_fp32_have_a_condition)
     ck_assert(isfinite(eighth->share) && isfinite(eighth->gain));
     ulp_audit_free(&audit);
 }
-END_TEST
 
 static const struct text_graph near_one = {"x", "y", {NODE("Softsign", "y", "x", "y")}};
 
 /* x / (1 + x) is 1 - 1e-20, which is stored as 1 - 2^-8 toward zero; P has 1, as 1 + x is x. */
-START_TEST(gains_tell_a_result_beside_a_value_of_the_format)
+TEST(gains_tell_a_result_beside_a_value_of_the_format)
 {
     struct ulp_audit audit;
     lanes[1] = "bf16,round=rz";
@@ -186,7 +180,6 @@ START_TEST(gains_tell_a_result_beside_a_value_of_the_format)
     ck_assert_msg(fabs(gain / (0x1p-8 / e) - 1) < 0.01, "%g", gain);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 /* A random graph of elementwise nodes, with its last value and two others as outputs. */
 struct drawn {
@@ -224,7 +217,7 @@ static double find_error(const struct ulp_tensor *own, const struct ulp_tensor *
 
 /* Of fused kernels, too, what is measured and shared out is what a run hands out; nodes in the
  * kernel read their values unrounded all the same. */
-START_TEST(values_leave_as_a_run_hands_them_out)
+TEST_LOOP(values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000))
 {
     static const char *const names[] = {"fp16,fuse=pointwise", "bf16,fuse=reduce",
                                         "fp16,fuse=pointwise,fuse-inner=tf32"};
@@ -265,7 +258,6 @@ START_TEST(values_leave_as_a_run_hands_them_out)
     ulp_model_free(model);
     ulp_audit_free(&audit);
 }
-END_TEST
 
 static void expect_equal(const struct ulp_audit *one, const struct ulp_audit *other)
 {
@@ -314,7 +306,7 @@ static enum ulp_status collect_moved(void *attributor, const struct ulp_event *e
 
 /* It is known to 53 bits, so that what a node introduces is the same within its 24, and so are
  * shares; gains, but where rounding turns within that. */
-START_TEST(moved_results_have_the_same_shares)
+TEST(moved_results_have_the_same_shares)
 {
     struct ulp_audit records, doubles;
     ck_ok(attribute(&unrolled, NULL, 0, 2, 0, &records, &why));
@@ -333,7 +325,6 @@ START_TEST(moved_results_have_the_same_shares)
     ulp_audit_free(&records);
     ulp_audit_free(&doubles);
 }
-END_TEST
 
 /* What the Relu gives is made again of what it reads, for each node that reads it. */
 static const struct text_graph rectifies = {"x",
@@ -345,7 +336,7 @@ static const struct text_graph rectifies = {"x",
                                              NODE("Mul", "y", "d b", "y")}};
 
 /* Lanes that are swept in threads of their own, beside one after the other. */
-START_TEST(threads_change_nothing)
+TEST(threads_change_nothing)
 {
     struct ulp_audit one, several;
     static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
@@ -359,10 +350,9 @@ START_TEST(threads_change_nothing)
         ulp_audit_free(&several);
     }
 }
-END_TEST
 
 /* What was in a file comes back with the same bits: every figure is equal, wherever values were. */
-START_TEST(a_file_changes_nothing)
+TEST(a_file_changes_nothing)
 {
     struct ulp_audit memory, file;
     static const struct text_graph *const graphs[] = {&text_chain, &looped, &rectifies};
@@ -384,11 +374,10 @@ START_TEST(a_file_changes_nothing)
     ulp_audit_free(&memory);
     kept_max = SIZE_MAX;
 }
-END_TEST
 
 /* Rows of which the upper half of a square is zero (causal attention) are packed, however long the
  * rows are, and come back. */
-START_TEST(triangles_are_packed)
+TEST_LOOP(triangles_are_packed, 0, 6)
 {
     const size_t side = (size_t)64 << _i, count = side * side;
     struct ulp_attributor attributor = {.file = -1};
@@ -405,7 +394,6 @@ START_TEST(triangles_are_packed)
         ck_assert(((float *)kept.data)[i] == (i % side <= i / side ? 1 : 0));
     ulp_attribution_forget(&kept);
 }
-END_TEST
 
 /* P of element i; R lies beside it, so that all pairs of signs and zeros come. */
 static float rectified_value(size_t i)
@@ -421,7 +409,7 @@ static double rectified_reference(size_t i)
 
 /* A value and its error behind a Relu, of what it reads, against both Relus in doubles. Of one that
  * is above 0 in the reference alone, R is P less an error of 24 bits. */
-START_TEST(relus_are_made_again)
+TEST_LOOP(relus_are_made_again, 0, 2)
 {
     enum { COUNT = 4096 };
     static float own[COUNT];
@@ -466,7 +454,6 @@ START_TEST(relus_are_made_again)
     ulp_attribution_forget(&from);
     ulp_pool_free(attributor.pool);
 }
-END_TEST
 
 static const struct text_graph rounds = {"x",
                                          "y",
@@ -484,7 +471,7 @@ static const struct text_graph chooses = {
  * made of integers below 2048, which FP16 holds: all of its error is what rounding decided, and no
  * derivative passes. In the second graph only conditions jump: the node that compares has what its
  * choices change, not those that pass them on, and the rest is that of `a` through Where. */
-START_TEST(decisions_are_named)
+TEST(decisions_are_named)
 {
     struct ulp_audit audit;
     ck_ok(attribute(&rounds, NULL, 0, 1, 0, &audit, &why));
@@ -503,9 +490,8 @@ START_TEST(decisions_are_named)
               audit_node(&audit, 0, "y")->decision == 0);
     ulp_audit_free(&audit);
 }
-END_TEST
 
-START_TEST(unknown_outputs_are_refused)
+TEST(unknown_outputs_are_refused)
 {
     struct ulp_audit audit;
     struct ulp_error error;
@@ -517,23 +503,5 @@ START_TEST(unknown_outputs_are_refused)
         ck_assert_ptr_nonnull(strstr(error.message, wrong[i]));
     }
 }
-END_TEST
 
-TEST_MAIN("attribution of special cases", 60)
-{
-    tcase_add_test(tests, what_has_no_shares_says_why);
-    tcase_add_test(tests, overflows_are_fixed);
-    tcase_add_test(tests, overflows_that_are_fixed_say_why_they_have_no_shares);
-    tcase_add_test(tests, kept_nodes_leave_the_inputs);
-    tcase_add_loop_test(tests, integers_that_leave_have_no_shares, 0, 4);
-    tcase_add_test(tests, errors_beyond_fp32_have_a_condition);
-    tcase_add_test(tests, gains_tell_a_result_beside_a_value_of_the_format);
-    tcase_add_loop_test(tests, values_leave_as_a_run_hands_them_out, 0, (int)test_count(60, 2000));
-    tcase_add_test(tests, a_file_changes_nothing);
-    tcase_add_loop_test(tests, triangles_are_packed, 0, 6);
-    tcase_add_test(tests, moved_results_have_the_same_shares);
-    tcase_add_loop_test(tests, relus_are_made_again, 0, 2);
-    tcase_add_test(tests, threads_change_nothing);
-    tcase_add_test(tests, decisions_are_named);
-    tcase_add_test(tests, unknown_outputs_are_refused);
-}
+TEST_SUITE("attribution of special cases", 60)

@@ -11,7 +11,7 @@
 
 /* Upper 0.1 % points of the F distribution with (freedom, freedom * trials) degrees, by
  * scipy.stats.f.isf: the limit is of the root of F. */
-START_TEST(quantiles)
+TEST(quantiles)
 {
     static const struct {
         double freedom;
@@ -27,10 +27,9 @@ START_TEST(quantiles)
                       rows[i].f);
     }
 }
-END_TEST
 
 /* Changes that a loop over elements makes are what ulp_change_apply makes. */
-START_TEST(changes)
+TEST(changes)
 {
     struct ulp_tensor x = picture_make();
     const float *u = x.data;
@@ -64,10 +63,9 @@ START_TEST(changes)
     }
     ulp_tensor_free(&x);
 }
-END_TEST
 
 /* Channels last is turned, whatever the element; other shapes are left alone. */
-START_TEST(layouts)
+TEST(layouts)
 {
     static const int64_t shapes[][2][4] = {{{2, 3, 4, 5}, {2, 4, 5, 3}},
                                            {{2, 4, 5, 3}, {2, 3, 4, 5}},
@@ -99,11 +97,5 @@ START_TEST(layouts)
         ulp_tensor_free(&like);
     }
 }
-END_TEST
 
-TEST_MAIN("compare: parts", 0)
-{
-    tcase_add_test(tests, quantiles);
-    tcase_add_test(tests, changes);
-    tcase_add_test(tests, layouts);
-}
+TEST_SUITE("compare: parts", 0)

@@ -92,7 +92,7 @@ static void find(const struct ulp_model *model, const struct ulp_tensor_set *inp
 /* Of 50 draws of a plan of which one in a hundred fails, more than three fail once in 600. */
 enum { HELD_LEAST = 47 };
 
-START_TEST(plans_hold_in_other_draws)
+TEST(plans_hold_in_other_draws)
 {
     static const char *const targets[] = {"trt:fp16", "torch-compile:fp16"};
     size_t lucky = 0;
@@ -129,11 +129,10 @@ START_TEST(plans_hold_in_other_draws)
     /* one draw does not do */
     ck_assert_uint_ge(lucky, 3);
 }
-END_TEST
 
 /* What half of the draws and the inputs reach with nothing kept is met so, if half must hold,
  * although another problem close by misses it; a hair more is not. */
-START_TEST(half_of_the_draws_need_nothing)
+TEST(half_of_the_draws_need_nothing)
 {
     static const char *const targets[] = {"fp16"};
     for (size_t g = 0; g < GRAPHS; g++) {
@@ -162,9 +161,8 @@ START_TEST(half_of_the_draws_need_nothing)
         ulp_model_free(model);
     }
 }
-END_TEST
 
-START_TEST(confidence_is_a_share)
+TEST(confidence_is_a_share)
 {
     static const double wrong[] = {1, 1.5, -0.1, NAN, INFINITY};
     struct ulp_model *model = text_load(&many);
@@ -188,7 +186,6 @@ START_TEST(confidence_is_a_share)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What is left of x where it has been added to 300 is nothing, and the first is the largest; in
  * FP32 it is the rounding. */
@@ -220,7 +217,7 @@ static size_t count_flips(const struct ulp_tensor_set *inputs)
     return flips;
 }
 
-START_TEST(asks_nothing_of_what_fp32_decides_otherwise)
+TEST(asks_nothing_of_what_fp32_decides_otherwise)
 {
     static const char *const targets[] = {"fp16"};
     struct ulp_model *model = text_load(&flips_beside);
@@ -252,12 +249,5 @@ START_TEST(asks_nothing_of_what_fp32_decides_otherwise)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("confidence", 600)
-{
-    tcase_add_test(tests, plans_hold_in_other_draws);
-    tcase_add_test(tests, half_of_the_draws_need_nothing);
-    tcase_add_test(tests, confidence_is_a_share);
-    tcase_add_test(tests, asks_nothing_of_what_fp32_decides_otherwise);
-}
+TEST_SUITE("confidence", 600)

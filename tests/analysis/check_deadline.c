@@ -133,7 +133,7 @@ static void cut_everywhere(double confidence, size_t *without_draws, size_t *som
     ulp_model_free(model);
 }
 
-START_TEST(a_plan_cut_short_holds_in_what_was_tried)
+TEST(a_plan_cut_short_holds_in_what_was_tried)
 {
     size_t without = 0, some = 0, met = 0;
     cut_everywhere(0.99, &without, &some, &met);
@@ -141,18 +141,12 @@ START_TEST(a_plan_cut_short_holds_in_what_was_tried)
     ck_assert_uint_gt(some, 0);
     ck_assert_uint_gt(met, 0);
 }
-END_TEST
 
-START_TEST(so_does_one_that_samples_decide)
+TEST(so_does_one_that_samples_decide)
 {
     size_t without = 0, some = 0, met = 0;
     cut_everywhere(0, &without, &some, &met);
     ck_assert_uint_gt(met, 0);
 }
-END_TEST
 
-TEST_MAIN("deadline", 600)
-{
-    tcase_add_test(tests, a_plan_cut_short_holds_in_what_was_tried);
-    tcase_add_test(tests, so_does_one_that_samples_decide);
-}
+TEST_SUITE("deadline", 600)

@@ -116,7 +116,7 @@ static const struct ulp_divergence *find(const struct ulp_audit *audit, const ch
     return NULL;
 }
 
-START_TEST(decisions)
+TEST(decisions)
 {
     static const struct {
         const char *name;
@@ -149,10 +149,9 @@ START_TEST(decisions)
     ulp_audit_free(&result);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Values picked by other indices have the figures of what the reference would have picked. */
-START_TEST(what_follows)
+TEST(what_follows)
 {
     struct ulp_model *model = make_model();
     struct ulp_audit result = audit(model);
@@ -171,10 +170,9 @@ START_TEST(what_follows)
     ulp_audit_free(&result);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Limits are of the figures with the reference's decisions; reports hold them. */
-START_TEST(limits_and_reports)
+TEST(limits_and_reports)
 {
     struct ulp_model *model = make_model();
     struct ulp_audit result = audit(model);
@@ -195,7 +193,6 @@ START_TEST(limits_and_reports)
     ulp_audit_free(&result);
     ulp_model_free(model);
 }
-END_TEST
 
 #define BOXES 3
 
@@ -225,7 +222,7 @@ static struct ulp_model *make_detector(float iou, float least)
 
 /* Which comparison FP16 turns: of two scores, of an overlap (of 1 x 1 in 1 x 2 - TINY), of a score
  * with the threshold. The last two make the list longer or shorter. */
-START_TEST(suppression)
+TEST(suppression)
 {
     const float two = 2 - (float)TINY;
     const struct {
@@ -255,12 +252,5 @@ START_TEST(suppression)
         ulp_model_free(model);
     }
 }
-END_TEST
 
-TEST_MAIN("divergence", 0)
-{
-    tcase_add_test(tests, decisions);
-    tcase_add_test(tests, what_follows);
-    tcase_add_test(tests, limits_and_reports);
-    tcase_add_test(tests, suppression);
-}
+TEST_SUITE("divergence", 0)

@@ -28,7 +28,7 @@ static void expect_clean(const uint8_t *bytes, size_t count, const char *file, c
     ck_expect(!wrong, "%s, %s %llu: %s", file, how, (unsigned long long)seed, wrong);
 }
 
-START_TEST(damaged_descriptions)
+TEST_LOOP(damaged_descriptions, 0, sizeof seeds / sizeof *seeds)
 {
     const char *file = seeds[_i];
     const uint64_t rounds = test_count(250, 20000);
@@ -49,7 +49,6 @@ START_TEST(damaged_descriptions)
     }
     ulp_free(bytes);
 }
-END_TEST
 
 /* ---- long names ---- */
 
@@ -85,7 +84,7 @@ static double seconds_of(size_t names, const char *joint, const char *kind)
 /* One layer of 60,000 joined names: its time grows with their number. Twice as many take twice as
  * long, not four times; a tenth of a second is allowed for what the clock cannot tell. (Looking for
  * each kind of joint to the end of the name took minutes.) */
-START_TEST(joined_names)
+TEST_LOOP(joined_names, 0, 4)
 {
     static const struct {
         const char *joint, *end;
@@ -95,10 +94,5 @@ START_TEST(joined_names)
     ck_assert_msg(twice <= 3 * once + 0.1, "30,000 names joined by '%s': %g s; 60,000: %g s",
                   kinds[_i].joint, once, twice);
 }
-END_TEST
 
-TEST_MAIN("engine fuzz", test_long() ? 3600 : 60)
-{
-    tcase_add_loop_test(tests, damaged_descriptions, 0, sizeof seeds / sizeof *seeds);
-    tcase_add_loop_test(tests, joined_names, 0, 4);
-}
+TEST_SUITE("engine fuzz", test_long() ? 3600 : 60)

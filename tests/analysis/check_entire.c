@@ -50,7 +50,7 @@ static void take_back(struct given *given)
     ulp_model_free(given->model);
 }
 
-START_TEST(figures_are_the_whole_audits)
+TEST(figures_are_the_whole_audits)
 {
     struct given given;
     struct ulp_audit whole, alone;
@@ -74,7 +74,6 @@ START_TEST(figures_are_the_whole_audits)
     ulp_audit_free(&alone);
     take_back(&given);
 }
-END_TEST
 
 struct seen {
     const struct given *given;
@@ -115,7 +114,7 @@ static enum ulp_status stop(void *context, size_t sample, const struct ulp_tenso
 }
 
 /* With shares, whose further runs show nothing, and without. */
-START_TEST(outputs_are_shown)
+TEST(outputs_are_shown)
 {
     struct given given;
     struct ulp_audit audit;
@@ -143,7 +142,6 @@ START_TEST(outputs_are_shown)
     ck_assert_ptr_nonnull(strstr(error.message, "entire_only"));
     take_back(&given);
 }
-END_TEST
 
 static float third(size_t sample, size_t i)
 {
@@ -154,7 +152,7 @@ static float third(size_t sample, size_t i)
 /* 1 + 1/3 rounded once to 4 bits behind the point, 1.3125 or 1.375, goes up with probability 1/3:
  * of n elements times N trials the mean is off by 0 +- 2^-4 sqrt(2)/3 / sqrt(n N). Towards zero it
  * is off by -2^-4/3 in every one. */
-START_TEST(stochastic_rounding_has_no_bias)
+TEST(stochastic_rounding_has_no_bias)
 {
     struct ulp_model *model =
         onnx_text_load(17,
@@ -182,10 +180,9 @@ START_TEST(stochastic_rounding_has_no_bias)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A folder of finished samples is of a model's file. */
-START_TEST(bytes_have_no_checkpoint)
+TEST(bytes_have_no_checkpoint)
 {
     static const char *const folders[] = {"never made"};
     struct given given;
@@ -194,18 +191,11 @@ START_TEST(bytes_have_no_checkpoint)
     give(&given); /* onnx_text_load loads bytes */
     struct ulp_checkpoint checkpoint = {.folders = folders, .folder_count = 1};
     const struct ulp_audit_options options = {.checkpoint = &checkpoint};
-    ck_assert_int_eq(
-        ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options, &audit, &error),
-        ULP_ERROR_INPUT);
+    ck_assert_int_eq(ulp_audit_run(given.model, given.lanes, LANES, &given.samples, &options,
+                                   &audit, &error),
+                     ULP_ERROR_INPUT);
     ck_assert_ptr_nonnull(strstr(error.message, "loaded from bytes, expected a file"));
     take_back(&given);
 }
-END_TEST
 
-TEST_MAIN("audits of the lanes' own values", 0)
-{
-    tcase_add_test(tests, bytes_have_no_checkpoint);
-    tcase_add_test(tests, figures_are_the_whole_audits);
-    tcase_add_test(tests, outputs_are_shown);
-    tcase_add_test(tests, stochastic_rounding_has_no_bias);
-}
+TEST_SUITE("audits of the lanes' own values", 0)

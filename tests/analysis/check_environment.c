@@ -11,7 +11,7 @@
 #include "environment/subject.h"
 #include "tests/support/test.h"
 
-START_TEST(hosts_change_no_bit)
+TEST_LOOP(hosts_change_no_bit, 0, subject_count)
 {
     const struct subject *subject = &subjects[_i];
     fenv_t plain;
@@ -38,7 +38,6 @@ START_TEST(hosts_change_no_bit)
     }
     subjects_close();
 }
-END_TEST
 
 /* Threads start with their creator's floating-point environment. */
 static struct state worker_states[4];
@@ -56,7 +55,7 @@ ULP_WORK(see_worker)
     return ULP_OK;
 }
 
-START_TEST(workers_do_not_inherit)
+TEST_LOOP(workers_do_not_inherit, 0, host_count)
 {
     const struct state plain = read_state();
     struct ulp_pool *pool = test_pool(4);
@@ -74,7 +73,6 @@ START_TEST(workers_do_not_inherit)
     }
     ulp_pool_free(pool);
 }
-END_TEST
 
 static void make_locale(void)
 {
@@ -91,6 +89,4 @@ static void make_locale(void)
 TEST_MAIN("environment", 0)
 {
     tcase_add_unchecked_fixture(tests, make_locale, test_folder_remove);
-    tcase_add_loop_test(tests, hosts_change_no_bit, 0, subject_count);
-    tcase_add_loop_test(tests, workers_do_not_inherit, 0, host_count);
 }

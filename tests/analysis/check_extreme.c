@@ -52,7 +52,7 @@ static const struct {
 /* The shape's variance is 0.56 / n at shape 0 (Hosking, Wallis, Wood 1985, by theory) and less than
  * 3 / n for the others here; five standard deviations, and 9e-4 of the approximation. Location and
  * scale vary by about 1.1 and 0.9 of scale^2 / n: five standard deviations of 2 * 2^2 / n. */
-START_TEST(parameters_are_found)
+TEST(parameters_are_found)
 {
     enum { COUNT = 2000 };
     double values[COUNT];
@@ -70,11 +70,10 @@ START_TEST(parameters_are_found)
                       rows[r].name, got.scale);
     }
 }
-END_TEST
 
 /* How often the interval holds the truth: it is said to do so in about 90 % of cases. Of 60 sets of
  * 50 samples the standard deviation is 3.9 %; three and a half below 90 % are 76 %. */
-START_TEST(intervals_hold_the_truth)
+TEST(intervals_hold_the_truth)
 {
     static const double chances[] = {0.1, 0.01};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -97,9 +96,8 @@ START_TEST(intervals_hold_the_truth)
                           chances[c], held, REPEATS);
         }
 }
-END_TEST
 
-START_TEST(few_or_equal_samples_give_none)
+TEST(few_or_equal_samples_give_none)
 {
     double values[20];
     struct ulp_extreme got;
@@ -114,11 +112,5 @@ START_TEST(few_or_equal_samples_give_none)
     ck_ok(ulp_extreme_estimate(values, 20, 20, 1, &got, &why));
     ck_assert(isnan(got.chance));
 }
-END_TEST
 
-TEST_MAIN("extreme", 0)
-{
-    tcase_add_test(tests, parameters_are_found);
-    tcase_add_test(tests, intervals_hold_the_truth);
-    tcase_add_test(tests, few_or_equal_samples_give_none);
-}
+TEST_SUITE("extreme", 0)

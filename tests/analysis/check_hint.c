@@ -2,6 +2,7 @@
 #include "tests/support/test.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,15 +52,14 @@ static void expect_hint(const struct hinted *rows, size_t count, const char *for
 #define EXPECT(rows, format, expected) \
     expect_hint(rows, sizeof rows / sizeof *rows, format, expected)
 
-START_TEST(names_are_quoted_for_a_shell)
+TEST(names_are_quoted_for_a_shell)
 {
     const struct hinted plain[] = {{"a", 1, 0, 0}, {"b c", 1e5, 1, 0}, {"it's $(d)", 1, 0, 1}};
     EXPECT(plain, "fp16", "--keep 'b c=fp32' --keep 'it'\\''s $(d)=fp32'");
     EXPECT(plain, "fp16-strict", "--keep 'b c=fp32' --keep 'it'\\''s $(d)=fp32'");
 }
-END_TEST
 
-START_TEST(names_that_cannot_be_typed_are_numbers)
+TEST(names_that_cannot_be_typed_are_numbers)
 {
     const struct hinted hidden[] = {{"\x1b[1m", 1e5, 1, 0}, {"b", 1, 0, 1}, {"c", 1, 0, 0}},
                         word[] = {{"before:x", 1e5, 1, 0}}, unnamed[] = {{"", 1e5, 1, 0}};
@@ -67,9 +67,8 @@ START_TEST(names_that_cannot_be_typed_are_numbers)
     EXPECT(word, "fp16", "--keep '#0=fp32'");
     EXPECT(unnamed, "fp16", "--keep '#0=fp32'");
 }
-END_TEST
 
-START_TEST(many_nodes_are_ranges)
+TEST(many_nodes_are_ranges)
 {
     struct hinted rows[32] = {{"a", 1, 0, 0}, {"b", 1, 1, 0}, {"c", 1, 1, 0},
                               {"d", 1, 0, 0}, {"e", 1, 1, 0}, {"f", 1, 1, 0}};
@@ -84,9 +83,8 @@ START_TEST(many_nodes_are_ranges)
     }
     free(hint);
 }
-END_TEST
 
-START_TEST(nothing_is_said_where_fp32_is_no_help)
+TEST(nothing_is_said_where_fp32_is_no_help)
 {
     const struct hinted none[] = {{"a", 1e5, 0, 0}}, large[] = {{"a", 2.0 * FLT_MAX, 1, 0}},
                         near[] = {{"a", 3.4e38, 1, 0}};
@@ -95,12 +93,5 @@ START_TEST(nothing_is_said_where_fp32_is_no_help)
     EXPECT(near, "bf16", "");
     EXPECT(near, "fp32", "");
 }
-END_TEST
 
-TEST_MAIN("hint", 0)
-{
-    tcase_add_test(tests, names_are_quoted_for_a_shell);
-    tcase_add_test(tests, names_that_cannot_be_typed_are_numbers);
-    tcase_add_test(tests, many_nodes_are_ranges);
-    tcase_add_test(tests, nothing_is_said_where_fp32_is_no_help);
-}
+TEST_SUITE("hint", 0)

@@ -88,7 +88,7 @@ static void add(struct ulp_histogram *all, const struct ulp_tensor *t, struct ul
     ck_ok(ulp_histogram_add(all, &counts, memory, &why));
 }
 
-START_TEST(counts_are_exact_in_any_number_of_threads)
+TEST(counts_are_exact_in_any_number_of_threads)
 {
     static const int64_t sizes[] = {0, 1, 7, 511, 512, 513, 40000};
     for (int threads = 1; threads <= 7; threads += 3) {
@@ -113,10 +113,9 @@ START_TEST(counts_are_exact_in_any_number_of_threads)
         ulp_pool_free(pool);
     }
 }
-END_TEST
 
 /* Ranges that do not touch, so that the counts have to be widened at both ends. */
-START_TEST(tensors_add_up_in_any_order)
+TEST(tensors_add_up_in_any_order)
 {
     static const int exponents[][2] = {{-3, 4}, {100, 120}, {-140, -90}, {-3, 121}};
     enum { TENSORS = 4, COUNT = 700 };
@@ -146,10 +145,9 @@ START_TEST(tensors_add_up_in_any_order)
         ulp_tensor_free(&t[k]);
     free(want);
 }
-END_TEST
 
 /* Records of more digits are rounded to double first: 2 - 2^-60 is 2. */
-START_TEST(records_are_rounded_to_double)
+TEST(records_are_rounded_to_double)
 {
     struct ulp_histogram got = {0};
     struct ulp_arena *memory;
@@ -176,11 +174,5 @@ START_TEST(records_are_rounded_to_double)
     ulp_tensor_free(&t);
     ulp_arena_free(memory);
 }
-END_TEST
 
-TEST_MAIN("histogram", 60)
-{
-    tcase_add_test(tests, counts_are_exact_in_any_number_of_threads);
-    tcase_add_test(tests, tensors_add_up_in_any_order);
-    tcase_add_test(tests, records_are_rounded_to_double);
-}
+TEST_SUITE("histogram", 60)

@@ -7,7 +7,7 @@
 
 #include "tests/support/test.h"
 
-START_TEST(limits_fail_on_nan_and_in_the_right_direction)
+TEST(limits_fail_on_nan_and_in_the_right_direction)
 {
     struct ulp_audit_output output = {.entire = {.rms = 0.01,
                                                  .max_abs = 0.1,
@@ -42,10 +42,9 @@ START_TEST(limits_fail_on_nan_and_in_the_right_direction)
     output.samples = &samples;
     ck_assert(test_crosses(&audit, "nonfinite=0"));
 }
-END_TEST
 
 /* What cannot be compared does not pass, and what is said of it. */
-START_TEST(limits_fail_where_nothing_is_compared)
+TEST(limits_fail_where_nothing_is_compared)
 {
     static char logits[] = "logits", ids[] = "ids", head[] = "head", mask[] = "mask",
                 first[] = "first", second[] = "second", fp16[] = "fp16";
@@ -112,10 +111,9 @@ START_TEST(limits_fail_where_nothing_is_compared)
     ck_assert(crossings.items[0].value == 3);
     free(crossings.items);
 }
-END_TEST
 
 /* Of two arithmetics and two outputs with names that need care: those that a limit is of. */
-START_TEST(limits_of_one_output)
+TEST(limits_of_one_output)
 {
     static char plain[] = "fp16", named[] = "mpfr:64", y[] = "y", odd[] = "a:b=c";
     struct ulp_audit_output first[] = {{.name = y, .entire = {.rms = 1, .count = 4}},
@@ -174,10 +172,9 @@ START_TEST(limits_of_one_output)
         ck_ok(ulp_limit_check(bad[i], NULL, NULL, &why));
     }
 }
-END_TEST
 
 /* An XML document with what fails, and nothing that XML does not take. */
-START_TEST(junit)
+TEST(junit)
 {
     static char path[] = "a<b>&\"c\n.onnx", fp16[] = "fp16", y[] = "y<1>";
     static const char *const limits[] = {"rms=1", "rms=3"};
@@ -201,12 +198,5 @@ START_TEST(junit)
               "  <testcase classname=\"a&lt;b&gt;&amp;&quot;c\\n.onnx\" name=\"rms=3\"/>\n"
               "</testsuite>\n");
 }
-END_TEST
 
-TEST_MAIN("limits", 0)
-{
-    tcase_add_test(tests, limits_fail_on_nan_and_in_the_right_direction);
-    tcase_add_test(tests, limits_fail_where_nothing_is_compared);
-    tcase_add_test(tests, limits_of_one_output);
-    tcase_add_test(tests, junit);
-}
+TEST_SUITE("limits", 0)

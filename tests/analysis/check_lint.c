@@ -38,7 +38,7 @@ static size_t count_findings(const struct ulp_lint_result *result, const char *i
     return count;
 }
 
-START_TEST(pairs)
+TEST_LOOP(pairs, 0, lint_case_count)
 {
     const struct lint_case *c = &lint_cases[_i];
     char text[1000];
@@ -53,10 +53,9 @@ START_TEST(pairs)
     ulp_lint_free(&found);
     ulp_lint_free(&clean);
 }
-END_TEST
 
 /* Every rule has a pair, and says all it should. */
-START_TEST(rules)
+TEST(rules)
 {
     struct ulp_lint_rule rule;
     size_t r = 0;
@@ -76,10 +75,9 @@ START_TEST(rules)
     ck_assert_uint_gt(r, 30);
     ck_assert_int_eq(ulp_lint_rule_find("no-such"), -1);
 }
-END_TEST
 
 /* A rule of other targets is left out. */
-START_TEST(targets)
+TEST(targets)
 {
     struct lint_case c = {.opset = 17, .found = QDQ("3", "0", "0.5, 0.25", "2"), .targets = "ort"};
     char text[1000];
@@ -88,11 +86,10 @@ START_TEST(targets)
     ck_assert_uint_eq(result.targets, ULP_TARGET_ORT);
     ulp_lint_free(&result);
 }
-END_TEST
 
 /* Nodes in bodies and functions are looked at, by the names an audit gives them; captured values
  * are followed. */
-START_TEST(bodies)
+TEST(bodies)
 {
     static const char model[] = "(float[2] x, bool c) => (float[2] y) { [down] h = Cast<to=10>(x) "
                                 "[if] y = If<then_branch = () => "
@@ -110,11 +107,10 @@ START_TEST(bodies)
     ck_assert_uint_eq(result.node_count, 4);
     ulp_lint_free(&result);
 }
-END_TEST
 
 /* A long chain: 30,000 nodes take no more than 20 times the processor time of 3,000, or a second at
  * most. */
-START_TEST(speed)
+TEST(speed)
 {
     double seconds[2];
     for (int k = 0; k < 2; k++) {
@@ -139,10 +135,9 @@ START_TEST(speed)
     ck_assert_msg(seconds[1] < 1 || seconds[1] < 20 * seconds[0], "%g s, %g s", seconds[0],
                   seconds[1]);
 }
-END_TEST
 
 /* What trtexec refuses ends the lint. */
-START_TEST(usage)
+TEST(usage)
 {
     struct ulp_model *model = onnx_text_load(17, CHAIN);
     const struct ulp_lint_options options = {.layer_precisions = "a:float16"};
@@ -152,10 +147,9 @@ START_TEST(usage)
     ck_assert(strstr(error.message, "it is called fp16") != NULL);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The text: the verdict first, and no more findings of a rule than asked for. */
-START_TEST(summary)
+TEST(summary)
 {
     struct lint_case plain = {.opset = 17,
                               .found = "(float16[2] x) => (float16[2] y) { [a] a = Exp(x) [b] b = "
@@ -178,15 +172,5 @@ START_TEST(summary)
     free(text);
     ulp_lint_free(&result);
 }
-END_TEST
 
-TEST_MAIN("lint", 0)
-{
-    tcase_add_loop_test(tests, pairs, 0, lint_case_count);
-    tcase_add_test(tests, rules);
-    tcase_add_test(tests, targets);
-    tcase_add_test(tests, bodies);
-    tcase_add_test(tests, speed);
-    tcase_add_test(tests, usage);
-    tcase_add_test(tests, summary);
-}
+TEST_SUITE("lint", 0)

@@ -72,7 +72,7 @@ static void check_element(const struct ulp_metrics_side *side, size_t i, const m
 }
 
 /* Precisions of one limb and of two, and strips that are and are not of whole vectors. */
-START_TEST(records_open_exactly)
+TEST_LOOP(records_open_exactly, 0, 4)
 {
     static const int precisions[] = {53, 64, 100, 128};
     static _Alignas(64) unsigned char records[ULP_METRICS_STRIP * 32];
@@ -113,7 +113,6 @@ START_TEST(records_open_exactly)
     }
     ck_assert_uint_gt(opened, 0);
 }
-END_TEST
 
 /* Zeros, numbers of all exponents and both signs, infinities and NaN. */
 static double draw_double(uint64_t n)
@@ -129,7 +128,7 @@ static double draw_double(uint64_t n)
 
 /* Bins of a quarter of a binade, from 2^-128 on, by what frexp says; and those that are between two
  * numbers. */
-START_TEST(bins_are_quarters_of_binades)
+TEST(bins_are_quarters_of_binades)
 {
     enum { LAST = 4 * 192 };
     const unsigned present = ulp_cpu_features();
@@ -179,9 +178,8 @@ START_TEST(bins_are_quarters_of_binades)
     }
     ck_assert(outside && inside);
 }
-END_TEST
 
-START_TEST(magnitudes_keep_to_finite_ones)
+TEST(magnitudes_keep_to_finite_ones)
 {
     const unsigned present = ulp_cpu_features();
     size_t nothing = 0;
@@ -217,11 +215,5 @@ START_TEST(magnitudes_keep_to_finite_ones)
     }
     ck_assert(nothing > 0 || rounds < 60); /* a sample may have none */
 }
-END_TEST
 
-TEST_MAIN("strips of measures", 600)
-{
-    tcase_add_loop_test(tests, records_open_exactly, 0, 4);
-    tcase_add_test(tests, bins_are_quarters_of_binades);
-    tcase_add_test(tests, magnitudes_keep_to_finite_ones);
-}
+TEST_SUITE("strips of measures", 600)

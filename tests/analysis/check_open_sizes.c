@@ -220,7 +220,7 @@ static const struct size_case {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-START_TEST(sizes_of_cases)
+TEST_LOOP(sizes_of_cases, 0, CASES)
 {
     const struct size_case *c = &cases[_i];
     struct ulp_model *model = load(c->opset, c->text), *edited;
@@ -251,7 +251,6 @@ START_TEST(sizes_of_cases)
     ulp_model_free(edited);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- initializers that are inputs ---- */
 
@@ -289,7 +288,7 @@ static void give(const char *constants, char out[400])
     out[length] = '\0';
 }
 
-START_TEST(overridable)
+TEST_LOOP(overridable, 0, OVERRIDDEN)
 {
     const struct override_case *c = &overridden[_i];
     char given[400], text[2000];
@@ -311,7 +310,6 @@ START_TEST(overridable)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 /* ---- the walk ---- */
 
@@ -499,7 +497,7 @@ static void walk(uint64_t seed, struct walked *walked)
     ulp_model_free(model);
 }
 
-START_TEST(other_sizes)
+TEST(other_sizes)
 {
     struct walked walked = {0};
     const uint64_t count = test_count(3000, 20000);
@@ -510,12 +508,8 @@ START_TEST(other_sizes)
     ck_assert_uint_gt(walked.edits, count / 10);
     ck_assert_uint_eq(walked.violations, 0);
 }
-END_TEST
 
 TEST_MAIN("open_sizes", 900)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, sizes_of_cases, 0, CASES);
-    tcase_add_loop_test(tests, overridable, 0, OVERRIDDEN);
-    tcase_add_test(tests, other_sizes);
 }

@@ -70,7 +70,7 @@ static void expect_fates(const struct text_graph *graph, const char *lane_name, 
                  sizeof(const struct fate[]){__VA_ARGS__} / sizeof(struct fate), first_born)
 
 /* 2 - 300 is 2 - 256 here, or -Inf; all elements are alike. */
-START_TEST(a_constant_is_absorbed)
+TEST(a_constant_is_absorbed)
 {
     const struct text_graph graph = {
         "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
@@ -79,29 +79,26 @@ START_TEST(a_constant_is_absorbed)
     EXPECT(&graph, "e4m20,constants=ieee", 2, "shift",
            {.node = "shift", .constant = "big", .reaches_output = true});
 }
-END_TEST
 
-START_TEST(a_constant_reaches_an_output)
+TEST(a_constant_reaches_an_output)
 {
     const struct text_graph graph = {
         "x", "m s", {NODE("Sub", "shift", "x big", "m"), NODE("Softmax", "soft", "m", "s")}};
     EXPECT(&graph, "e4m20", 2, NULL,
            {.node = "shift", .constant = "big", .absorbed_by = "soft", .reaches_output = true});
 }
-END_TEST
 
 /* x / 256 for x / 300, and x / inf. */
-START_TEST(a_constant_spoils)
+TEST(a_constant_spoils)
 {
     const struct text_graph graph = {"x", "q", {NODE("Div", "ratio", "x big", "q")}};
     EXPECT(&graph, "e4m20", 0, NULL, {.node = "ratio", .constant = "big", .spoils = "ratio"});
     EXPECT(&graph, "e4m20,constants=ieee", 0, NULL,
            {.node = "ratio", .constant = "big", .spoils = "ratio"});
 }
-END_TEST
 
 /* x * x is 400; 1 / Inf is 0, not 1/20. */
-START_TEST(a_computed_overflow_is_absorbed_or_spoils)
+TEST(a_computed_overflow_is_absorbed_or_spoils)
 {
     const struct text_graph absorbed = {
         "x", "t", {NODE("Mul", "square", "x x", "a"), NODE("Tanh", "tanh", "a", "t")}};
@@ -120,9 +117,8 @@ START_TEST(a_computed_overflow_is_absorbed_or_spoils)
     EXPECT(&both, "e4m20", 20, "square",
            {.node = "square", .absorbed_by = "tanh", .spoils = "inverse"});
 }
-END_TEST
 
-START_TEST(two_that_meet_are_one)
+TEST(two_that_meet_are_one)
 {
     const struct text_graph graph = {"x",
                                      "t",
@@ -132,10 +128,9 @@ START_TEST(two_that_meet_are_one)
                                       NODE("Tanh", "tanh", "c", "t")}};
     EXPECT(&graph, "e4m20", 20, NULL, {.node = "square", .absorbed_by = "tanh"});
 }
-END_TEST
 
 /* A bound that nothing reaches is no overflow, but the constant is counted. */
-START_TEST(changed_constants_are_counted)
+TEST(changed_constants_are_counted)
 {
     const struct text_graph graph = {
         "x", "y", {NODE("Min", "bound", "x big", "a"), NODE("Min", "again", "a big", "y")}};
@@ -157,14 +152,5 @@ START_TEST(changed_constants_are_counted)
     ck_assert_uint_eq(audited.lanes[0].constant_count, 0);
     ulp_audit_free(&audited);
 }
-END_TEST
 
-TEST_MAIN("overflow", 0)
-{
-    tcase_add_test(tests, a_constant_is_absorbed);
-    tcase_add_test(tests, a_constant_reaches_an_output);
-    tcase_add_test(tests, a_constant_spoils);
-    tcase_add_test(tests, a_computed_overflow_is_absorbed_or_spoils);
-    tcase_add_test(tests, two_that_meet_are_one);
-    tcase_add_test(tests, changed_constants_are_counted);
-}
+TEST_SUITE("overflow", 0)

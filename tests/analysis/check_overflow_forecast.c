@@ -76,7 +76,7 @@ static void expect_nodes(const struct text_graph *graph, const char *lane_name, 
                  sizeof(const struct expected[]){__VA_ARGS__} / sizeof(struct expected))
 
 /* 2 - 300: the mask saturates to -256 (2 - 256 fits), or becomes -Inf. */
-START_TEST(a_mask_is_absorbed)
+TEST(a_mask_is_absorbed)
 {
     const struct text_graph graph = {
         "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}};
@@ -90,7 +90,6 @@ START_TEST(a_mask_is_absorbed)
             .effect_node = "soft"},
            {.node = "soft"});
 }
-END_TEST
 
 static void expect_summary(const struct ulp_overflow_forecast *got, const char *text, bool wanted)
 {
@@ -102,7 +101,7 @@ static void expect_summary(const struct ulp_overflow_forecast *got, const char *
 
 /* 300 where x is negative, else x, which is less than 2: the mask is made 256, and x has more than
  * 7 bits to spare. */
-START_TEST(masks_hide_no_headroom)
+TEST(masks_hide_no_headroom)
 {
     const struct text_graph graph = {"x",
                                      "s",
@@ -124,10 +123,9 @@ START_TEST(masks_hide_no_headroom)
                    true);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* One overflow, which one more node hands on: one count where it is told. */
-START_TEST(an_overflow_is_counted_once)
+TEST(an_overflow_is_counted_once)
 {
     const struct text_graph graph = {"x",
                                      "r",
@@ -143,10 +141,9 @@ START_TEST(an_overflow_is_counted_once)
     expect_summary(&got, "2 of 3", false);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* x * x is 400; 1 / Inf is 0, not 1/20. The root reads what has overflowed. */
-START_TEST(a_result_spoils)
+TEST(a_result_spoils)
 {
     const struct text_graph graph = {"x",
                                      "r",
@@ -168,10 +165,9 @@ START_TEST(a_result_spoils)
            {.node = "inverse"});
     EXPECT(&graph, "fp16", 20, {.node = "square"}, {.node = "root"}, {.node = "inverse"});
 }
-END_TEST
 
 /* 300 as an input; it reaches the output. */
-START_TEST(an_input_does_not_fit)
+TEST(an_input_does_not_fit)
 {
     const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
     EXPECT(&graph, "e4m20", 300,
@@ -182,11 +178,10 @@ START_TEST(an_input_does_not_fit)
             .effect = ULP_OVERFLOW_POISONS,
             .keep = true});
 }
-END_TEST
 
 /* 2^-20 is zero in e4m3 (least 2^-9), and 1 / 0 is infinite where 2^20 would only be too large: in
  * e8m3, whose largest is 2^128, 2^-140 is (least 2^-129). */
-START_TEST(a_divisor_becomes_zero)
+TEST(a_divisor_becomes_zero)
 {
     const struct text_graph graph = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}};
     EXPECT(&graph, "e4m3,result-only", 0x1p-20,
@@ -197,11 +192,10 @@ START_TEST(a_divisor_becomes_zero)
             .effect = ULP_OVERFLOW_POISONS,
             .keep = true});
 }
-END_TEST
 
 /* 2^-11 is zero in e4m3 (least 2^-9), and so is its root, which would be 2^-5.5: 1 / 0. All three
  * are kept. */
-START_TEST(a_zero_is_followed)
+TEST(a_zero_is_followed)
 {
     const struct text_graph graph = {"x",
                                      "y",
@@ -222,10 +216,9 @@ START_TEST(a_zero_is_followed)
     expect_summary(&got, "overflows", false);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* Verdicts by headroom: 240 is the largest of e4m3; 240 / 2 is one bit below, 240 / 8 three. */
-START_TEST(verdicts_follow_headroom)
+TEST(verdicts_follow_headroom)
 {
     static const struct {
         double x;
@@ -243,10 +236,9 @@ START_TEST(verdicts_follow_headroom)
         ulp_overflow_free(&got);
     }
 }
-END_TEST
 
 /* Samples of 3, 100 and 2^-10: figures of all, the place in the second. */
-START_TEST(samples_come_together)
+TEST(samples_come_together)
 {
     static const double x[] = {3, 100, 0x1p-10};
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
@@ -261,10 +253,9 @@ START_TEST(samples_come_together)
     ck_assert_int_eq(output->verdict, ULP_OVERFLOW_3_BITS);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* OCP's E4M3 saturating: 500 becomes 448. */
-START_TEST(saturation_is_an_overflow)
+TEST(saturation_is_an_overflow)
 {
     const struct text_graph graph = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
     EXPECT(&graph, "fp8-e4m3,overflow=saturate", 250,
@@ -275,9 +266,8 @@ START_TEST(saturation_is_an_overflow)
             .effect_node = "sum",
             .keep = true});
 }
-END_TEST
 
-START_TEST(summary_and_refusal)
+TEST(summary_and_refusal)
 {
     const struct text_graph graph = {
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "y")}};
@@ -295,11 +285,10 @@ START_TEST(summary_and_refusal)
     free(text);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* In a Loop, 2 * 300 overflows; what is divided by 300 again is small in exact arithmetic, and
  * infinite in the format's. */
-START_TEST(bodies_have_verdicts)
+TEST(bodies_have_verdicts)
 {
     static const struct text_graph body = {"i_n b_c s",
                                            "b_d t",
@@ -340,11 +329,10 @@ START_TEST(bodies_have_verdicts)
     ck_assert_double_eq(up->overflowed, 3 * 24);
     ulp_overflow_free(&got);
 }
-END_TEST
 
 /* e5m2 has 3 bits: additions of a product's terms that it rounds to the larger of both, counted by
  * hand. All 24 sums of 8 terms are looked at. */
-START_TEST(products_lose_terms)
+TEST(products_lose_terms)
 {
     static const struct text_graph graph = {"x", "y", {NODE("MatMul", "y", "x w", "y")}};
     const double random = 0;
@@ -378,11 +366,10 @@ START_TEST(products_lose_terms)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Squares in e4m20, whose largest is 256: up to 32 is more than three bits below. The reference
  * runs for the first sample, for 36 the first time, and for 400. */
-START_TEST(scanned_samples_count)
+TEST(scanned_samples_count)
 {
     static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
@@ -418,7 +405,6 @@ START_TEST(scanned_samples_count)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_lane *lane,
                                                      const char *what)
@@ -432,7 +418,7 @@ static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_l
 /* 20 * 20 / 300 in e4m20: Inf as it is. Kept in FP32 or scaled by 2^-2 (400 has to fit with a bit
  * to spare) it is right up to roundings: of FP32 or of 21 bits, at most two of half an ulp each,
  * and 20 log10(2^20) is 120 dB. In BF16, 8 bits, it is above 20 log10(2^7) = 42 dB less 6. */
-START_TEST(remedies_are_tried)
+TEST(remedies_are_tried)
 {
     const struct text_graph graph = {
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
@@ -469,23 +455,5 @@ START_TEST(remedies_are_tried)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("forecast", 0)
-{
-    tcase_add_test(tests, a_mask_is_absorbed);
-    tcase_add_test(tests, masks_hide_no_headroom);
-    tcase_add_test(tests, an_overflow_is_counted_once);
-    tcase_add_test(tests, a_result_spoils);
-    tcase_add_test(tests, an_input_does_not_fit);
-    tcase_add_test(tests, a_divisor_becomes_zero);
-    tcase_add_test(tests, a_zero_is_followed);
-    tcase_add_test(tests, verdicts_follow_headroom);
-    tcase_add_test(tests, samples_come_together);
-    tcase_add_test(tests, saturation_is_an_overflow);
-    tcase_add_test(tests, summary_and_refusal);
-    tcase_add_test(tests, bodies_have_verdicts);
-    tcase_add_test(tests, products_lose_terms);
-    tcase_add_test(tests, remedies_are_tried);
-    tcase_add_test(tests, scanned_samples_count);
-}
+TEST_SUITE("forecast", 0)

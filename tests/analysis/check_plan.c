@@ -113,7 +113,7 @@ static void expect_plan(const struct ulp_search *found, const double *db, size_t
     }
 }
 
-START_TEST(no_node_of_a_plan_can_be_released)
+TEST_LOOP(no_node_of_a_plan_can_be_released, 0, GRAPHS)
 {
     struct ulp_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set samples[SAMPLES] = {text_inputs(model, 5, 0, true),
@@ -149,7 +149,6 @@ START_TEST(no_node_of_a_plan_can_be_released)
         ulp_tensor_set_free(&samples[s]);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- costs ---- */
 
@@ -197,7 +196,7 @@ static void expect_cost(const struct ulp_search *found, const double *db, size_t
     *excess += found->total_cost / least - 1;
 }
 
-START_TEST(measured_costs_are_what_is_least)
+TEST_LOOP(measured_costs_are_what_is_least, 0, GRAPHS)
 {
     struct ulp_model *model = text_load(graphs[_i]);
     struct ulp_tensor_set sample = text_inputs(model, 5, 0, true);
@@ -228,12 +227,11 @@ START_TEST(measured_costs_are_what_is_least)
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- options ---- */
 
 /* plan.json is a plan for --plan: the same nodes, so the same figures. */
-START_TEST(a_plan_is_read_back)
+TEST(a_plan_is_read_back)
 {
     struct ulp_model *model = text_load(&too_large);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -273,7 +271,6 @@ START_TEST(a_plan_is_read_back)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Loop bodies: the entries give exactly the nodes found, whatever the Loop itself is. */
 static const struct text_graph with_loop = {"x i_count",
@@ -282,7 +279,7 @@ static const struct text_graph with_loop = {"x i_count",
                                              CONTROL("Loop", "loop", "i_count b_yes h", "y z",
                                                      &text_loop_body)}};
 
-START_TEST(bodies_are_searched)
+TEST(bodies_are_searched)
 {
     struct ulp_model *model = text_load(&with_loop);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -305,9 +302,8 @@ START_TEST(bodies_are_searched)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(nodes_can_be_asked_for)
+TEST(nodes_can_be_asked_for)
 {
     struct ulp_model *model = text_load(&branches);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -345,10 +341,9 @@ START_TEST(nodes_can_be_asked_for)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* With N nodes at most: N, and an error between those of none and of all. */
-START_TEST(a_budget_is_kept)
+TEST(a_budget_is_kept)
 {
     struct ulp_model *model = text_load(&branches);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -366,15 +361,8 @@ START_TEST(a_budget_is_kept)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 TEST_MAIN("plan", 120)
 {
-    tcase_add_loop_test(tests, no_node_of_a_plan_can_be_released, 0, GRAPHS);
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, measured_costs_are_what_is_least, 0, GRAPHS);
-    tcase_add_test(tests, a_plan_is_read_back);
-    tcase_add_test(tests, bodies_are_searched);
-    tcase_add_test(tests, nodes_can_be_asked_for);
-    tcase_add_test(tests, a_budget_is_kept);
 }

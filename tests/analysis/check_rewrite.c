@@ -381,7 +381,7 @@ static void compare(const struct ulp_tensor_set *a, const struct ulp_tensor_set 
     }
 }
 
-START_TEST(edits)
+TEST_LOOP(edits, 0, CASES *PLACES)
 {
     const struct rewrite_case *c = &cases[_i / PLACES];
     const int place = _i % PLACES;
@@ -420,9 +420,8 @@ START_TEST(edits)
     ulp_model_free(model);
     free(taken);
 }
-END_TEST
 
-START_TEST(twins)
+TEST_LOOP(twins, 0, CASES *PLACES)
 {
     const struct rewrite_case *c = &cases[_i / PLACES];
     char text[4000];
@@ -434,10 +433,9 @@ START_TEST(twins)
     ulp_lint_proposals_free(&proposals);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A row without a case fails. */
-START_TEST(rows)
+TEST(rows)
 {
     const char *rule;
     size_t count = 0;
@@ -451,12 +449,8 @@ START_TEST(rows)
     }
     ck_assert_uint_gt(count, 15);
 }
-END_TEST
 
 TEST_MAIN("rewrite", 0)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, edits, 0, CASES * PLACES);
-    tcase_add_loop_test(tests, twins, 0, CASES * PLACES);
-    tcase_add_test(tests, rows);
 }

@@ -88,7 +88,7 @@ static const struct ulp_scaled_tensor *find_tensor(const struct ulp_scales *scal
 
 /* One row of two blocks of MXFP4: 7.75, which the scale of 1 clips at 6 (beyond 7), 0.125, which
  * becomes 0, 2.25 that becomes 2, and zeros; then 4 and 1, which are elements. */
-START_TEST(figures_by_hand)
+TEST(figures_by_hand)
 {
     struct ulp_model *model = make_model(1, 64, 1, 1, SIZE_MAX);
     struct ulp_tensor_set inputs = make_inputs(1, 64, 1);
@@ -126,7 +126,6 @@ START_TEST(figures_by_hand)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static void add_block_size(struct proto *node, int64_t size)
 {
@@ -139,7 +138,7 @@ static void add_block_size(struct proto *node, int64_t size)
 
 /* A QuantizeLinear to INT8 with scales of 0.5 and 2 for blocks of two along the last axis: 70 is
  * clipped at 63.5 and 0.2 becomes 0; 100 is a step, and 3, halfway, becomes 4. */
-START_TEST(quantised_by_hand)
+TEST(quantised_by_hand)
 {
     struct proto graph = {0};
     const int64_t dims[] = {1, 4}, two[] = {1, 2};
@@ -186,11 +185,10 @@ START_TEST(quantised_by_hand)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A channel of an input 64 times as large, whose weights are so much smaller, spoils its blocks; a
  * token the tensor's scale. In ten networks it is named, and what it costs the others. */
-START_TEST(outliers_are_named)
+TEST_LOOP(outliers_are_named, 0, 10)
 {
     static const char *const names[] = {"bf16,factor=nvfp4", "bf16,factor=mxfp4",
                                         "bf16,factor=fp8-tensor"};
@@ -216,7 +214,6 @@ START_TEST(outliers_are_named)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static double measure_run(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
                           const char *name, const char *output)
@@ -234,7 +231,7 @@ static double measure_run(const struct ulp_model *model, const struct ulp_tensor
 }
 
 /* Each choice's figure is that of a run of its own. */
-START_TEST(choices_are_runs)
+TEST(choices_are_runs)
 {
     struct ulp_model *model = make_model(8, 64, 2, 5, SIZE_MAX);
     struct ulp_tensor_set inputs = make_inputs(8, 64, 5);
@@ -256,10 +253,9 @@ START_TEST(choices_are_runs)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* As many nodes as were asked for are left out, each in both formats. */
-START_TEST(every_node_is_left_out)
+TEST(every_node_is_left_out)
 {
     enum { LAYERS = 14 };
     struct ulp_model *model = make_model(2, 16, LAYERS, 9, SIZE_MAX);
@@ -276,11 +272,10 @@ START_TEST(every_node_is_left_out)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Beside 1, blocks of 1e-7 have the scale 1e-7 / 6 / (1 / (6 * 448)) = 4.5e-5, which is zero in
  * E4M3: what they hold becomes zero, and nothing is clipped. 255 of 256 are 99.6 %. */
-START_TEST(scales_become_zero)
+TEST(scales_become_zero)
 {
     struct ulp_model *model = make_model(1, 256, 1, 7, SIZE_MAX);
     struct ulp_tensor_set inputs = make_inputs(1, 256, 7);
@@ -300,10 +295,9 @@ START_TEST(scales_become_zero)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* NaN poisons its block, and is counted; without scales there is nothing to look at. */
-START_TEST(refusals)
+TEST(refusals)
 {
     struct ulp_model *model = make_model(2, 64, 1, 5, SIZE_MAX);
     struct ulp_tensor_set inputs = make_inputs(2, 64, 5);
@@ -324,15 +318,5 @@ START_TEST(refusals)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("scales", 60)
-{
-    tcase_add_test(tests, figures_by_hand);
-    tcase_add_test(tests, quantised_by_hand);
-    tcase_add_loop_test(tests, outliers_are_named, 0, 10);
-    tcase_add_test(tests, choices_are_runs);
-    tcase_add_test(tests, every_node_is_left_out);
-    tcase_add_test(tests, scales_become_zero);
-    tcase_add_test(tests, refusals);
-}
+TEST_SUITE("scales", 60)

@@ -130,7 +130,7 @@ static void expect_same(const struct ulp_search *a, const struct ulp_search *b)
         ck_assert(memcmp(&a->samples[i].value, &b->samples[i].value, sizeof(double)) == 0);
 }
 
-START_TEST(plans_of_any_shapes)
+TEST(plans_of_any_shapes)
 {
     struct searched s;
     size_t kept = 0;
@@ -153,7 +153,6 @@ START_TEST(plans_of_any_shapes)
     ck_assert_uint_gt(kept, 5);
     close_searched(&s);
 }
-END_TEST
 
 /* ---- bits ---- */
 
@@ -199,7 +198,7 @@ static void expect_bits(const struct searched *s, const struct ulp_search *bits,
         }
 }
 
-START_TEST(bits_of_any_shapes)
+TEST(bits_of_any_shapes)
 {
     struct searched s;
     open_searched(&s);
@@ -217,7 +216,6 @@ START_TEST(bits_of_any_shapes)
     }
     close_searched(&s);
 }
-END_TEST
 
 /* ---- what both stand on ---- */
 
@@ -229,7 +227,7 @@ static void judge(struct ulp_emulation *emulation, const uint16_t *kept,
 }
 
 /* A trial that was closed, as where memory is short, gives the same when it is opened again. */
-START_TEST(trials_are_opened_again)
+TEST(trials_are_opened_again)
 {
     static const char *const tolerances[] = {"sqnr_db=60"};
     const struct ulp_arithmetic reference = test_arithmetic("mpfr:128"),
@@ -273,9 +271,8 @@ START_TEST(trials_are_opened_again)
     ulp_emulation_close(&emulation);
     close_searched(&s);
 }
-END_TEST
 
-START_TEST(other_nodes)
+TEST(other_nodes)
 {
     struct ulp_model *model = onnx_text_load(17, SHAPES_CHOOSE_NODES);
     static const char *const tolerances[] = {"sqnr_db=60"};
@@ -312,13 +309,8 @@ START_TEST(other_nodes)
     ulp_tensor_set_free(&sets[1]);
     ulp_model_free(model);
 }
-END_TEST
 
 TEST_MAIN("searches on samples of several shapes", 600)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_test(tests, plans_of_any_shapes);
-    tcase_add_test(tests, bits_of_any_shapes);
-    tcase_add_test(tests, trials_are_opened_again);
-    tcase_add_test(tests, other_nodes);
 }

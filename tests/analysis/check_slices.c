@@ -44,7 +44,7 @@ static void expect_slices(const struct ulp_tensor *a, const struct ulp_tensor *b
     }
 }
 
-START_TEST(sampled_products)
+TEST(sampled_products)
 {
     struct ulp_tensor_set set = {0};
     size_t products = 0;
@@ -62,7 +62,6 @@ START_TEST(sampled_products)
     ck_assert_uint_eq(products, 7);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* FP16 stored as bare patterns. */
 static struct ulp_tensor as_half(const struct ulp_tensor *bits)
@@ -86,7 +85,7 @@ static struct ulp_tensor as_half(const struct ulp_tensor *bits)
 }
 
 /* The whole recorded products: K = 512 in 8 slices, K = 2048 in 16, all 4096 elements. */
-START_TEST(recorded_products)
+TEST(recorded_products)
 {
     static const struct {
         const char *shape;
@@ -109,9 +108,8 @@ START_TEST(recorded_products)
     }
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
-START_TEST(refused_products)
+TEST(refused_products)
 {
     const int64_t dims[] = {2, 3};
     const struct ulp_arithmetic fp32 = test_arithmetic("fp32"), open = test_arithmetic(ACC16),
@@ -125,7 +123,6 @@ START_TEST(refused_products)
     ck_assert_int_eq(ulp_product_compare(&model, &a, &a, &a, 1, &equal, &error), ULP_ERROR_USAGE);
     ulp_tensor_free(&a);
 }
-END_TEST
 
 /* ---- in a comparison ---- */
 
@@ -171,7 +168,7 @@ static const struct ulp_compared_slices *find_op(const struct ulp_comparison *co
 }
 
 /* Two products with two counts, each computed from what was recorded before it. */
-START_TEST(found_by_node)
+TEST(found_by_node)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -201,10 +198,9 @@ START_TEST(found_by_node)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* One count for all is said in the arithmetic's name. */
-START_TEST(found_for_all)
+TEST(found_for_all)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -217,11 +213,10 @@ START_TEST(found_for_all)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Only the outputs recorded: of the product inside nothing can be known, of the last nothing fits,
  * for what it read is not known; both are computed as one sum, and said so. */
-START_TEST(not_recorded)
+TEST(not_recorded)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -243,12 +238,11 @@ START_TEST(not_recorded)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- elsewhere ---- */
 
 /* Without recordings nobody can find it; a kernel that stores no product hides it. */
-START_TEST(refused_plans)
+TEST(refused_plans)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -271,15 +265,5 @@ START_TEST(refused_plans)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("slices", 60)
-{
-    tcase_add_test(tests, sampled_products);
-    tcase_add_test(tests, recorded_products);
-    tcase_add_test(tests, refused_products);
-    tcase_add_test(tests, found_by_node);
-    tcase_add_test(tests, found_for_all);
-    tcase_add_test(tests, not_recorded);
-    tcase_add_test(tests, refused_plans);
-}
+TEST_SUITE("slices", 60)

@@ -35,7 +35,7 @@ static struct ulp_tolerance measure(struct ulp_model *model, struct ulp_tensor_s
  *   second   d2 = round(a16 x16) - a16 x16
  * in doubles, which hold every product of these. Derivatives are taken in the middle of both lanes,
  * kept in FP32: within 2^-10 of those at x, and figures agree to a part in 500. */
-START_TEST(by_hand)
+TEST(by_hand)
 {
     const int64_t dims[1] = {4};
     const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
@@ -73,10 +73,9 @@ START_TEST(by_hand)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The same with the second product kept in FP32, which reads x as it is given, and a from FP16. */
-START_TEST(mixed)
+TEST(mixed)
 {
     const int64_t dims[1] = {4};
     const float x[4] = {0.1f, 1.7f, -2.3f, 0.7f};
@@ -109,11 +108,10 @@ START_TEST(mixed)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Of several samples, of any shapes: each output as in the sample with the largest error, and no
  * sample is beyond its atol. */
-START_TEST(joined)
+TEST(joined)
 {
     static const int64_t dims[3] = {2, 5, 3};
     static const float x[3][5] = {{0.1f, 1.7f},
@@ -171,10 +169,9 @@ START_TEST(joined)
     ulp_tolerance_free(&all);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What only moves numbers rounds nothing: no error, no bound. */
-START_TEST(exact)
+TEST(exact)
 {
     const int64_t dims[2] = {2, 2};
     const float x[4] = {0.5f, 1, 2, -3};
@@ -190,10 +187,9 @@ START_TEST(exact)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Infinite outputs have no bound and meet nothing. */
-START_TEST(overflowing)
+TEST(overflowing)
 {
     const int64_t dims[1] = {2};
     const float x[2] = {1, 1000};
@@ -212,11 +208,10 @@ START_TEST(overflowing)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Where something overflows inside and the outputs are finite, a tolerance that such an error meets
  * is met by zeros, too: 1 / x^2 of 1000 is 0. */
-START_TEST(zeros_would_pass)
+TEST(zeros_would_pass)
 {
     const int64_t dims[1] = {2};
     const float x[2] = {1000, 2000};
@@ -234,10 +229,9 @@ START_TEST(zeros_would_pass)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The ratio of error and allowance, scaled to the measured largest. */
-START_TEST(excess)
+TEST(excess)
 {
     double references[3] = {1, -10, 0}, errors[3] = {0.01, 0.05, 0};
     struct ulp_tolerance_output output = {
@@ -249,15 +243,5 @@ START_TEST(excess)
     errors[2] = NAN;
     ck_assert(isinf(ulp_tolerance_excess(&output, 1, 1)));
 }
-END_TEST
 
-TEST_MAIN("tolerance", 0)
-{
-    tcase_add_test(tests, by_hand);
-    tcase_add_test(tests, mixed);
-    tcase_add_test(tests, joined);
-    tcase_add_test(tests, exact);
-    tcase_add_test(tests, overflowing);
-    tcase_add_test(tests, zeros_would_pass);
-    tcase_add_test(tests, excess);
-}
+TEST_SUITE("tolerance", 0)

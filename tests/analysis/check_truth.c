@@ -61,7 +61,7 @@ static struct ulp_audit audit_against(const struct ulp_model *model, const struc
 }
 
 /* Against itself every figure is what it is without a reference model. */
-START_TEST(itself)
+TEST(itself)
 {
     struct ulp_error error;
     struct ulp_model *model = text_load(&original);
@@ -80,11 +80,10 @@ START_TEST(itself)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* entire is measured from the original's value, introduced from the node's own, and values without
  * a partner have no entire. */
-START_TEST(partners)
+TEST(partners)
 {
     struct ulp_error error;
     struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
@@ -128,10 +127,9 @@ START_TEST(partners)
     ulp_model_free(model);
     ulp_model_free(truth);
 }
-END_TEST
 
 /* A pair that names nothing is no pair. */
-START_TEST(strays)
+TEST(strays)
 {
     struct ulp_error error;
     struct ulp_model *model = text_load(&rewritten), *truth = text_load(&original);
@@ -147,10 +145,9 @@ START_TEST(strays)
     ulp_model_free(model);
     ulp_model_free(truth);
 }
-END_TEST
 
 /* Floats of another type than declared are rounded once to the declared one. */
-START_TEST(other_float_types)
+TEST(other_float_types)
 {
     struct ulp_model *model = text_load(&original);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true), doubles = {0}, out[2];
@@ -178,12 +175,5 @@ START_TEST(other_float_types)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("truth", 0)
-{
-    tcase_add_test(tests, itself);
-    tcase_add_test(tests, partners);
-    tcase_add_test(tests, strays);
-    tcase_add_test(tests, other_float_types);
-}
+TEST_SUITE("truth", 0)

@@ -47,7 +47,7 @@ static void make_tensors(struct ulp_tensor tensors[TENSORS], const int64_t count
 }
 
 /* Pairs that share tensors, one of another number of elements, and one of two shapes. */
-START_TEST(pairs_are_as_each_alone)
+TEST(pairs_are_as_each_alone)
 {
     static const size_t sets[][PAIRS][2] = {
         {{0, 2}, {1, 2}, {1, 3}, {3, 2}}, /* an audit's */
@@ -90,7 +90,6 @@ START_TEST(pairs_are_as_each_alone)
                 ulp_tensor_free(&tensors[t]);
         }
 }
-END_TEST
 
 /* ---- sums that are no records ---- */
 
@@ -103,7 +102,7 @@ static bool is_near(double x, double y)
  * what is rounded on the way is 2^-105 of an element, and each difference 2^-53. The errors are
  * 2^-10 of their elements, but for those that nothing is added to: a few, or most, so that a median
  * is 0. */
-START_TEST(moved_elements_are_as_their_sums)
+TEST_LOOP(moved_elements_are_as_their_sums, 0, 6)
 {
     enum { COUNT = 30011, MOVED = TENSORS, SUM, ALL };
     static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
@@ -167,7 +166,6 @@ START_TEST(moved_elements_are_as_their_sums)
     for (size_t t = 0; t < TENSORS; t++)
         ulp_tensor_free(&finite[t]);
 }
-END_TEST
 
 /* ---- in an audit ---- */
 
@@ -248,17 +246,11 @@ static void check_audit(double x0)
     free(direct);
 }
 
-START_TEST(an_audit_has_the_figures_of_each_view)
+TEST(an_audit_has_the_figures_of_each_view)
 {
     static const double starts[] = {NAN, 0, 300, 70000, 1e38};
     for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         check_audit(starts[i]);
 }
-END_TEST
 
-TEST_MAIN("views", 60)
-{
-    tcase_add_test(tests, pairs_are_as_each_alone);
-    tcase_add_loop_test(tests, moved_elements_are_as_their_sums, 0, 6);
-    tcase_add_test(tests, an_audit_has_the_figures_of_each_view);
-}
+TEST_SUITE("views", 60)

@@ -14,7 +14,7 @@ struct later {
     double third;
 };
 
-START_TEST(sizes)
+TEST(sizes)
 {
     static const struct {
         size_t size, first;
@@ -40,9 +40,8 @@ START_TEST(sizes)
         free(exact);
     }
 }
-END_TEST
 
-START_TEST(unknown_members)
+TEST(unknown_members)
 {
     struct {
         struct later known;
@@ -62,11 +61,10 @@ START_TEST(unknown_members)
     ck_ok(ulp_options_read(&taken, sizeof taken, sizeof taken, NULL, &why));
     ck_assert(taken.first == 0 && taken.third == 0);
 }
-END_TEST
 
 /* Every function that takes options refuses a member that it does not know before it looks at
  * anything else. */
-START_TEST(every_function)
+TEST(every_function)
 {
     struct ulp_error error;
 #define REFUSES(type, call)                                                                 \
@@ -112,10 +110,9 @@ START_TEST(every_function)
     REFUSES(ulp_tolerance_options, ulp_tolerance_run(NULL, NULL, options, &tolerance, &error))
     ck_assert_uint_eq(count, 14);
 }
-END_TEST
 
 /* The caller of an earlier version has a shorter struct, behind which anything may lie. */
-START_TEST(an_earlier_caller)
+TEST(an_earlier_caller)
 {
     struct ulp_format format;
     struct ulp_arithmetic arithmetic;
@@ -140,12 +137,5 @@ START_TEST(an_earlier_caller)
     ulp_tensor_set_free(&same);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("options", 0)
-{
-    tcase_add_test(tests, sizes);
-    tcase_add_test(tests, unknown_members);
-    tcase_add_test(tests, every_function);
-    tcase_add_test(tests, an_earlier_caller);
-}
+TEST_SUITE("options", 0)

@@ -50,7 +50,7 @@ static size_t show_all(char *out, size_t size, const char *text)
     return columns;
 }
 
-START_TEST(known_texts)
+TEST(known_texts)
 {
     char out[200];
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -58,7 +58,6 @@ START_TEST(known_texts)
         ck_assert_str_eq(out, cases[i].shown);
     }
 }
-END_TEST
 
 /* The C library's own decoder and classes are the oracle: what is shown is UTF-8 without control
  * characters, is shown as itself, and is the text when that is such already. */
@@ -82,7 +81,7 @@ static bool is_visible(const char *text)
     return true;
 }
 
-START_TEST(any_bytes)
+TEST(any_bytes)
 {
     if (!has_oracle())
         return;
@@ -100,9 +99,8 @@ START_TEST(any_bytes)
         ck_expect(strcmp(again, out) == 0, "'%s' is shown as '%s'", out, again);
     }
 }
-END_TEST
 
-START_TEST(long_texts_are_cut_in_the_middle)
+TEST(long_texts_are_cut_in_the_middle)
 {
     char out[100];
     ck_assert_str_eq(ulp_show(out, sizeof out, "abcdefghijkl", 12, 0), "abcdefghijkl");
@@ -120,7 +118,6 @@ START_TEST(long_texts_are_cut_in_the_middle)
     ck_assert_ptr_eq(strchr(error.message, '\n'), strrchr(error.message, '\n'));
     free(name);
 }
-END_TEST
 
 static int print(int show(char *, size_t, const char *, va_list), char *out, size_t size,
                  const char *format, ...)
@@ -140,7 +137,7 @@ static int print(int show(char *, size_t, const char *, va_list), char *out, siz
         ck_assert_str_eq(got_, wanted_);                                                      \
     } while (0)
 
-START_TEST(formats_as_the_c_library)
+TEST(formats_as_the_c_library)
 {
     SAME("plain %% and %s", "text");
     SAME("%s%s|%5s|%-5s|%.2s|%-6.3s|%.*s|%*s|%-*s|", "", "a", "b", "c", "defg", "hijk", 2, "lmn", 4,
@@ -155,9 +152,8 @@ START_TEST(formats_as_the_c_library)
     SAME("%.0f", 1.7976931348623157e308);
     SAME("%c%c", 'x', '-');
 }
-END_TEST
 
-START_TEST(truncates_at_a_character)
+TEST(truncates_at_a_character)
 {
     char whole[100];
     const char *const format = "%s %d %s", *const text = "é\n重😀", *const last = "\xff";
@@ -175,10 +171,9 @@ START_TEST(truncates_at_a_character)
     print(ulp_show_arguments, cut, sizeof cut, "%.3s|%.4s|", "é重", "é重");
     ck_assert_str_eq(cut, "é|é|");
 }
-END_TEST
 
 /* A line end in a name ends no line of a message, wherever the name comes in. */
-START_TEST(messages_keep_their_lines)
+TEST(messages_keep_their_lines)
 {
     struct ulp_error error;
     struct ulp_text text = {0};
@@ -190,14 +185,5 @@ START_TEST(messages_keep_their_lines)
     ck_assert_str_eq(error.message, "two things:\n  c\\nd\n  e");
     ulp_text_free(&text);
 }
-END_TEST
 
-TEST_MAIN("shown", 0)
-{
-    tcase_add_test(tests, known_texts);
-    tcase_add_test(tests, any_bytes);
-    tcase_add_test(tests, long_texts_are_cut_in_the_middle);
-    tcase_add_test(tests, formats_as_the_c_library);
-    tcase_add_test(tests, truncates_at_a_character);
-    tcase_add_test(tests, messages_keep_their_lines);
-}
+TEST_SUITE("shown", 0)

@@ -23,7 +23,7 @@ static const struct {
 #undef CUT
 };
 
-START_TEST(recorded_shapes_have_their_own_count)
+TEST(recorded_shapes_have_their_own_count)
 {
     static const char digits[] = "0123456789abcdefghijklmnopqrstuvwxyz";
     for (size_t c = 0; c < sizeof cuts / sizeof *cuts; c++)
@@ -32,7 +32,6 @@ START_TEST(recorded_shapes_have_their_own_count)
                 ck_assert_int_eq(ulp_cublas_slices(rows[r], cuts[c].n, cuts[c].k, turned),
                                  strchr(digits, cuts[c].digits[turned][r]) - digits);
 }
-END_TEST
 
 #define AXIS(name, ...) static const size_t name[] = {__VA_ARGS__};
 #define PRODUCTS(type, k, matmul, linear)
@@ -64,7 +63,7 @@ static void check_code(const struct ulp_cublas_order *order, unsigned code, size
     ck_assert_uint_eq(order->chunk, 0);
 }
 
-START_TEST(recorded_floats_have_their_own_code)
+TEST(recorded_floats_have_their_own_code)
 {
     for (size_t p = 0; p < sizeof products / sizeof *products; p++)
         for (int turned = 0; turned < 2; turned++) {
@@ -80,10 +79,9 @@ START_TEST(recorded_floats_have_their_own_code)
             }
         }
 }
-END_TEST
 
 /* Whatever the shape, the slices are all of k, and chunks are of vectors alone. */
-START_TEST(every_shape_has_an_order)
+TEST(every_shape_has_an_order)
 {
     for (size_t k = 0; k < 40000; k = 2 * k + 1 + k % 5)
         for (size_t n = 0; n < 100000; n = 3 * n + 1)
@@ -96,9 +94,8 @@ START_TEST(every_shape_has_an_order)
                     ck_assert(!order.chain || order.tile == 0);
                 }
 }
-END_TEST
 
-START_TEST(slices_are_longer_than_1280)
+TEST(slices_are_longer_than_1280)
 {
     for (size_t k = 0; k < 40000; k += 37)
         for (size_t n = 1; n < 100000; n *= 3)
@@ -110,12 +107,5 @@ START_TEST(slices_are_longer_than_1280)
     ck_assert_int_eq(ulp_cublas_slices(0, 8, 8192, false), 1);
     ck_assert_int_eq(ulp_cublas_slices(SIZE_MAX, SIZE_MAX, 8192, false), 1);
 }
-END_TEST
 
-TEST_MAIN("cublas", 0)
-{
-    tcase_add_test(tests, recorded_shapes_have_their_own_count);
-    tcase_add_test(tests, recorded_floats_have_their_own_code);
-    tcase_add_test(tests, every_shape_has_an_order);
-    tcase_add_test(tests, slices_are_longer_than_1280);
-}
+TEST_SUITE("cublas", 0)

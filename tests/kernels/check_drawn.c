@@ -86,7 +86,7 @@ static void check_tile(const char *name, const struct ulp_step_rule *rule,
                   (unsigned long long)place.k, (unsigned long long)rule->stream, got[i], wanted[i]);
 }
 
-START_TEST(tiles_are_the_steps)
+TEST_LOOP(tiles_are_the_steps, 0, (int)COUNT(arithmetics))
 {
     static const uint64_t outputs[] = {0,
                                        7,
@@ -116,9 +116,5 @@ START_TEST(tiles_are_the_steps)
         }
     }
 }
-END_TEST
 
-TEST_MAIN("drawn", 60)
-{
-    tcase_add_loop_test(tests, tiles_are_the_steps, 0, (int)COUNT(arithmetics));
-}
+TEST_SUITE("drawn", 60)

@@ -187,7 +187,7 @@ static void compare(const struct family *f, const struct family *g, size_t m, si
     compare_product(f, g, make(m, n, k, state, binades), binades);
 }
 
-START_TEST(units_on_all_bits)
+TEST_LOOP(units_on_all_bits, 0, FAMILIES)
 {
     const struct family *f = &families[_i];
     uint64_t state = 100 * (uint64_t)_i;
@@ -197,9 +197,8 @@ START_TEST(units_on_all_bits)
             compare(f, f, 3 + i % 4, 1 + 13 * (i % 4), lengths[i], binades < 100 ? binades : 60,
                     &state);
 }
-END_TEST
 
-START_TEST(mixed_operands)
+TEST(mixed_operands)
 {
     uint64_t state = 5;
     for (int f = 0; f < 5; f++)
@@ -207,12 +206,11 @@ START_TEST(mixed_operands)
             if (f != g)
                 compare(&families[f], &families[g], 5, 37, 160, 12, &state);
 }
-END_TEST
 
 /* A term of 2^q, or 81 times that with NVFP4's scales, beside others that cancel, which is kept to
  * the last q and cut off from the next one on: where the exponent of products decides, and where
  * that of c does. */
-START_TEST(small_terms_of_fp4)
+TEST(small_terms_of_fp4)
 {
     static const struct {
         size_t family;
@@ -241,10 +239,9 @@ START_TEST(small_terms_of_fp4)
                             shift);
         }
 }
-END_TEST
 
 /* Portable C, AVX2 and AVX-512 of the FP4 unit. */
-START_TEST(instruction_sets_are_equal)
+TEST(instruction_sets_are_equal)
 {
     static const unsigned sets[] = {0, ULP_CPU_AVX2, ULP_CPU_AVX2 | ULP_CPU_AVX512};
     const char *const names[] = {"fp32,factor=nvfp4", "fp32,factor=mxfp4"};
@@ -272,7 +269,6 @@ START_TEST(instruction_sets_are_equal)
             unmake(&p);
         }
 }
-END_TEST
 
 /* ---- h200_fp8_scaled.npz ---- */
 
@@ -331,7 +327,7 @@ static void compare_recorded(const struct ulp_tensor_set *set, const char *name)
     unmake(&p);
 }
 
-START_TEST(products_of_an_h200)
+TEST(products_of_an_h200)
 {
     struct ulp_tensor_set set = {0};
     size_t count = 0;
@@ -349,11 +345,10 @@ START_TEST(products_of_an_h200)
     ck_assert_uint_eq(count, 93);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* One block whose largest magnitude is m, and the scale that each rule gives; worked out by hand.
  */
-START_TEST(rules_of_scales)
+TEST(rules_of_scales)
 {
     static const struct {
         const char *name;
@@ -403,11 +398,10 @@ START_TEST(rules_of_scales)
         unmake(&p);
     }
 }
-END_TEST
 
 /* A block that holds NaN or an infinity makes every product with it NaN; the other rows' stay. FP8
  * with FP32 scales loses the element alone, and its row's product with it. */
-START_TEST(what_is_not_finite)
+TEST(what_is_not_finite)
 {
     static const char *const names[] = {"mxfp8",   "mxfp4",      "nvfp4",
                                         "fp8-row", "fp8-tensor", "fp8-1x128"};
@@ -428,10 +422,9 @@ START_TEST(what_is_not_finite)
             unmake(&p);
         }
 }
-END_TEST
 
 /* A sum of no products is 0 in every format, those of a single row too. */
-START_TEST(sums_of_nothing)
+TEST(sums_of_nothing)
 {
     static const char *const names[] = {"bf16,factor=mxfp8",
                                         "bf16,factor=mxfp4",
@@ -458,7 +451,6 @@ START_TEST(sums_of_nothing)
             unmake(&p);
         }
 }
-END_TEST
 
 /* Every product is large but some of 2^-shift: of the last tap with a cell in the middle, which is
  * negative, the last digit of the sum or nothing beside it; or of the sixth tap, negative, and the
@@ -481,7 +473,7 @@ static void draw_small_terms(struct product *p, struct ulp_tensor *image, int sh
 }
 
 /* A convolution's lines, which share cells, give the bits of the same lines copied one by one. */
-START_TEST(cells_that_lines_share)
+TEST(cells_that_lines_share)
 {
     enum { M = 5, H = 9, W = 19, N_MAX = 7 * 17, TAPS = 9, CHANNELS = 7, SHIFTS = 40 };
     static const char *const names[] = {
@@ -537,17 +529,5 @@ START_TEST(cells_that_lines_share)
             unmake(&p);
         }
 }
-END_TEST
 
-TEST_MAIN("scaled", 60)
-{
-    tcase_add_loop_test(tests, units_on_all_bits, 0, FAMILIES);
-    tcase_add_test(tests, mixed_operands);
-    tcase_add_test(tests, small_terms_of_fp4);
-    tcase_add_test(tests, instruction_sets_are_equal);
-    tcase_add_test(tests, products_of_an_h200);
-    tcase_add_test(tests, rules_of_scales);
-    tcase_add_test(tests, what_is_not_finite);
-    tcase_add_test(tests, sums_of_nothing);
-    tcase_add_test(tests, cells_that_lines_share);
-}
+TEST_SUITE("scaled", 60)

@@ -25,7 +25,15 @@ static void compare_regime(struct unit_tile *it, enum regime regime, uint64_t se
     unit_tile_compare(it, what);
 }
 
-START_TEST(fast_path_equals_the_oracle_on_every_bit)
+static size_t count_rows(void)
+{
+    size_t count = 0;
+    while (ulp_unit_row(count))
+        count++;
+    return count;
+}
+
+TEST_LOOP(fast_path_equals_the_oracle_on_every_bit, 0, (int)count_rows())
 {
     const struct ulp_unit *unit = ulp_unit_row((size_t)_i);
     if (!unit_tile_serves(unit) || !unit_is_first_alike((size_t)_i))
@@ -40,19 +48,10 @@ START_TEST(fast_path_equals_the_oracle_on_every_bit)
             compare_regime(&it, regime, repeat * REGIME_COUNT + (size_t)regime + 1);
     unit_tile_free(&it);
 }
-END_TEST
 
 /* ---- the table ---- */
 
-static size_t count_rows(void)
-{
-    size_t count = 0;
-    while (ulp_unit_row(count))
-        count++;
-    return count;
-}
-
-START_TEST(every_row_is_found_by_its_name)
+TEST(every_row_is_found_by_its_name)
 {
     char name[64];
     for (size_t i = 0; i < count_rows(); i++) {
@@ -71,11 +70,10 @@ START_TEST(every_row_is_found_by_its_name)
     }
     ck_assert_ptr_null(ulp_unit_find("h200.mma.f16"));
 }
-END_TEST
 
 /* A GPU that was not measured has the units of one that has rows, for what it is said to multiply.
  */
-START_TEST(every_gpu_has_units)
+TEST(every_gpu_has_units)
 {
     struct ulp_gpu_info gpu;
     size_t taken = 0;
@@ -110,7 +108,6 @@ START_TEST(every_gpu_has_units)
     ck_assert_ptr_null(ulp_unit_find("rtx3091.mma.f16.f32"));
     ck_assert_ptr_null(ulp_unit_find("a gpu of a name that is too long.mma.f16.f32"));
 }
-END_TEST
 
 /* ---- block scales, FP64, integers ---- */
 
@@ -123,7 +120,7 @@ static const struct ulp_unit *unit_of(const char *name)
 
 /* Scales of one pair for all blocks shift every exponent alike, so the result is the unscaled
  * unit's, shifted. */
-START_TEST(equal_block_scales_shift_the_result)
+TEST(equal_block_scales_shift_the_result)
 {
     static const char *const units[][2] = {{"b200.tcgen05.mxe4m3.f32", "b200.tcgen05.e4m3.f32"},
                                            {"b200.tcgen05.mxe5m2.f32", "b200.tcgen05.e5m2.f32"}};
@@ -152,12 +149,11 @@ START_TEST(equal_block_scales_shift_the_result)
         }
     }
 }
-END_TEST
 
 /* Exponents of scales close together lose no bit in 35, so one block is the exact sum, truncated to
  * 24 bits. Sums of 64 products of FP4 by two scales of 4 bits have fewer than 53 bits: double is
  * exact. */
-START_TEST(fp4_blocks_are_exact_sums_of_groups)
+TEST(fp4_blocks_are_exact_sums_of_groups)
 {
     static const char *const units[] = {"b200.tcgen05.mxf4.f32", "b200.tcgen05.nvf4.f32"};
     uint64_t state = 1;
@@ -189,10 +185,9 @@ START_TEST(fp4_blocks_are_exact_sums_of_groups)
             ck_assert(isnan(ulp_unit_chain(unit, x[0], x[1], scale[0], scale[1], 64, c)));
         }
 }
-END_TEST
 
 /* A group 35 binades below the largest is cut to multiples of 2^(e - 35). */
-START_TEST(fp4_groups_are_truncated)
+TEST(fp4_groups_are_truncated)
 {
     const struct ulp_unit *unit = unit_of("b200.tcgen05.mxf4.f32");
     double a[64] = {[0] = 1, [32] = 1}, b[64] = {[0] = 1, [32] = 1}, scale_a[2] = {0x1p36, 1},
@@ -202,9 +197,8 @@ START_TEST(fp4_groups_are_truncated)
     scale_a[0] = 0x1p35;
     ck_assert(ulp_unit_chain(unit, a, b, scale_a, scale_b, 64, -0x1p35) == 1);
 }
-END_TEST
 
-START_TEST(raw_block_scaled_products)
+TEST(raw_block_scaled_products)
 {
     const struct ulp_unit *unit = unit_of("b200.tcgen05.nvf4.f32");
     uint8_t a[2 * 20], b[3 * 20], scale_a[2 * 2], scale_b[3 * 2];
@@ -224,9 +218,8 @@ START_TEST(raw_block_scaled_products)
     for (size_t i = 0; i < 6; i++)
         ck_assert(d[i] == (i % 3 == 1 ? 16 * 4 + 4 * 8 : 80));
 }
-END_TEST
 
-START_TEST(integers_wrap_and_fp64_is_a_chain)
+TEST(integers_wrap_and_fp64_is_a_chain)
 {
     double a[3] = {-128, 127, 1}, b[3] = {-128, 127, 1};
     ck_assert(ulp_unit_chain(unit_of("h200.mma.s8.s32"), a, b, NULL, NULL, 3, 0) ==
@@ -238,16 +231,5 @@ START_TEST(integers_wrap_and_fp64_is_a_chain)
     ck_assert(ulp_unit_chain(unit_of("a100.mma.f64.f64"), x, y, NULL, NULL, 2, c) ==
               0x1p-60 + 0x1p-61);
 }
-END_TEST
 
-TEST_MAIN("unit", test_long() ? 3600 : 60)
-{
-    tcase_add_test(tests, every_row_is_found_by_its_name);
-    tcase_add_test(tests, every_gpu_has_units);
-    tcase_add_loop_test(tests, fast_path_equals_the_oracle_on_every_bit, 0, (int)count_rows());
-    tcase_add_test(tests, equal_block_scales_shift_the_result);
-    tcase_add_test(tests, fp4_blocks_are_exact_sums_of_groups);
-    tcase_add_test(tests, fp4_groups_are_truncated);
-    tcase_add_test(tests, raw_block_scaled_products);
-    tcase_add_test(tests, integers_wrap_and_fp64_is_a_chain);
-}
+TEST_SUITE("unit", test_long() ? 3600 : 60)

@@ -354,7 +354,7 @@ static void window_create(struct instance *it, const struct ulp_arithmetic *arit
                                            .out_column_offset = tables[w->image_is_a ? 7 : 8]};
 }
 
-START_TEST(convolutions_follow_the_oracle)
+TEST_LOOP(convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics))
 {
     struct ulp_arithmetic arithmetic;
     struct instance it;
@@ -368,19 +368,17 @@ START_TEST(convolutions_follow_the_oracle)
             instance_free(&it);
         }
 }
-END_TEST
 
-START_TEST(contractions_follow_the_oracle)
+TEST_LOOP(contractions_follow_the_oracle, 0, (int)COUNT(arithmetics))
 {
     for (size_t i = 0; i < COUNT(setups); i++)
         for (uint64_t repeat = 0; repeat < (test_long() ? 20 : 1); repeat++)
             if (test_takes((size_t)_i + i, COUNT(setups)))
                 compare(arithmetics[_i], &setups[i], 100 * repeat + i);
 }
-END_TEST
 
 /* Every row of the table by the name of its arithmetic, cut and promoted. */
-START_TEST(every_unit_follows_the_oracle)
+TEST_LOOP(every_unit_follows_the_oracle, 0, 4)
 {
     static const struct setup setup = {1, 10, 12, 256, 0, 0, false, false, true, 0};
     static const char *const schedules[] = {"", ",split-k=4", ",promote=64",
@@ -402,7 +400,6 @@ START_TEST(every_unit_follows_the_oracle)
     }
     ck_assert_uint_ge(units, 60);
 }
-END_TEST
 
 static void compare_threads(const struct ulp_arithmetic *arithmetic, struct instance *it)
 {
@@ -422,7 +419,7 @@ static void compare_threads(const struct ulp_arithmetic *arithmetic, struct inst
     instance_free(it);
 }
 
-START_TEST(bits_do_not_depend_on_threads)
+TEST(bits_do_not_depend_on_threads)
 {
     static const struct setup setup = {3, 90, 70, 200, 1000, 40, false, true, true, 0};
     /* whose panels are cut into parts */
@@ -440,11 +437,10 @@ START_TEST(bits_do_not_depend_on_threads)
         compare_threads(&arithmetic, &it);
     }
 }
-END_TEST
 
 /* Kept weights that turn out to be infinite, where rows would be lists: sums are formed otherwise,
  * and the decoded weights are given back once. */
-START_TEST(lists_leave_infinite_weights)
+TEST(lists_leave_infinite_weights)
 {
     static const struct window window = {1, 64, 64, 14, 14, 3, 3, 1, 1, 1, 0, 1, false, true, 5};
     const struct ulp_arithmetic arithmetic = test_arithmetic("fp16");
@@ -471,9 +467,8 @@ START_TEST(lists_leave_infinite_weights)
     free(first);
     instance_free(&it);
 }
-END_TEST
 
-START_TEST(slices_cover_the_sum)
+TEST(slices_cover_the_sum)
 {
     const struct ulp_unit *unit = ulp_unit_find("h200.mma.tf32.f32");
     static const struct {
@@ -493,11 +488,10 @@ START_TEST(slices_cover_the_sum)
         ck_assert_uint_eq(ulp_unit_slice_length(unit, cases[i].k, &schedule), cases[i].length);
     }
 }
-END_TEST
 
 /* vectors=scalar: chains of fmaf over the stored values where a product has one row or one column,
  * and the unit's sums everywhere else. */
-START_TEST(vectors_beside_a_unit)
+TEST_LOOP(vectors_beside_a_unit, 0, 8)
 {
     static const char *const names[][2] = {{"tf32,vectors=scalar", "tf32"},
                                            {"fp16,vectors=scalar", "fp16"}};
@@ -529,9 +523,8 @@ START_TEST(vectors_beside_a_unit)
             }
     instance_free(&it);
 }
-END_TEST
 
-START_TEST(what_no_unit_does_is_refused)
+TEST(what_no_unit_does_is_refused)
 {
     struct ulp_arithmetic arithmetic;
     struct ulp_error error;
@@ -543,16 +536,5 @@ START_TEST(what_no_unit_does_is_refused)
     ck_assert_int_eq(error.status, ULP_ERROR_UNSUPPORTED);
     ck_assert_ptr_nonnull(strstr(error.message, "mma fp16 -> fp32"));
 }
-END_TEST
 
-TEST_MAIN("unit-contract", test_long() ? 600 : 60)
-{
-    tcase_add_loop_test(tests, contractions_follow_the_oracle, 0, (int)COUNT(arithmetics));
-    tcase_add_loop_test(tests, convolutions_follow_the_oracle, 0, (int)COUNT(arithmetics));
-    tcase_add_loop_test(tests, every_unit_follows_the_oracle, 0, 4);
-    tcase_add_test(tests, bits_do_not_depend_on_threads);
-    tcase_add_test(tests, lists_leave_infinite_weights);
-    tcase_add_test(tests, slices_cover_the_sum);
-    tcase_add_loop_test(tests, vectors_beside_a_unit, 0, 8);
-    tcase_add_test(tests, what_no_unit_does_is_refused);
-}
+TEST_SUITE("unit-contract", test_long() ? 600 : 60)

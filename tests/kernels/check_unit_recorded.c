@@ -96,24 +96,21 @@ static void compare_instructions(const char *file, size_t expected)
     }
 }
 
-START_TEST(h200_mma_sync)
+TEST(h200_mma_sync)
 {
     compare_instructions("h200_mma.npz", 10);
 }
-END_TEST
 
-START_TEST(h200_wgmma)
+TEST(h200_wgmma)
 {
     compare_instructions("h200_wgmma.npz", 7);
 }
-END_TEST
 
 /* Sums that are zero, underflow or cancel. */
-START_TEST(h200_small_sums)
+TEST(h200_small_sums)
 {
     compare_instructions("h200_units.npz", 21);
 }
-END_TEST
 
 /* ---- mmasim.npz
  * ---------------------------------------------------------------------------------------------- */
@@ -151,7 +148,7 @@ static void compare_mmasim(const struct ulp_tensor *rows, const char *member)
     }
 }
 
-START_TEST(every_class_of_mmasim)
+TEST(every_class_of_mmasim)
 {
     struct ulp_tensor_set set = {0};
     ck_ok(ulp_tensor_set_read(test_data("unit/mmasim.npz"), NULL, &set, &why));
@@ -160,7 +157,6 @@ START_TEST(every_class_of_mmasim)
     ck_assert_uint_eq(set.count, 261);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* ---- other_gpus.npz
  * ---------------------------------------------------------------------------------------------- */
@@ -225,7 +221,7 @@ static bool compare_dots(const struct ulp_tensor_set *set, size_t gpu, size_t in
     return true;
 }
 
-START_TEST(eight_gpus)
+TEST(eight_gpus)
 {
     const char *paths[2];
     const size_t count = find_files("other_gpus.npz", paths);
@@ -241,7 +237,6 @@ START_TEST(eight_gpus)
         ulp_tensor_set_free(&set);
     }
 }
-END_TEST
 
 /* ---- h200_gemm.npz: cuBLAS, its schedules set in the arithmetic
  * -------------------------------------------------- */
@@ -373,7 +368,7 @@ static void compare_gemm(const struct ulp_tensor_set *set, size_t row)
     ulp_tensor_free(&b.tensor);
 }
 
-START_TEST(h200_cublas)
+TEST(h200_cublas)
 {
     const char *paths[2];
     const size_t count = find_files("h200_gemm.npz", paths);
@@ -385,7 +380,6 @@ START_TEST(h200_cublas)
         ulp_tensor_set_free(&set);
     }
 }
-END_TEST
 
 /* ---- h200_conv_fp8.npz: cuDNN's convolutions and PyTorch's scaled products ---- */
 
@@ -408,7 +402,7 @@ static void compare_convolution(const struct ulp_tensor_set *set, const char *sh
     ulp_tensor_free(&b.tensor);
 }
 
-START_TEST(h200_convolutions)
+TEST(h200_convolutions)
 {
     static const char *const shapes[] = {"1x1", "deep1x1", "3x3", "3x3s2", "5x5"};
     struct ulp_tensor_set set = {0};
@@ -419,7 +413,6 @@ START_TEST(h200_convolutions)
     }
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* A scaled product is the plain one's FP32 sum times the scales: of tensors times their product, of
  * rows and columns times the column's and then the row's, each rounded to FP32. */
@@ -440,7 +433,7 @@ static void compare_scaled(const struct ulp_tensor_set *set, int k, const char *
         }
 }
 
-START_TEST(h200_scaled_products)
+TEST(h200_scaled_products)
 {
     static const int lengths[] = {512, 2048};
     struct ulp_tensor_set set = {0};
@@ -462,16 +455,5 @@ START_TEST(h200_scaled_products)
     }
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
-TEST_MAIN("unit-recorded", 60)
-{
-    tcase_add_test(tests, h200_mma_sync);
-    tcase_add_test(tests, h200_wgmma);
-    tcase_add_test(tests, h200_small_sums);
-    tcase_add_test(tests, every_class_of_mmasim);
-    tcase_add_test(tests, eight_gpus);
-    tcase_add_test(tests, h200_cublas);
-    tcase_add_test(tests, h200_convolutions);
-    tcase_add_test(tests, h200_scaled_products);
-}
+TEST_SUITE("unit-recorded", 60)

@@ -15,7 +15,7 @@ static double dot(const char *name, const double *a, const double *b, size_t k, 
 }
 
 /* Exact: -0.875. Public tests of these GPUs. */
-START_TEST(a_short_vector_tells_the_generations_apart)
+TEST(a_short_vector_tells_the_generations_apart)
 {
     static const struct {
         const char *unit;
@@ -28,11 +28,10 @@ START_TEST(a_short_vector_tells_the_generations_apart)
     for (size_t i = 0; i < COUNT(rows); i++)
         ck_assert_msg(dot(rows[i].unit, a, b, 4, 0x1p23) == rows[i].result, "%s", rows[i].unit);
 }
-END_TEST
 
 /* Products {2^-25, 2^-47} and the like, measured on the H200: an FP16 accumulator's block is
  * aligned no lower than 2^-21. */
-START_TEST(fp16_accumulators_have_a_floor)
+TEST(fp16_accumulators_have_a_floor)
 {
     static const struct {
         double first, second, c, result;
@@ -52,10 +51,9 @@ START_TEST(fp16_accumulators_have_a_floor)
                           units[j], i);
         }
 }
-END_TEST
 
 /* Measured on the H200, mma.sync and wgmma. */
-START_TEST(a_sum_of_negative_zeros_is_positive)
+TEST(a_sum_of_negative_zeros_is_positive)
 {
     static const char *const units[] = {"h200.mma.f16.f32", "h200.mma.f16.f16",
                                         "h200.wgmma.f16.f32", "h200.mma.tf32.f32",
@@ -66,11 +64,10 @@ START_TEST(a_sum_of_negative_zeros_is_positive)
         ck_assert_msg(d == 0 && !signbit(d), "%s", units[i]);
     }
 }
-END_TEST
 
 /* Measured on the H200 (h200_units.npz); that the units of other GPUs do the same is MMA-Sim's. The
  * smallest operands of every type, with the smallest scales. */
-START_TEST(a_negative_sum_that_underflows_is_positive_zero)
+TEST(a_negative_sum_that_underflows_is_positive_zero)
 {
     const struct ulp_unit *unit;
     size_t underflows = 0;
@@ -102,23 +99,14 @@ START_TEST(a_negative_sum_that_underflows_is_positive_zero)
     }
     ck_assert_uint_gt(underflows, 500);
 }
-END_TEST
 
 /* wgmma keeps 13 fraction bits of c; mma.sync adds it in FP32, so zero products leave it as it
  * is. */
-START_TEST(fp8_keeps_c_on_mma_sync_only)
+TEST(fp8_keeps_c_on_mma_sync_only)
 {
     const double zero[32] = {0}, c = 1 + 0x1p-13 + 0x1p-20;
     ck_assert(dot("h200.mma.e4m3.f32", zero, zero, 32, c) == c);
     ck_assert(dot("h200.wgmma.e4m3.f32", zero, zero, 32, c) == 1 + 0x1p-13);
 }
-END_TEST
 
-TEST_MAIN("unit-vectors", 0)
-{
-    tcase_add_test(tests, a_short_vector_tells_the_generations_apart);
-    tcase_add_test(tests, fp16_accumulators_have_a_floor);
-    tcase_add_test(tests, a_sum_of_negative_zeros_is_positive);
-    tcase_add_test(tests, a_negative_sum_that_underflows_is_positive_zero);
-    tcase_add_test(tests, fp8_keeps_c_on_mma_sync_only);
-}
+TEST_SUITE("unit-vectors", 0)

@@ -99,7 +99,7 @@ static void check_equal_sets(const struct ulp_tensor_set *read, const struct ulp
     }
 }
 
-START_TEST(npz_comes_back)
+TEST(npz_comes_back)
 {
     struct ulp_tensor_set set = every_type(), read;
     struct ulp_error error;
@@ -127,10 +127,9 @@ START_TEST(npz_comes_back)
     ck_assert_msg(strstr(error.message, "no/such/a.npz") != NULL, "%s", error.message);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* What is not whole has no name, which a killed process would leave. */
-START_TEST(nothing_stands_beside_an_npz)
+TEST(nothing_stands_beside_an_npz)
 {
     struct ulp_tensor_set set = every_type();
     char events[4096] __attribute__((aligned(8)));
@@ -147,10 +146,9 @@ START_TEST(nothing_stands_beside_an_npz)
     close(watch);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* More members than 16 bits count; libzip and Python read them. */
-START_TEST(many_arrays_come_back)
+TEST(many_arrays_come_back)
 {
     enum { MANY = 70000 };
     const int64_t dims[] = {3};
@@ -179,10 +177,9 @@ START_TEST(many_arrays_come_back)
     ulp_tensor_set_free(&read);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* A pipe cannot be sought. */
-START_TEST(npz_goes_through_a_pipe)
+TEST(npz_goes_through_a_pipe)
 {
     struct ulp_tensor_set set = every_type(), read;
     char command[1024];
@@ -199,9 +196,8 @@ START_TEST(npz_goes_through_a_pipe)
     ulp_tensor_set_free(&read);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
-START_TEST(names_in_an_npz_differ)
+TEST(names_in_an_npz_differ)
 {
     const int64_t dims[] = {3};
     struct ulp_tensor_set set = {0};
@@ -215,10 +211,9 @@ START_TEST(names_in_an_npz_differ)
     ck_assert_int_ne(access(path, F_OK), 0);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* numpy reads what was written, and what it writes compressed comes back. */
-START_TEST(numpy_agrees)
+TEST(numpy_agrees)
 {
     if (system("python3 -c 'import numpy' 2>/dev/null") != 0)
         return;
@@ -237,7 +232,6 @@ START_TEST(numpy_agrees)
     ulp_tensor_set_free(&read);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* A zip of one member. */
 static void write_zip(const char *path, const char *member, const void *bytes, size_t count,
@@ -286,7 +280,7 @@ static void patch(const char *path, uint32_t from, uint32_t to)
     ulp_free(bytes);
 }
 
-START_TEST(bad_archives_are_explained)
+TEST(bad_archives_are_explained)
 {
     const char *path = test_folder("bad.npz");
     static unsigned char elements[12000] = {0, 0, 0x80, 0x3f}; /* floats: 1, 0, 0, ... */
@@ -310,11 +304,10 @@ START_TEST(bad_archives_are_explained)
     expect_bad_npz(path, "member 'x.npy': ");
     proto_free(&file);
 }
-END_TEST
 
 /* An archive whose directory names one compressed megabyte 40 times: each member is honest, their
  * sum is not. */
-START_TEST(overlapping_members_are_refused)
+TEST(overlapping_members_are_refused)
 {
     const char *path = test_folder("overlap.npz");
     static float elements[1 << 18];
@@ -347,9 +340,8 @@ START_TEST(overlapping_members_are_refused)
     proto_free(&archive);
     proto_free(&file);
 }
-END_TEST
 
-START_TEST(damaged_npz)
+TEST(damaged_npz)
 {
     const char *path = test_folder("damaged.npz");
     struct ulp_tensor_set set = every_type(), read;
@@ -369,18 +361,8 @@ START_TEST(damaged_npz)
     ulp_free(bytes);
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 TEST_MAIN("data", 60)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_test(tests, npz_comes_back);
-    tcase_add_test(tests, nothing_stands_beside_an_npz);
-    tcase_add_test(tests, many_arrays_come_back);
-    tcase_add_test(tests, npz_goes_through_a_pipe);
-    tcase_add_test(tests, names_in_an_npz_differ);
-    tcase_add_test(tests, numpy_agrees);
-    tcase_add_test(tests, bad_archives_are_explained);
-    tcase_add_test(tests, overlapping_members_are_refused);
-    tcase_add_test(tests, damaged_npz);
 }

@@ -44,7 +44,7 @@ static void write_tensor(const char *path, const char *name, int type, const voi
     proto_free(&tensor);
 }
 
-START_TEST(test_data_sets)
+TEST(test_data_sets)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set;
@@ -86,7 +86,6 @@ START_TEST(test_data_sets)
                   error.message);
     ulp_model_free(model);
 }
-END_TEST
 
 static struct ulp_tensor_set random_set(const struct ulp_model *model, double low, double high,
                                         uint64_t seed)
@@ -102,7 +101,7 @@ static struct ulp_tensor_set random_set(const struct ulp_model *model, double lo
 }
 
 /* Golden values: the same on every machine. Philox is tested against its paper in check_base. */
-START_TEST(random_inputs_are_reproducible)
+TEST(random_inputs_are_reproducible)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set a = random_set(model, -3, 5, 7), b = random_set(model, -3, 5, 7),
@@ -125,7 +124,6 @@ START_TEST(random_inputs_are_reproducible)
     ulp_tensor_set_free(&c);
     ulp_model_free(model);
 }
-END_TEST
 
 static void count_range(const struct ulp_tensor *tensor, double *low, double *high, double *mean)
 {
@@ -141,7 +139,7 @@ static void count_range(const struct ulp_tensor *tensor, double *low, double *hi
     }
 }
 
-START_TEST(random_inputs_fill_their_range)
+TEST(random_inputs_fill_their_range)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set = random_set(model, -3, 5.5, 1);
@@ -173,7 +171,6 @@ START_TEST(random_inputs_fill_their_range)
     ulp_tensor_set_free(&set);
     ulp_model_free(model);
 }
-END_TEST
 
 static enum ulp_status make(const struct ulp_model *model, const struct ulp_dim_value *dims,
                             size_t dim_count, double low, double high, struct ulp_tensor_set *set,
@@ -185,7 +182,7 @@ static enum ulp_status make(const struct ulp_model *model, const struct ulp_dim_
     return ulp_model_random_inputs(model, &options, set, error);
 }
 
-START_TEST(random_inputs_refuse)
+TEST(random_inputs_refuse)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set;
@@ -207,11 +204,10 @@ START_TEST(random_inputs_refuse)
     ck_assert(set.count == 0 && set.items == NULL);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ids -> Unsqueeze -> Gather of 11 rows, also Gather of 7 by a negative axis; classes -> OneHot of
  * 5; mask -> Cast -> Mul with free; bins -> Equal 0..8. */
-START_TEST(integers_take_the_range_of_their_readers)
+TEST(integers_take_the_range_of_their_readers)
 {
     static const int64_t two[1] = {2}, table[2] = {11, 3}, turned[2] = {3, 7}, nine[2] = {1, 9};
     static const struct {
@@ -292,10 +288,9 @@ START_TEST(integers_take_the_range_of_their_readers)
     proto_free(&message);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A shape other than the declared one, of the same rank; arrays are then held against it. */
-START_TEST(shapes_are_set)
+TEST(shapes_are_set)
 {
     struct ulp_model *model = load_two_inputs();
     struct ulp_tensor_set set;
@@ -313,10 +308,9 @@ START_TEST(shapes_are_set)
     ulp_tensor_set_free(&set);
     ulp_model_free(model);
 }
-END_TEST
 
 /* numpy has no integers of 4 bits: an array of bytes gives them, as `run -o` writes them. */
-START_TEST(bytes_are_integers_of_four_bits)
+TEST(bytes_are_integers_of_four_bits)
 {
     struct ulp_model *model =
         onnx_text_load(21, "(int4[3] x) => (float[3] y) { y = Cast<to=1>(x) }");
@@ -346,9 +340,8 @@ START_TEST(bytes_are_integers_of_four_bits)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(real_data_reads)
+TEST(real_data_reads)
 {
     static const char *const names[] = {"mnist_8", "mnist_fp16", "silero_vad_16k",
                                         "deimv2_atto_coco", "super_resolution_10"};
@@ -377,17 +370,8 @@ START_TEST(real_data_reads)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 TEST_MAIN("inputs", 60)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_test(tests, test_data_sets);
-    tcase_add_test(tests, random_inputs_are_reproducible);
-    tcase_add_test(tests, random_inputs_fill_their_range);
-    tcase_add_test(tests, random_inputs_refuse);
-    tcase_add_test(tests, integers_take_the_range_of_their_readers);
-    tcase_add_test(tests, shapes_are_set);
-    tcase_add_test(tests, bytes_are_integers_of_four_bits);
-    tcase_add_test(tests, real_data_reads);
 }

@@ -25,7 +25,7 @@ static void parse(const char *text, enum ulp_layer_option_kind kind)
 }
 
 /* Names, quotes and colons, as splitNameAndValue of sampleOptions.cpp has them. */
-START_TEST(reading)
+TEST(reading)
 {
     parse("a:fp32,/b/c:0:fp16,'x:y':bf16,p'q':int8", ULP_LAYER_PRECISIONS);
     static const char *const expected[] = {"a", "/b/c:0", "x:y", "pq"};
@@ -46,10 +46,9 @@ START_TEST(reading)
     ck_assert_uint_eq(options.count, 0);
     ck_assert_ptr_null(ulp_layer_options_find(&options, "a"));
 }
-END_TEST
 
 /* matchStringWithOneWildcard of sampleUtils.cpp; an exact name first, of equal names the last. */
-START_TEST(matching)
+TEST(matching)
 {
     static const struct {
         const char *pattern, *layer;
@@ -71,10 +70,9 @@ START_TEST(matching)
     parse("a:fp32,b*:fp16", ULP_LAYER_PRECISIONS);
     ck_assert_ptr_null(ulp_layer_options_find(&options, "ab"));
 }
-END_TEST
 
 /* What trtexec throws on is refused with the entry and the reason. */
-START_TEST(refused)
+TEST(refused)
 {
     static const struct {
         const char *text, *says;
@@ -102,10 +100,9 @@ START_TEST(refused)
                       error.message);
     }
 }
-END_TEST
 
 /* What is written is read as the same names; those that cannot be written match at least. */
-START_TEST(writing)
+TEST(writing)
 {
     static const char *const names[] = {"a", "/b/c:0", "x,y", "it's, 'so'*", "*", ",", "n,"};
     const size_t count = sizeof names / sizeof *names;
@@ -122,13 +119,8 @@ START_TEST(writing)
     ck_assert_str_eq(options.items[2].name, "x*y");
     ulp_text_free(&text);
 }
-END_TEST
 
 TEST_MAIN("layer options", 0)
 {
     tcase_add_checked_fixture(tests, setup, teardown);
-    tcase_add_test(tests, reading);
-    tcase_add_test(tests, matching);
-    tcase_add_test(tests, refused);
-    tcase_add_test(tests, writing);
 }

@@ -44,7 +44,7 @@ static uint64_t value_bits(int row, double value)
 }
 
 /* A 2 x 3 array in every type, byte order, element order and file version. */
-START_TEST(every_dtype_and_order)
+TEST_LOOP(every_dtype_and_order, 0, dtype_count)
 {
     for (int variant = 0; variant < 12; variant++) {
         int version = 1 + variant / 4;
@@ -73,9 +73,8 @@ START_TEST(every_dtype_and_order)
         ulp_tensor_free(&tensor);
     }
 }
-END_TEST
 
-START_TEST(header_spellings)
+TEST(header_spellings)
 {
     static const struct {
         const char *literal;
@@ -96,7 +95,6 @@ START_TEST(header_spellings)
         ulp_tensor_free(&tensor);
     }
 }
-END_TEST
 
 static const struct {
     int version;
@@ -146,7 +144,7 @@ static const struct {
      ULP_ERROR_UNSUPPORTED, "more than 16 dimensions"},
 };
 
-START_TEST(bad_headers_are_explained)
+TEST_LOOP(bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0])
 {
     static const char zeros[64];
     struct ulp_tensor tensor;
@@ -158,10 +156,9 @@ START_TEST(bad_headers_are_explained)
     ck_assert_ptr_null(tensor.data);
     proto_free(&file);
 }
-END_TEST
 
 /* Whatever NaN a processor makes, one pattern is in the file; numbers beside it are as they are. */
-START_TEST(every_nan_is_one)
+TEST(every_nan_is_one)
 {
     static const uint32_t singles[] = {0xffc00000, 0x7fc00000, 0x7fa12345, 0xbf800000};
     static const uint64_t doubles[] = {0xfff8000000000000, 0x7ff8000000000000, 0xfff4000000000001,
@@ -190,10 +187,9 @@ START_TEST(every_nan_is_one)
         ulp_npy_free(&npy);
     }
 }
-END_TEST
 
 /* Every prefix and random damage end in a status; a sanitizer sees the rest. */
-START_TEST(damaged_npy)
+TEST(damaged_npy)
 {
     static const float elements[6];
     struct proto file = npy(1, "{'descr': '>f4', 'fortran_order': True, 'shape': (2, 3), }",
@@ -214,13 +210,5 @@ START_TEST(damaged_npy)
     }
     proto_free(&file);
 }
-END_TEST
 
-TEST_MAIN("npy", 60)
-{
-    tcase_add_loop_test(tests, every_dtype_and_order, 0, dtype_count);
-    tcase_add_test(tests, header_spellings);
-    tcase_add_loop_test(tests, bad_headers_are_explained, 0, sizeof bad_npy / sizeof bad_npy[0]);
-    tcase_add_test(tests, every_nan_is_one);
-    tcase_add_test(tests, damaged_npy);
-}
+TEST_SUITE("npy", 60)

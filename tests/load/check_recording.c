@@ -28,7 +28,7 @@ static struct ulp_recording_list read_list(const char *path)
     return list;
 }
 
-START_TEST(base64_of_the_rfc)
+TEST(base64_of_the_rfc)
 {
     static const char *const pairs[][2] = {{"", ""},
                                            {"f", "Zg=="},
@@ -59,9 +59,8 @@ START_TEST(base64_of_the_rfc)
         ck_assert_msg(!ulp_base64_decode(bad[i], strlen(bad[i]), bytes, &count), "%s", bad[i]);
     }
 }
-END_TEST
 
-START_TEST(polygraphy_outputs)
+TEST(polygraphy_outputs)
 {
     struct ulp_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
     static const size_t iterations[] = {0, 1, 0, 1};
@@ -83,9 +82,8 @@ START_TEST(polygraphy_outputs)
     }
     ulp_recording_list_free(&list);
 }
-END_TEST
 
-START_TEST(polygraphy_inputs)
+TEST(polygraphy_inputs)
 {
     struct ulp_recording_list list = read_list(test_data("recording/polygraphy_inputs.json"));
     static const double x[] = {5, 6, 7, 8}, mask[] = {0, 0};
@@ -96,9 +94,8 @@ START_TEST(polygraphy_inputs)
     expect_values(&list.items[1].tensors, "mask", ULP_TYPE_BOOL, 2, mask);
     ulp_recording_list_free(&list);
 }
-END_TEST
 
-START_TEST(polygraphy_of_old)
+TEST(polygraphy_of_old)
 {
     struct ulp_recording_list list = read_list(test_data("recording/polygraphy_old.json"));
     static const double y[] = {1, -1}, z[] = {4, 5};
@@ -107,10 +104,9 @@ START_TEST(polygraphy_of_old)
     expect_values(&list.items[0].tensors, "z", ULP_TYPE_DOUBLE, 2, z);
     ulp_recording_list_free(&list);
 }
-END_TEST
 
 /* What is written is read again, and two files of one folder are two names. */
-START_TEST(written_and_read)
+TEST(written_and_read)
 {
     struct ulp_recording_list list = read_list(test_data("recording/polygraphy_outputs.json"));
     const struct ulp_tensor_set *set = &list.items[0].tensors;
@@ -128,7 +124,6 @@ START_TEST(written_and_read)
     ulp_recording_list_free(&again);
     ulp_recording_list_free(&list);
 }
-END_TEST
 
 static void write_npy(const char *path, double value)
 {
@@ -146,7 +141,7 @@ static void write_npy(const char *path, double value)
     ulp_tensor_free(&tensor);
 }
 
-START_TEST(folders_of_npy)
+TEST(folders_of_npy)
 {
     static const double one = 1, two = 2;
     ck_assert_int_eq(mkdir(test_folder("dump"), 0700), 0);
@@ -163,7 +158,6 @@ START_TEST(folders_of_npy)
     expect_values(&list.items[0].tensors, "logits", ULP_TYPE_DOUBLE, 1, &one);
     ulp_recording_list_free(&list);
 }
-END_TEST
 
 /* Files that are refused, with what the message must say. */
 static const struct {
@@ -189,7 +183,7 @@ static const struct {
     {"[{\"x\": {\"array\": \"\"}, \"x\": 1}]", "duplicate"},
 };
 
-START_TEST(damaged_json_is_refused)
+TEST_LOOP(damaged_json_is_refused, 0, sizeof refused / sizeof *refused)
 {
     struct ulp_recording_list list = {0};
     struct ulp_error error;
@@ -202,9 +196,8 @@ START_TEST(damaged_json_is_refused)
     ck_assert_uint_eq(list.count, 0);
     ulp_recording_list_free(&list);
 }
-END_TEST
 
-START_TEST(empty_folders_are_refused)
+TEST(empty_folders_are_refused)
 {
     struct ulp_recording_list list = {0};
     struct ulp_error error;
@@ -221,17 +214,8 @@ START_TEST(empty_folders_are_refused)
                      ULP_ERROR_INPUT);
     ck_assert_msg(strstr(error.message, "none.json"), "%s", error.message);
 }
-END_TEST
 
 TEST_MAIN("recording", 0)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_test(tests, base64_of_the_rfc);
-    tcase_add_test(tests, polygraphy_outputs);
-    tcase_add_test(tests, polygraphy_inputs);
-    tcase_add_test(tests, polygraphy_of_old);
-    tcase_add_test(tests, written_and_read);
-    tcase_add_test(tests, folders_of_npy);
-    tcase_add_loop_test(tests, damaged_json_is_refused, 0, sizeof refused / sizeof *refused);
-    tcase_add_test(tests, empty_folders_are_refused);
 }

@@ -120,7 +120,7 @@ static double draw_power(uint64_t *state, size_t i, size_t strip, double x)
     }
 }
 
-START_TEST(correctly_rounded)
+TEST_LOOP(correctly_rounded, 0, FUNCTIONS *DISABLED)
 {
     const enum ulp_primitive primitive = begin(_i);
     const size_t strips = test_long() ? 2000 : 6;
@@ -135,11 +135,10 @@ START_TEST(correctly_rounded)
         expect_rounded(primitive, x, power, n);
     }
 }
-END_TEST
 
 /* Results on ties and on doubles: powers of small numbers with exponents of few bits; 3^34 and
  * 5^23 have 54 bits. */
-START_TEST(exact_powers)
+TEST_LOOP(exact_powers, 0, DISABLED)
 {
     double x[ULP_STRIP], power[ULP_STRIP];
     size_t n = 0;
@@ -154,7 +153,6 @@ START_TEST(exact_powers)
             }
         }
 }
-END_TEST
 
 /* f(x) in units of the last place of f(x0), x = x0 + k ulp(x0): a parabola through three values,
  * modulo 1. */
@@ -198,7 +196,7 @@ static bool find_parabola(struct parabola *p, enum ulp_primitive primitive, doub
 /* Hard cases: of 2^14 neighbours the one whose result the parabola puts nearest to a tie, about
  * 2^-14 units away, where the pair leaves both choices and the slower paths decide; and one about
  * 2^-9 away, at the edge of what it decides. */
-START_TEST(hard_cases)
+TEST_LOOP(hard_cases, 0, FUNCTIONS *DISABLED)
 {
     const enum ulp_primitive primitive = begin(_i);
     const int reach = 1 << 13;
@@ -239,10 +237,9 @@ START_TEST(hard_cases)
     if (n)
         expect_rounded(primitive, x, power, n);
 }
-END_TEST
 
 /* Where results are normal numbers; MPFR's toward zero at 53 bits, made odd. */
-START_TEST(to_odd)
+TEST_LOOP(to_odd, 0, FUNCTIONS *DISABLED)
 {
     const enum ulp_primitive primitive = begin(_i);
     uint64_t state = 640 + (uint64_t)_i;
@@ -262,10 +259,9 @@ START_TEST(to_odd)
         }
     }
 }
-END_TEST
 
 /* Below a quarter of the bound that decisions rest on, and decided wherever the header says so. */
-START_TEST(pairs_keep_their_bound)
+TEST_LOOP(pairs_keep_their_bound, 0, FUNCTIONS *DISABLED)
 {
     const enum ulp_primitive primitive = begin(_i);
     const int strips = test_long() ? 400 : 8;
@@ -302,13 +298,5 @@ START_TEST(pairs_keep_their_bound)
     }
     mpfr_clears(a, b, want, (mpfr_ptr)0);
 }
-END_TEST
 
-TEST_MAIN("functions in 53 bits", 3600)
-{
-    tcase_add_loop_test(tests, correctly_rounded, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, exact_powers, 0, DISABLED);
-    tcase_add_loop_test(tests, hard_cases, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, to_odd, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, pairs_keep_their_bound, 0, FUNCTIONS * DISABLED);
-}
+TEST_SUITE("functions in 53 bits", 3600)

@@ -54,7 +54,7 @@ static void expect_pattern(const struct ulp_format *format, uint32_t pattern, do
                   "%s: NaN is lost", format->name);
 }
 
-START_TEST(patterns_by_counting)
+TEST_LOOP(patterns_by_counting, 0, ENCODING_COUNT)
 {
     const struct encoding *e = &encodings[_i];
     const struct ulp_format format = get_format(e->format);
@@ -85,11 +85,10 @@ START_TEST(patterns_by_counting)
         ck_assert_uint_eq(ulp_format_encode(&format, -0.0), 0);
     }
 }
-END_TEST
 
 /* E8M0: pattern p is 2^(p - 127), 255 is NaN. What it lacks is replaced, in each carrier and by the
  * oracle alike. */
-START_TEST(powers_of_two)
+TEST(powers_of_two)
 {
     static const struct {
         enum ulp_rounding rounding;
@@ -145,7 +144,6 @@ START_TEST(powers_of_two)
                       "%a, case %zu, way %d: %a, not %a", x, i, j, got[j], want);
     }
 }
-END_TEST
 
 /* FP32 to E8M0 as ml_dtypes does it, whose float8_e8m0fnu has neither zero nor sign: halfway goes
  * up, beyond 2^127 is NaN, and every positive number up to 2^-127 is 2^-127. Between 2^-127 and 1.5
@@ -161,7 +159,7 @@ static uint32_t power_nearest(uint32_t bits)
     return field + (fraction >= 0x400000);
 }
 
-START_TEST(powers_of_two_from_floats)
+TEST(powers_of_two_from_floats)
 {
     enum { CHUNK = 4096 };
     const uint32_t low[] = {0, 1, 0x7F}, step = 0x80;
@@ -185,10 +183,9 @@ START_TEST(powers_of_two_from_floats)
                 }
             }
 }
-END_TEST
 
 /* All of FP4's neighbours, halfway points and NaN, which it lacks. */
-START_TEST(four_bits)
+TEST(four_bits)
 {
     static const double values[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
     const struct ulp_format format = get_format("fp4-e2m1");
@@ -204,9 +201,8 @@ START_TEST(four_bits)
     ck_assert_double_eq(ulp_format_round(&format, ULP_ROUND_NEAREST_EVEN, NAN, 0, 0), 0);
     ck_assert_uint_eq(ulp_format_encode(&format, NAN), 8);
 }
-END_TEST
 
-START_TEST(for_storage_only)
+TEST(for_storage_only)
 {
     static const char *const names[] = {"fp4-e2m1", "fp8-e8m0", "fp4-e2m1-strict",
                                         "fp16,acc=fp4-e2m1", "fp32,factor=fp8-e8m0"};
@@ -217,10 +213,9 @@ START_TEST(for_storage_only)
         ck_expect(strstr(error.message, "for storage only"), "%s: %s", names[i], error.message);
     }
 }
-END_TEST
 
 /* Patterns that the standards print. */
-START_TEST(known_patterns)
+TEST(known_patterns)
 {
     static const struct {
         const char *format;
@@ -262,9 +257,8 @@ START_TEST(known_patterns)
         expect_pattern(&fp32, bits, x, !isnan(x));
     }
 }
-END_TEST
 
-START_TEST(formats_by_name)
+TEST(formats_by_name)
 {
     struct ulp_format format = get_format("e11m52");
     const struct ulp_format fp64 = get_format("fp64"), fp32 = get_format("fp32"),
@@ -308,7 +302,6 @@ START_TEST(formats_by_name)
         ck_assert_int_eq(error.status, ULP_ERROR_USAGE);
     }
 }
-END_TEST
 
 /* Rounding to wide changes no value of narrow: those of its patterns that rounding to it can give.
  */
@@ -327,7 +320,7 @@ static bool is_unchanged(const struct ulp_format *wide, const struct ulp_format 
 }
 
 /* holds(wide, narrow) against the definition, all ways of underflow and overflow. */
-START_TEST(formats_hold_formats)
+TEST(formats_hold_formats)
 {
     static const char *const names[] = {"fp16",         "bf16",         "fp8-e4m3", "fp8-e5m2",
                                         "fp8-e4m3fnuz", "fp8-e5m2fnuz", "e2m1",     "e4m3",
@@ -355,16 +348,5 @@ START_TEST(formats_hold_formats)
     ck_assert(ulp_format_holds(&fp64, &fp32) && !ulp_format_holds(&fp32, &fp64) &&
               !ulp_format_holds(&fp64, &wide));
 }
-END_TEST
 
-TEST_MAIN("format", 300)
-{
-    tcase_add_loop_test(tests, patterns_by_counting, 0, ENCODING_COUNT);
-    tcase_add_test(tests, known_patterns);
-    tcase_add_test(tests, powers_of_two);
-    tcase_add_test(tests, powers_of_two_from_floats);
-    tcase_add_test(tests, four_bits);
-    tcase_add_test(tests, for_storage_only);
-    tcase_add_test(tests, formats_by_name);
-    tcase_add_test(tests, formats_hold_formats);
-}
+TEST_SUITE("format", 300)

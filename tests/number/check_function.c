@@ -116,7 +116,7 @@ static void check_floats(const struct function *f, const float *x, size_t n, boo
 
 /* Every power of two, its neighbours and 3/2 times it, both signs; zeros, infinities, NaN: all by
  * MPFR. */
-START_TEST(fp32_at_binades)
+TEST_LOOP(fp32_at_binades, 0, FUNCTIONS)
 {
     float x[ULP_STRIP];
     size_t n = 0;
@@ -130,9 +130,8 @@ START_TEST(fp32_at_binades)
             }
         }
 }
-END_TEST
 
-START_TEST(fp32_correctly_rounded)
+TEST_LOOP(fp32_correctly_rounded, 0, FUNCTIONS *DISABLED)
 {
     const char *mode = getenv("ULPSCOPE_TEST_LONG");
     const bool all = mode && strcmp(mode, "full") == 0;
@@ -156,9 +155,8 @@ START_TEST(fp32_correctly_rounded)
         check_floats(f, x, ULP_STRIP, false);
     }
 }
-END_TEST
 
-START_TEST(fp32_powers)
+TEST_LOOP(fp32_powers, 0, DISABLED)
 {
     static const float specials[] = {0.f,     -0.f,      1.f,
                                      -1.f,    2.f,       -2.f,
@@ -198,11 +196,10 @@ START_TEST(fp32_powers)
         }
     }
 }
-END_TEST
 
 /* Measured against MPFR at 100 bits; must stay below a quarter of the bound that decisions rest
  * on. */
-START_TEST(estimates_keep_their_bound)
+TEST_LOOP(estimates_keep_their_bound, 0, FUNCTIONS + 1)
 {
     const bool power = _i == FUNCTIONS;
     const enum ulp_primitive primitive = power ? ULP_PRIMITIVE_POW : functions[_i].primitive;
@@ -248,7 +245,6 @@ START_TEST(estimates_keep_their_bound)
                      worst_at);
     mpfr_clears(x, y, want, error, (mpfr_ptr)0);
 }
-END_TEST
 
 /* Formats with encodings: every value, or in the short test every stride-th, in every deterministic
  * rounding mode. */
@@ -270,7 +266,7 @@ static const struct small_format {
 };
 enum { SMALL_FORMATS = sizeof small_formats / sizeof small_formats[0] };
 
-START_TEST(small_formats_exhaustively)
+TEST_LOOP(small_formats_exhaustively, 0, SMALL_FORMATS)
 {
     const struct small_format *small = &small_formats[_i];
     const struct ulp_strip_rule rule = oracle_rule(small->arithmetic);
@@ -304,11 +300,10 @@ START_TEST(small_formats_exhaustively)
     }
     mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }
-END_TEST
 
 /* Operands that are not values of the format (an integer tensor's, say) are computed, not looked
  * up. */
-START_TEST(strays_are_not_looked_up)
+TEST(strays_are_not_looked_up)
 {
     const struct ulp_strip_rule rule = oracle_rule("fp16-strict");
     static const float strays[] = {2049,     1.00048828125f + 0x1p-20f,
@@ -335,7 +330,6 @@ START_TEST(strays_are_not_looked_up)
         }
     mpfr_clears(exact, x, want, got, (mpfr_ptr)0);
 }
-END_TEST
 
 /* The first use of a table by several threads at once: all get the values of one alone. */
 #define THREADS 4
@@ -358,7 +352,7 @@ static void *use_table(void *context)
     return NULL;
 }
 
-START_TEST(tables_are_filled_once_by_threads)
+TEST(tables_are_filled_once_by_threads)
 {
     static struct table_user users[THREADS], alone;
     alone.rule = oracle_rule("fp16-strict");
@@ -372,15 +366,5 @@ START_TEST(tables_are_filled_once_by_threads)
     for (int k = 0; k < THREADS; k++)
         ck_assert_int_eq(memcmp(users[k].out, alone.out, sizeof alone.out), 0);
 }
-END_TEST
 
-TEST_MAIN("functions", 3600)
-{
-    tcase_add_loop_test(tests, fp32_at_binades, 0, FUNCTIONS);
-    tcase_add_loop_test(tests, fp32_correctly_rounded, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, fp32_powers, 0, DISABLED);
-    tcase_add_loop_test(tests, estimates_keep_their_bound, 0, FUNCTIONS + 1);
-    tcase_add_loop_test(tests, small_formats_exhaustively, 0, SMALL_FORMATS);
-    tcase_add_test(tests, strays_are_not_looked_up);
-    tcase_add_test(tests, tables_are_filled_once_by_threads);
-}
+TEST_SUITE("functions", 3600)

@@ -68,7 +68,7 @@ static void compare_results(const struct function *f, const float *in, const flo
                   (double)in[i], (double)out[i], (double)recorded[i]);
 }
 
-START_TEST(results_are_the_recorded_ones)
+TEST_LOOP(results_are_the_recorded_ones, 0, FUNCTIONS *DISABLED)
 {
     const struct function *f = begin(_i);
     for (int file = 0; file < 2; file++) {
@@ -86,7 +86,6 @@ START_TEST(results_are_the_recorded_ones)
         ulp_tensor_set_free(&set);
     }
 }
-END_TEST
 
 static void run_tanh(float *out, const float *a, size_t n)
 {
@@ -103,7 +102,7 @@ static double exact_rsqrt(double x)
 
 /* Every significand that lab/record_mufu.py asked the units for, and the floats that it asked
  * tanh for: recorded are steps from the exact result's double, rounded. */
-START_TEST(units_give_every_recorded_result)
+TEST_LOOP(units_give_every_recorded_result, 0, 6)
 {
     static const struct {
         const char *path;
@@ -139,7 +138,6 @@ START_TEST(units_give_every_recorded_result)
     }
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 /* The library's function at 100 bits; sigmoid, which MPFR lacks, at 200. */
 static void compute_exactly(const struct function *f, mpfr_t out, float x)
@@ -166,7 +164,7 @@ static void compute_exactly(const struct function *f, mpfr_t out, float x)
 /* erf: recordings err by up to 0.993 ulps, the model between them by up to 1.10; exp 1.84, sigmoid
  * 3.14 (one float in 61 of all 2^32), the reciprocal root 1.5145 (of all significands),
  * tanh 1.82 (one float in two). */
-START_TEST(errors_are_bounded)
+TEST_LOOP(errors_are_bounded, 0, FUNCTIONS *DISABLED)
 {
     const struct function *f = begin(_i);
     const int count = (int)test_count(40000, 4000000);
@@ -198,9 +196,8 @@ START_TEST(errors_are_bounded)
     mpfr_clear(exact);
     ck_assert_msg(worst > 0.75, "%s: at most %g ulps: that is not CUDA's", NAME(f), worst);
 }
-END_TEST
 
-START_TEST(ends)
+TEST_LOOP(ends, 0, DISABLED)
 {
     static const struct {
         int function;
@@ -266,11 +263,10 @@ START_TEST(ends)
     float x = 1;
     ck_assert(!ulp_cuda_function(ULP_PRIMITIVE_LOG, &x, &x, 1) && x == 1);
 }
-END_TEST
 
 /* FNV-1a over the results for 2^20 random patterns, all binades alike: one number on every
  * instruction set. */
-START_TEST(bits_do_not_depend_on_the_processor)
+TEST_LOOP(bits_do_not_depend_on_the_processor, 0, FUNCTIONS *DISABLED)
 {
     const struct function *f = begin(_i);
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -289,7 +285,6 @@ START_TEST(bits_do_not_depend_on_the_processor)
     }
     ck_assert_msg(hash == f->hash, "%s: %#llx", NAME(f), (unsigned long long)hash);
 }
-END_TEST
 
 /* The operator on the given FP16 or BF16 patterns. */
 static void run_operator(const char *op, const struct ulp_arithmetic *arithmetic,
@@ -347,7 +342,7 @@ static size_t count_others(const char *op, const char *name, const struct ulp_te
 }
 
 /* Wanted are 99.9 %; the model gives 65,532 of 65,536 in FP16 and 65,535 in BF16. */
-START_TEST(operators_follow)
+TEST(operators_follow)
 {
     for (int file = 0; file < 2; file++) {
         struct ulp_tensor_set set;
@@ -373,14 +368,5 @@ START_TEST(operators_follow)
         ulp_tensor_set_free(&set);
     }
 }
-END_TEST
 
-TEST_MAIN("function_cuda", 0)
-{
-    tcase_add_loop_test(tests, results_are_the_recorded_ones, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, units_give_every_recorded_result, 0, 6);
-    tcase_add_loop_test(tests, errors_are_bounded, 0, FUNCTIONS * DISABLED);
-    tcase_add_loop_test(tests, ends, 0, DISABLED);
-    tcase_add_loop_test(tests, bits_do_not_depend_on_the_processor, 0, FUNCTIONS * DISABLED);
-    tcase_add_test(tests, operators_follow);
-}
+TEST_SUITE("function_cuda", 0)

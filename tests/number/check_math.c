@@ -69,7 +69,7 @@ static double draw(double low, double high, uint64_t i)
     return low + (high - low) * ulp_random_uniform(20, i);
 }
 
-START_TEST(one_argument)
+TEST_LOOP(one_argument, 0, sizeof functions / sizeof functions[0])
 {
     const struct function *f = &functions[_i];
     const double ends[] = {0, -0.0, 1, -1, INFINITY, -INFINITY, NAN, 0x1p-1074, 0x1p-30};
@@ -81,9 +81,8 @@ START_TEST(one_argument)
                   expected);
     }
 }
-END_TEST
 
-START_TEST(two_arguments)
+TEST(two_arguments)
 {
     for (uint64_t i = 0; i < 3000; i++) {
         const double x = draw(0, 100, 2 * i), y = draw(-160, 160, 2 * i + 1);
@@ -98,9 +97,8 @@ START_TEST(two_arguments)
     ck_assert_double_eq(ulp_math_pow(2, -1074), 0x1p-1074);
     ck_assert(ulp_math_pow(10, 400) == INFINITY && ulp_math_pow(10, -400) == 0);
 }
-END_TEST
 
-START_TEST(log_gamma)
+TEST(log_gamma)
 {
     for (uint64_t i = 0; i < 3000; i++) {
         const double x = i % 2 ? draw(0.01, 20, i) : draw(0, 1e6, i);
@@ -111,10 +109,9 @@ START_TEST(log_gamma)
         ck_expect(off <= bound + 0x1p-52 * fabs(ulp_math_log_gamma(x)), "%a: off by %g", x, off);
     }
 }
-END_TEST
 
 /* Results that are exact, at powers of the base. */
-START_TEST(exact_results)
+TEST(exact_results)
 {
     for (int k = -1074; k < 1024; k++) {
         ck_assert_double_eq(ulp_math_exp2(k), ldexp(1, k));
@@ -124,10 +121,9 @@ START_TEST(exact_results)
     for (int k = 0; k <= 22; k++, power *= 10)
         ck_assert_double_eq(ulp_math_log10(power), k);
 }
-END_TEST
 
 /* By the order of the numbers, which their places in the list are; of equals the second. */
-START_TEST(least_and_greatest)
+TEST(least_and_greatest)
 {
     static const double values[] = {-INFINITY, -1, -0x1p-1074, -0.0, 0.0, 0x1p-1074, 1, INFINITY};
     static const int places[] = {0, 1, 2, 3, 3, 4, 5, 6};
@@ -147,13 +143,5 @@ START_TEST(least_and_greatest)
     }
     ck_assert(isnan(ulp_math_max(NAN, NAN)) && isnan(ulp_math_min(NAN, NAN)));
 }
-END_TEST
 
-TEST_MAIN("math", 0)
-{
-    tcase_add_loop_test(tests, one_argument, 0, sizeof functions / sizeof functions[0]);
-    tcase_add_test(tests, two_arguments);
-    tcase_add_test(tests, log_gamma);
-    tcase_add_test(tests, exact_results);
-    tcase_add_test(tests, least_and_greatest);
-}
+TEST_SUITE("math", 0)

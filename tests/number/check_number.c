@@ -25,13 +25,14 @@ static bool same_meaning(const struct ulp_arithmetic *a, const struct ulp_arithm
            !strcmp(s->unit_class, t->unit_class) && s->fused == t->fused &&
            s->operand_rounding == t->operand_rounding && s->promote == t->promote &&
            s->split_k == t->split_k && s->epilogue_rounded == t->epilogue_rounded &&
-           s->vectors_scalar == t->vectors_scalar && s->matmul_scalar == t->matmul_scalar && a->cuda_functions == b->cuda_functions &&
-           a->attention == b->attention && a->recurrence_cudnn == b->recurrence_cudnn &&
-           a->conv == b->conv && a->norms_torch == b->norms_torch &&
-           a->scaled_modelopt == b->scaled_modelopt && a->scales_static == b->scales_static &&
-           a->plain_exponentials == b->plain_exponentials && a->constants == b->constants &&
-           a->scales_lowered == b->scales_lowered && a->batchnorm_folded == b->batchnorm_folded &&
-           a->types_declared == b->types_declared && a->floats == b->floats;
+           s->vectors_scalar == t->vectors_scalar && s->matmul_scalar == t->matmul_scalar &&
+           a->cuda_functions == b->cuda_functions && a->attention == b->attention &&
+           a->recurrence_cudnn == b->recurrence_cudnn && a->conv == b->conv &&
+           a->norms_torch == b->norms_torch && a->scaled_modelopt == b->scaled_modelopt &&
+           a->scales_static == b->scales_static && a->plain_exponentials == b->plain_exponentials &&
+           a->constants == b->constants && a->scales_lowered == b->scales_lowered &&
+           a->batchnorm_folded == b->batchnorm_folded && a->types_declared == b->types_declared &&
+           a->floats == b->floats;
 }
 
 /* What every arithmetic must satisfy, whatever its name. */
@@ -116,7 +117,7 @@ static size_t list_length(const char *const list[8])
     return n;
 }
 
-START_TEST(names_round_trip)
+TEST_LOOP(names_round_trip, 0, sizeof bases / sizeof bases[0])
 {
     /* All pairs of parts on every base and GPU, and random combinations of all of them. */
     for (size_t g = 0; g < sizeof gpu_parts / sizeof gpu_parts[0]; g++)
@@ -146,10 +147,9 @@ START_TEST(names_round_trip)
     }
     ck_assert_uint_gt(round_trips, strcmp(bases[_i], "mpfr:128") == 0 ? 0 : 500);
 }
-END_TEST
 
 /* Different words, the same arithmetic, one name. */
-START_TEST(canonical_names)
+TEST(canonical_names)
 {
     static const char *const same[][2] = {
         {"fp16@h200", "fp16"},
@@ -266,10 +266,9 @@ START_TEST(canonical_names)
     for (size_t i = 0; ulp_arithmetic_preset(i); i++)
         ck_assert_str_eq(test_arithmetic(ulp_arithmetic_preset(i)).name, ulp_arithmetic_preset(i));
 }
-END_TEST
 
 /* A runtime's name is its expansion's; what follows replaces parts of it. */
-START_TEST(runtimes)
+TEST(runtimes)
 {
     static const char *const pairs[][2] = {
         {"torch-compile:fp16@a100",
@@ -312,11 +311,10 @@ START_TEST(runtimes)
     ck_assert_ptr_null(ulp_runtime_find("trt"));
     ck_assert_int_eq(ulp_arithmetic_find("mpfr:64", &out, &error), ULP_OK);
 }
-END_TEST
 
 /* What is listed for --help: every value of every part is read, or refused for its sense and not as
  * a word nobody knows. */
-START_TEST(parts)
+TEST(parts)
 {
     static const char *const starts[] = {"tf32",
                                          "fp16",
@@ -355,10 +353,9 @@ START_TEST(parts)
     ck_assert_int_eq(ulp_arithmetic_part(part, spelled, sizeof spelled) == NULL, 1);
     ck_assert(part > 15 && values > 40);
 }
-END_TEST
 
 /* The parts of the documented names, as design and format.h state them. */
-START_TEST(meanings)
+TEST(meanings)
 {
     static const struct {
         const char *name, *storage, *factor, *compute, *accumulator;
@@ -434,7 +431,6 @@ START_TEST(meanings)
     a = test_arithmetic("fp16,acc=fp16,subnormals=flush");
     ck_assert(!a.storage.subnormals && a.accumulator.subnormals && a.compute.subnormals);
 }
-END_TEST
 
 /* TF32 operands: as an H200's libraries were recorded to round them; where none were, as the
  * instruction set converts. */
@@ -443,7 +439,7 @@ static enum ulp_rounding operands_of(const char *name)
     return test_arithmetic(name).schedule.operand_rounding;
 }
 
-START_TEST(operands_of_tf32)
+TEST(operands_of_tf32)
 {
     static const char *const gpus[] = {"a100", "a2", "ada", "l40s", "h100", "b200", "rtx5090"};
     char name[64];
@@ -461,10 +457,9 @@ START_TEST(operands_of_tf32)
         ck_assert_int_eq(operands_of(name), ULP_ROUND_TOWARD_ZERO);
     }
 }
-END_TEST
 
 /* A part in the place of another; what has no meaning any more goes with it. */
-START_TEST(changed_parts)
+TEST(changed_parts)
 {
     static const struct {
         const char *base, *part, *name, *asked; /* name NULL: refused; asked NULL: the name */
@@ -510,9 +505,8 @@ START_TEST(changed_parts)
     }
     ck_assert_str_eq(test_arithmetic("trt:fp16,fuse=none").name, "fp16,acc=fp16,batchnorm=folded");
 }
-END_TEST
 
-START_TEST(descriptions)
+TEST(descriptions)
 {
     const struct ulp_arithmetic a = test_arithmetic("tf32@a100,split-k=8,promote=64");
     char text[4096], small[64];
@@ -528,16 +522,5 @@ START_TEST(descriptions)
     ck_assert(strlen(small) == 19 && strncmp(small, text, 19) == 0 && small[20] == 'x');
     ck_assert_uint_eq(ulp_arithmetic_describe(&a, NULL, 0), length);
 }
-END_TEST
 
-TEST_MAIN("number", 300)
-{
-    tcase_add_loop_test(tests, names_round_trip, 0, sizeof bases / sizeof bases[0]);
-    tcase_add_test(tests, canonical_names);
-    tcase_add_test(tests, parts);
-    tcase_add_test(tests, runtimes);
-    tcase_add_test(tests, meanings);
-    tcase_add_test(tests, descriptions);
-    tcase_add_test(tests, changed_parts);
-    tcase_add_test(tests, operands_of_tf32);
-}
+TEST_SUITE("number", 300)

@@ -227,7 +227,7 @@ static void run_strips(const struct ulp_strip_rule *rule, enum ulp_primitive pri
     }
 }
 
-START_TEST(equals_mpfr)
+TEST_LOOP(equals_mpfr, 0, PRIMITIVES)
 {
     static const struct style styles[] = {
         {.exponent_kind = 0}, {.exponent_kind = 1},
@@ -268,9 +268,5 @@ START_TEST(equals_mpfr)
     ck_assert_msg(left * 6 <= seen, "%s: %zu of %zu by MPFR", ulp_primitive_rows[primitive].name,
                   left, seen);
 }
-END_TEST
 
-TEST_MAIN("wide arithmetic", 3600)
-{
-    tcase_add_loop_test(tests, equals_mpfr, 0, PRIMITIVES);
-}
+TEST_SUITE("wide arithmetic", 3600)

@@ -6,7 +6,7 @@
 #include "tests/support/test.h"
 
 /* Each wrong name, and words that its message must contain: what is wrong and what to do. */
-START_TEST(wrong_names)
+TEST(wrong_names)
 {
     static const struct {
         const char *name, *words[3];
@@ -110,10 +110,9 @@ START_TEST(wrong_names)
                          ULP_ERROR_USAGE);
     }
 }
-END_TEST
 
 /* Random bytes and random mixtures of words never do anything but succeed or fail cleanly. */
-START_TEST(hostile_names)
+TEST(hostile_names)
 {
     static const char *const words[] = {
         "fp16",           ",",    "@",     "h200", "=",           "round=", "sr",
@@ -132,10 +131,5 @@ START_TEST(hostile_names)
         (void)ulp_format_find(name, &format, &error);
     }
 }
-END_TEST
 
-TEST_MAIN("wrong names", 60)
-{
-    tcase_add_test(tests, wrong_names);
-    tcase_add_test(tests, hostile_names);
-}
+TEST_SUITE("wrong names", 60)

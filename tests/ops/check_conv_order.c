@@ -80,15 +80,11 @@ static const struct {
     {"48", "tf32", "tf32"},
 };
 
-START_TEST(recorded_pixels)
+TEST_LOOP(recorded_pixels, 0, sizeof cases / sizeof *cases)
 {
     ck_ok(ulp_tensor_set_read(test_data("unit/h200_conv_channels.npz"), NULL, &recorded, &why));
     expect_recorded(cases[_i].shape, cases[_i].result, cases[_i].arithmetic);
     ulp_tensor_set_free(&recorded);
 }
-END_TEST
 
-TEST_MAIN("conv order", 0)
-{
-    tcase_add_loop_test(tests, recorded_pixels, 0, sizeof cases / sizeof *cases);
-}
+TEST_SUITE("conv order", 0)

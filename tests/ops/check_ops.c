@@ -66,7 +66,7 @@ static size_t count_words(const char *text)
     return count;
 }
 
-START_TEST(every_row_binds)
+TEST(every_row_binds)
 {
     const struct ulp_operator *op;
     size_t count = 0;
@@ -102,10 +102,9 @@ START_TEST(every_row_binds)
     printf("%zu rows\n", count);
     ck_assert_uint_gt(count, 100);
 }
-END_TEST
 
 /* Wherever in a table of any length the least and the greatest entry are, and behind its end. */
-START_TEST(ends_of_tables)
+TEST_LOOP(ends_of_tables, 0, 3)
 {
     static const char *const disabled[] = {"", "avx512", "avx512,avx2"};
     int64_t table[40];
@@ -127,11 +126,10 @@ START_TEST(ends_of_tables)
                           "%zu entries, the least at %zu, the greatest at %zu", count, low, high);
             }
 }
-END_TEST
 
 /* Short runs, long ones that are cut into pieces, one of a remainder, and none; what lies between
  * them stays. */
-START_TEST(runs_are_moved_whole)
+TEST_LOOP(runs_are_moved_whole, 0, 7)
 {
     static const struct {
         size_t count, run, gap;
@@ -158,12 +156,8 @@ START_TEST(runs_are_moved_whole)
     ulp_tensor_free(&out);
     ulp_pool_free(pool);
 }
-END_TEST
 
 TEST_MAIN("ops", 60)
 {
     tcase_add_checked_fixture(tests, make_arena, drop_arena);
-    tcase_add_test(tests, every_row_binds);
-    tcase_add_loop_test(tests, ends_of_tables, 0, 3);
-    tcase_add_loop_test(tests, runs_are_moved_whole, 0, 7);
 }

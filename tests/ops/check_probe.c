@@ -157,17 +157,16 @@ static void check_variance(size_t period)
     close_gate(&gate);
 }
 
-START_TEST(every_instruction_is_seen)
+TEST(every_instruction_is_seen)
 {
     check_variance(0);
     check_variance(ROWS);
     check_variance(10);
 }
-END_TEST
 
 /* 2048 + x, in FP16 whose ulp there is 2: 1 is absorbed (a tie to even), 1.5 is not, 0 is no term.
  */
-START_TEST(absorbed_terms_are_counted)
+TEST(absorbed_terms_are_counted)
 {
     static const char *const operands[] = {"x"}, *const outputs[] = {"y"};
     static const double terms[] = {0.5, 1, 1.5, 0, -0.5, 3, -0x1p-30, 100};
@@ -196,7 +195,6 @@ START_TEST(absorbed_terms_are_counted)
     ulp_tensor_free(&x);
     close_gate(&gate);
 }
-END_TEST
 
 /* Sums of K products in increasing k, beside loops; bounds of the others. */
 static void check_contraction(double scale, const char *format)
@@ -257,7 +255,7 @@ static void check_contraction(double scale, const char *format)
     close_gate(&gate);
 }
 
-START_TEST(partial_sums_are_formed_where_they_matter)
+TEST(partial_sums_are_formed_where_they_matter)
 {
     for (double scale = 0x1p-10; scale < 0x1p14; scale *= 2) {
         check_contraction(scale, "fp16");
@@ -265,9 +263,8 @@ START_TEST(partial_sums_are_formed_where_they_matter)
         check_contraction(scale, "bf16");
     }
 }
-END_TEST
 
-START_TEST(instructions_have_words)
+TEST(instructions_have_words)
 {
     static const struct {
         const char *text, *words[8];
@@ -297,12 +294,5 @@ START_TEST(instructions_have_words)
         ulp_tape_free(tape);
     }
 }
-END_TEST
 
-TEST_MAIN("probe", 0)
-{
-    tcase_add_test(tests, every_instruction_is_seen);
-    tcase_add_test(tests, absorbed_terms_are_counted);
-    tcase_add_test(tests, partial_sums_are_formed_where_they_matter);
-    tcase_add_test(tests, instructions_have_words);
-}
+TEST_SUITE("probe", 0)

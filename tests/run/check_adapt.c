@@ -42,7 +42,7 @@ static void check_pair(const struct ulp_format *from, const struct ulp_format *t
     ulp_tensor_free(&all);
 }
 
-START_TEST(values_are_rounded_to_storage)
+TEST_LOOP(values_are_rounded_to_storage, 0, FORMATS)
 {
     for (int to = 0; to < FORMATS; to++)
         for (int way = 0; way < 8; way++) {
@@ -56,9 +56,5 @@ START_TEST(values_are_rounded_to_storage)
             check_pair(&from, &storage);
         }
 }
-END_TEST
 
-TEST_MAIN("adapt", 0)
-{
-    tcase_add_loop_test(tests, values_are_rounded_to_storage, 0, FORMATS);
-}
+TEST_SUITE("adapt", 0)

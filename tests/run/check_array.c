@@ -54,7 +54,7 @@ static double round_by_mpfr(const struct ulp_format *format, enum ulp_rounding r
 static const char *const formats[] = {"fp16", "bf16", "fp8-e4m3", "fp8-e5m2", "fp8-e4m3fnuz",
                                       "tf32", "fp32", "e5m7",     "fp8-e8m0", "e8m1"};
 
-START_TEST(arrays_are_rounded_as_mpfr_rounds)
+TEST_LOOP(arrays_are_rounded_as_mpfr_rounds, 0, sizeof formats / sizeof *formats)
 {
     static float in[VALUES], out[VALUES];
     static double wide_in[VALUES], wide_out[VALUES];
@@ -92,9 +92,8 @@ START_TEST(arrays_are_rounded_as_mpfr_rounds)
     for (size_t i = 0; i < VALUES; i++)
         ck_expect(same(in[i], out[i]), "in place, [%zu]: %a, not %a", i, in[i], out[i]);
 }
-END_TEST
 
-START_TEST(integers_are_rounded_once)
+TEST(integers_are_rounded_once)
 {
     /* 2^60 + 2^34 is a tie of 26 bits; one more lies above it, which a double does not see */
     int64_t in[] = {(INT64_C(1) << 60) + (INT64_C(1) << 36),
@@ -109,9 +108,8 @@ START_TEST(integers_are_rounded_once)
     ck_ok(ulp_array_round(&to, &from, &format, ULP_ROUND_NEAREST_EVEN, 0, 1, &why));
     ck_assert(out[0] == 0x1p60f && out[1] == 0x1.000002p60f && out[2] == -3 && out[3] == 0);
 }
-END_TEST
 
-START_TEST(patterns_go_there_and_back)
+TEST_LOOP(patterns_go_there_and_back, 0, 6)
 {
     static const struct {
         const char *format;
@@ -139,10 +137,9 @@ START_TEST(patterns_go_there_and_back)
     }
     ck_assert(format.lacks == ULP_LACKS_ZERO_AND_SIGN || (values[0] == 0 && values[1] > 0));
 }
-END_TEST
 
 /* 1 + 2^-11 is a tie of FP16 that goes to 1; 0x3C00. */
-START_TEST(values_are_rounded_before_they_are_encoded)
+TEST(values_are_rounded_before_they_are_encoded)
 {
     float x[] = {1 + 0x1p-11f, 1e6f, -2};
     uint16_t bits[3];
@@ -155,7 +152,6 @@ START_TEST(values_are_rounded_before_they_are_encoded)
     ck_ok(ulp_array_encode(&patterns, &values, &format, 1, &why));
     ck_assert(bits[0] == 0x3C00 && bits[1] == 0x7C00 && bits[2] == 0xC000);
 }
-END_TEST
 
 static void expect_usage(enum ulp_status status, const struct ulp_error *error, const char *says)
 {
@@ -163,7 +159,7 @@ static void expect_usage(enum ulp_status status, const struct ulp_error *error, 
     ck_assert_msg(strstr(error->message, says), "%s", error->message);
 }
 
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     float x[4] = {0};
     uint8_t bytes[4] = {200, 0, 0, 0};
@@ -194,7 +190,6 @@ START_TEST(what_does_not_fit_is_refused)
     ck_assert_int_eq(ulp_array_matmul(&product, &fp32, &in, &few, 1, &error), ULP_ERROR_INPUT);
     ck_assert_ptr_null(product.data);
 }
-END_TEST
 
 static const char *const arithmetics[] = {
     "fp32",        "fp64",     "fp16@h200", "fp16@a100,split-k=4",  "bf16@h200",
@@ -215,7 +210,7 @@ static void run_model(const struct ulp_arithmetic *arithmetic, struct ulp_tensor
     ulp_model_free(model);
 }
 
-START_TEST(products_are_those_of_a_model)
+TEST_LOOP(products_are_those_of_a_model, 0, sizeof arithmetics / sizeof *arithmetics)
 {
     static float a[2 * 5 * 70], b[70 * 9];
     for (size_t i = 0; i < sizeof a / sizeof *a; i++)
@@ -240,9 +235,8 @@ START_TEST(products_are_those_of_a_model)
     ulp_tensor_set_free(&inputs);
     ulp_tensor_set_free(&outputs);
 }
-END_TEST
 
-START_TEST(integers_are_multiplied_exactly)
+TEST(integers_are_multiplied_exactly)
 {
     int32_t a[] = {INT32_MAX, 1, 2, 3}, b[] = {2, 5};
     struct ulp_tensor in[2], product;
@@ -255,17 +249,5 @@ START_TEST(integers_are_multiplied_exactly)
     ck_assert_int_eq(((int32_t *)product.data)[1], 19);
     ulp_tensor_free(&product);
 }
-END_TEST
 
-TEST_MAIN("array", 0)
-{
-    tcase_add_loop_test(tests, arrays_are_rounded_as_mpfr_rounds, 0,
-                        sizeof formats / sizeof *formats);
-    tcase_add_test(tests, integers_are_rounded_once);
-    tcase_add_loop_test(tests, patterns_go_there_and_back, 0, 6);
-    tcase_add_test(tests, values_are_rounded_before_they_are_encoded);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-    tcase_add_loop_test(tests, products_are_those_of_a_model, 0,
-                        sizeof arithmetics / sizeof *arithmetics);
-    tcase_add_test(tests, integers_are_multiplied_exactly);
-}
+TEST_SUITE("array", 0)

@@ -300,7 +300,7 @@ static void try(const struct edge *e)
 }
 
 /* Every model with one or two of its fields changed. */
-START_TEST(what_does_not_fit_is_refused)
+TEST(what_does_not_fit_is_refused)
 {
     for (int kind = 0; kind < KINDS; kind++)
         for (int a = 0; a < FIELDS; a++)
@@ -315,7 +315,6 @@ START_TEST(what_does_not_fit_is_refused)
     printf("%zu models: %zu gave a result, %zu were refused\n", totals.models, totals.results,
            totals.refusals);
 }
-END_TEST
 
 /* ---- nothing to go through ---- */
 
@@ -345,7 +344,7 @@ static void expect_state(const struct ulp_tensor_set *set, size_t count)
         ck_assert(ulp_tensor_get(state, k) == 0.5 * (double)k + 1);
 }
 
-START_TEST(no_rounds_give_empty_outputs)
+TEST(no_rounds_give_empty_outputs)
 {
     struct ulp_tensor_set out = run_edge(&(struct edge){SCAN, {[X_SHAPE] = 1}});
     expect_shape(&out, "y", 2, (const int64_t[]){0, 2});
@@ -375,10 +374,9 @@ START_TEST(no_rounds_give_empty_outputs)
     expect_shape(&out, "f", 2, (const int64_t[]){0, 2});
     ulp_tensor_set_free(&out);
 }
-END_TEST
 
 /* The same models with something to do. */
-START_TEST(rounds_give_what_they_should)
+TEST(rounds_give_what_they_should)
 {
     struct ulp_tensor_set out = run_edge(&(struct edge){.kind = SCAN});
     expect_shape(&out, "y", 2, (const int64_t[]){3, 2});
@@ -400,11 +398,5 @@ START_TEST(rounds_give_what_they_should)
             ulp_tensor_set_free(&out);
         }
 }
-END_TEST
 
-TEST_MAIN("control", 120)
-{
-    tcase_add_test(tests, no_rounds_give_empty_outputs);
-    tcase_add_test(tests, rounds_give_what_they_should);
-    tcase_add_test(tests, what_does_not_fit_is_refused);
-}
+TEST_SUITE("control", 120)

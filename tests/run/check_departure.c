@@ -162,7 +162,7 @@ static void expect_same_end(const struct ulp_model *model, const struct ulp_tens
     ulp_program_free(program);
 }
 
-START_TEST(small_graphs_go_on_where_lanes_part)
+TEST_LOOP(small_graphs_go_on_where_lanes_part, 0, GRAPHS)
 {
     static struct ulp_budget budget;
     struct ulp_model *model = text_load_within(graphs[_i], &budget);
@@ -172,9 +172,8 @@ START_TEST(small_graphs_go_on_where_lanes_part)
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
-START_TEST(another_plans_departure_is_refused)
+TEST(another_plans_departure_is_refused)
 {
     struct ulp_model *model = text_load(&compares);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
@@ -195,9 +194,8 @@ START_TEST(another_plans_departure_is_refused)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(networks_go_on_where_lanes_part)
+TEST_LOOP(networks_go_on_where_lanes_part, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -207,11 +205,5 @@ START_TEST(networks_go_on_where_lanes_part)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("departures", 0)
-{
-    tcase_add_loop_test(tests, small_graphs_go_on_where_lanes_part, 0, GRAPHS);
-    tcase_add_test(tests, another_plans_departure_is_refused);
-    tcase_add_loop_test(tests, networks_go_on_where_lanes_part, 0, network_count);
-}
+TEST_SUITE("departures", 0)

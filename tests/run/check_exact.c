@@ -80,7 +80,7 @@ static void forget(struct seen *seen)
 static const char *const lanes[] = {"fp16",     "bf16",        "tf32", "fp32",
                                     "fp8-e4m3", "bf16-strict", "model"};
 
-START_TEST(moved_values_are_the_lanes_own)
+TEST_LOOP(moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes)
 {
     struct ulp_model *model = text_load(&graph);
     struct ulp_tensor_set inputs = text_inputs(model, 1, NAN, true);
@@ -105,9 +105,5 @@ START_TEST(moved_values_are_the_lanes_own)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("exact nodes", 0)
-{
-    tcase_add_loop_test(tests, moved_values_are_the_lanes_own, 0, sizeof lanes / sizeof *lanes);
-}
+TEST_SUITE("exact nodes", 0)

@@ -90,7 +90,7 @@ static double measure(const struct growth_model *which, size_t count)
     return seconds;
 }
 
-START_TEST(cost_grows_in_proportion)
+TEST_LOOP(cost_grows_in_proportion, 0, growth_model_count)
 {
     const struct growth_model *which = &growth_models[_i];
     double few = 0, many = 0;
@@ -105,7 +105,6 @@ START_TEST(cost_grows_in_proportion)
     ck_abort_msg("%s: %zu take %.3f s, %zu take %.3f s", which->name, which->few, few,
                  4 * which->few, many);
 }
-END_TEST
 
 static void expect_unsupported(const char *name, size_t count, struct ulp_error *error)
 {
@@ -125,7 +124,7 @@ static void expect_unsupported(const char *name, size_t count, struct ulp_error 
     proto_free(&bytes);
 }
 
-START_TEST(a_list_of_problems_says_what_and_how_many)
+TEST(a_list_of_problems_says_what_and_how_many)
 {
     struct ulp_error error;
     expect_unsupported("one unknown operator", 1, &error);
@@ -146,11 +145,8 @@ START_TEST(a_list_of_problems_says_what_and_how_many)
     ck_assert_int_eq(strncmp(error.message, start, strlen(start)), 0);
     ck_assert_str_eq(error.message + strlen(error.message) - strlen(end), end);
 }
-END_TEST
 
 TEST_MAIN("growth", 60)
 {
     tcase_add_checked_fixture(tests, test_folder_create, test_folder_remove);
-    tcase_add_loop_test(tests, cost_grows_in_proportion, 0, growth_model_count);
-    tcase_add_test(tests, a_list_of_problems_says_what_and_how_many);
 }

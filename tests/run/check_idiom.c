@@ -149,7 +149,7 @@ static bool same_name(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-START_TEST(idioms_are_found)
+TEST_LOOP(idioms_are_found, 0, sizeof cases / sizeof *cases)
 {
     const struct idiom_case *c = &cases[_i];
     const struct ulp_idiom *idiom = NULL;
@@ -179,9 +179,8 @@ START_TEST(idioms_are_found)
     }
     release(&found);
 }
-END_TEST
 
-START_TEST(attention_has_its_parts)
+TEST(attention_has_its_parts)
 {
     struct found found;
     find(&found, line_model("k = Transpose(z) perm=0,2,1\ns = MatMul(x, k)\nc = Div(s, 4.0)\n"
@@ -198,10 +197,9 @@ START_TEST(attention_has_its_parts)
     ck_assert_uint_eq(attention->length, 3);
     release(&found);
 }
-END_TEST
 
 /* Long chains in which every node could begin an idiom end soon: tries are limited. */
-START_TEST(hostile_chains_end)
+TEST(hostile_chains_end)
 {
     char lines[4096] = "a0 = Mul(x, x)\n";
     for (int i = 1; i < 120; i++) {
@@ -214,7 +212,6 @@ START_TEST(hostile_chains_end)
     ck_assert_uint_eq(found.count, 0);
     release(&found);
 }
-END_TEST
 
 /* How many of each there are in real networks, by their sources: layers times what a layer has. */
 static const struct network_case {
@@ -234,7 +231,7 @@ static const struct network_case {
     {"mixed/tinybert_1l_mixed", 3, 0, 1, 0, 1},
 };
 
-START_TEST(networks_have_theirs)
+TEST_LOOP(networks_have_theirs, 0, sizeof network_cases / sizeof *network_cases)
 {
     const struct network_case *c = &network_cases[_i];
     char relative[200];
@@ -260,13 +257,5 @@ START_TEST(networks_have_theirs)
                   counts[ULP_IDIOM_SILU], counts[ULP_IDIOM_ATTENTION]);
     release(&found);
 }
-END_TEST
 
-TEST_MAIN("idiom", 0)
-{
-    tcase_add_loop_test(tests, idioms_are_found, 0, sizeof cases / sizeof *cases);
-    tcase_add_test(tests, attention_has_its_parts);
-    tcase_add_test(tests, hostile_chains_end);
-    tcase_add_loop_test(tests, networks_have_theirs, 0,
-                        sizeof network_cases / sizeof *network_cases);
-}
+TEST_SUITE("idiom", 0)

@@ -25,7 +25,7 @@ static const struct text_graph decided = {"x",
                                            NODE("Less", "compare", "m2 m", "b_less"),
                                            CONTROL("If", "if", "b_less", "y", &twice, &negated)}};
 
-START_TEST(another_branch_is_said)
+TEST(another_branch_is_said)
 {
     struct ulp_audit result;
     text_audit(&decided, 1, 0.3, true, 1, &result);
@@ -52,7 +52,6 @@ START_TEST(another_branch_is_said)
     free(summary);
     ulp_audit_free(&result);
 }
-END_TEST
 
 /* s grows by a half each iteration until it reaches a bound. */
 static const struct text_graph grow_body = {"i_n b_c s",
@@ -62,7 +61,7 @@ static const struct text_graph grow_body = {"i_n b_c s",
                                              NODE("ReduceMax", "most", "t", "m"),
                                              NODE("Less", "go", "m bound", "b_d")}};
 
-START_TEST(other_rounds_are_said)
+TEST(other_rounds_are_said)
 {
     static const struct text_graph text = {"x limit",
                                            "y",
@@ -94,7 +93,6 @@ START_TEST(other_rounds_are_said)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- overflow, certificates ---- */
 
@@ -104,7 +102,7 @@ static const struct text_graph blow_body = {"i_n b_c s",
                                              NODE("Add", "shift", "t two", "r"),
                                              NODE("Identity", "go", "b_c", "b_d")}};
 
-START_TEST(overflow_is_born_inside)
+TEST(overflow_is_born_inside)
 {
     static const struct text_graph text = {
         "x i_count", "y z", {CONTROL("Loop", "loop", "i_count b_yes x", "y z", &blow_body)}};
@@ -127,7 +125,6 @@ START_TEST(overflow_is_born_inside)
     ck_assert(test_crosses(&result, "nonfinite=0"));
     ulp_audit_free(&result);
 }
-END_TEST
 
 /* Where digits cancel: x / 300 + 300 - 300. */
 static const struct text_graph lossy_branch = {"",
@@ -146,7 +143,7 @@ static const struct text_graph lossy[] = {
     {"x b_flag", "y", {CONTROL("If", "if", "b_flag", "y", &lossy_branch, &negated)}},
     {"x i_count", "y", {CONTROL("Loop", "loop", "i_count b_yes x", "y", &lossy_body)}}};
 
-START_TEST(certificates_cover_what_is_inside)
+TEST_LOOP(certificates_cover_what_is_inside, 0, 2)
 {
     struct ulp_model *model = text_load(&lossy[_i]);
     struct ulp_tensor_set inputs = text_inputs(model, 5, 0, true);
@@ -166,7 +163,6 @@ START_TEST(certificates_cover_what_is_inside)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- joined figures ---- */
 
@@ -182,7 +178,7 @@ static void fill(struct ulp_tensor *t, int64_t count, uint64_t seed, double scal
     ck_assert_msg(fabs((a) - (b)) <= 1e-13 * fabs(b), #a " %.17g expected %.17g", (double)(a), \
                   (double)(b))
 
-START_TEST(joined_figures_are_those_of_one_tensor)
+TEST_LOOP(joined_figures_are_those_of_one_tensor, 0, 2)
 {
     static const int64_t counts[] = {1, 100, 0, 57, 3};
     struct ulp_format format;
@@ -234,10 +230,9 @@ START_TEST(joined_figures_are_those_of_one_tensor)
     ulp_tensor_free(&all_values);
     ulp_tensor_free(&all_bases);
 }
-END_TEST
 
 /* A node of constants that gives integers beside floats is computed in each iteration, whole. */
-START_TEST(what_iterations_compute_is_given_back)
+TEST(what_iterations_compute_is_given_back)
 {
     static const struct text_graph body = {"i_n b_c s",
                                            "b_d t",
@@ -260,14 +255,5 @@ START_TEST(what_iterations_compute_is_given_back)
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
-TEST_MAIN("iterations", 0)
-{
-    tcase_add_test(tests, another_branch_is_said);
-    tcase_add_test(tests, other_rounds_are_said);
-    tcase_add_test(tests, overflow_is_born_inside);
-    tcase_add_test(tests, what_iterations_compute_is_given_back);
-    tcase_add_loop_test(tests, certificates_cover_what_is_inside, 0, 2);
-    tcase_add_loop_test(tests, joined_figures_are_those_of_one_tensor, 0, 2);
-}
+TEST_SUITE("iterations", 0)

@@ -87,7 +87,7 @@ static void compare_runs(const struct ulp_program *program, const struct ulp_ten
     ulp_tensor_set_free(&outputs[1]);
 }
 
-START_TEST(joined_nodes_have_equal_bits)
+TEST_LOOP(joined_nodes_have_equal_bits, 0, sizeof cases / sizeof *cases)
 {
     struct ulp_budget budget = {0};
     struct ulp_model *model = text_load_within(cases[_i].text, &budget);
@@ -115,11 +115,10 @@ START_TEST(joined_nodes_have_equal_bits)
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
 /* One by one, nodes have one result more in memory at once than a join. What the join needs itself,
  * its record and a strip of each value, is less than half a result of 128 KB. */
-START_TEST(joined_nodes_take_less_memory)
+TEST_LOOP(joined_nodes_take_less_memory, 0, sizeof cases / sizeof *cases)
 {
     if (!cases[_i].hidden)
         return;
@@ -144,10 +143,5 @@ START_TEST(joined_nodes_take_less_memory)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("joins", 0)
-{
-    tcase_add_loop_test(tests, joined_nodes_have_equal_bits, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(tests, joined_nodes_take_less_memory, 0, sizeof cases / sizeof *cases);
-}
+TEST_SUITE("joins", 0)

@@ -357,11 +357,10 @@ static void audit_exact(const struct exact_case *exact)
     run_beside_reference(model, &inputs, exact->arithmetic, false, look_at_exact, exact);
 }
 
-START_TEST(exact_results_stay_exact_beside_others)
+TEST_LOOP(exact_results_stay_exact_beside_others, 0, sizeof exact_cases / sizeof *exact_cases)
 {
     audit_exact(&exact_cases[_i]);
 }
-END_TEST
 
 /* Sums and products of p = tanh(x) and of y: R(p) is in doubles where these hold all results, which
  * are the exact ones then. */
@@ -403,7 +402,7 @@ static enum ulp_status look_at_pair(void *context, const struct ulp_event *event
     return ULP_OK;
 }
 
-START_TEST(sums_and_products_in_doubles_are_exact)
+TEST_LOOP(sums_and_products_in_doubles_are_exact, 0, sizeof pair_cases / sizeof *pair_cases)
 {
     const struct pair_case *row = &pair_cases[_i];
     struct ulp_model *model = onnx_text_load(
@@ -424,7 +423,6 @@ START_TEST(sums_and_products_in_doubles_are_exact)
     ck_ok(ulp_tensor_set_add(&inputs, "y", &y, &why));
     run_beside_reference(model, &inputs, row->arithmetic, true, look_at_pair, row);
 }
-END_TEST
 
 /* Normalised by constants of which those of the mean and the bias are far larger than what is left
  * of both; and by the statistics of what is read. At 128 bits all that the first node reads of FP64
@@ -466,7 +464,7 @@ static enum ulp_status look_at_norm(void *context, const struct ulp_event *event
     return ULP_OK;
 }
 
-START_TEST(norms_are_linear_where_their_constants_are_all)
+TEST_LOOP(norms_are_linear_where_their_constants_are_all, 0, sizeof norm_cases / sizeof *norm_cases)
 {
     const struct norm_case *row = &norm_cases[_i];
     char text[600];
@@ -487,11 +485,10 @@ START_TEST(norms_are_linear_where_their_constants_are_all)
     ck_ok(ulp_tensor_set_add(&inputs, "x", &x, &why));
     run_beside_reference(model, &inputs, row->arithmetic, false, look_at_norm, row);
 }
-END_TEST
 
 static const char *const arithmetics[] = {"fp16", "bf16", "tf32", "fp32", "fp64"};
 
-START_TEST(sums_are_as_exact_as_they_must_be)
+TEST_LOOP(sums_are_as_exact_as_they_must_be, 0, 2 * (int)(sizeof arithmetics / sizeof *arithmetics))
 {
     struct subject subject = {.asks = _i % 2};
     audit(&subject, arithmetics[_i / 2]);
@@ -500,9 +497,8 @@ START_TEST(sums_are_as_exact_as_they_must_be)
     ck_assert_int_eq(subject.norm, subject.asks);
     ck_assert_uint_gt(subject.moved, 0); /* else nothing was tested */
 }
-END_TEST
 
-START_TEST(instruction_sets_agree)
+TEST_LOOP(instruction_sets_agree, 0, 2)
 {
     static const unsigned without[] = {0, ULP_CPU_AVX512, ULP_CPU_AVX512 | ULP_CPU_AVX2};
     const unsigned present = ulp_cpu_features();
@@ -514,36 +510,20 @@ START_TEST(instruction_sets_agree)
         ck_assert_uint_eq(subjects[set].bits, subjects[0].bits);
     }
 }
-END_TEST
 
-START_TEST(differences_are_shown_where_measuring_keeps_them)
+TEST(differences_are_shown_where_measuring_keeps_them)
 {
     struct subject subject = {.asks = true, .bias = 0x1p34F};
     audit(&subject, "fp64");
     ck_assert_uint_eq(subject.nodes, 5);
 }
-END_TEST
 
-START_TEST(what_is_exact_stays_exact)
+TEST(what_is_exact_stays_exact)
 {
     struct subject subject = {.whole = true};
     audit(&subject, "fp16");
     ck_assert_uint_eq(subject.nodes, 5);
     ck_assert_uint_eq(subject.moved, 0);
 }
-END_TEST
 
-TEST_MAIN("linear nodes", 20)
-{
-    tcase_add_loop_test(tests, sums_are_as_exact_as_they_must_be, 0,
-                        2 * (int)(sizeof arithmetics / sizeof *arithmetics));
-    tcase_add_loop_test(tests, instruction_sets_agree, 0, 2);
-    tcase_add_test(tests, differences_are_shown_where_measuring_keeps_them);
-    tcase_add_test(tests, what_is_exact_stays_exact);
-    tcase_add_loop_test(tests, norms_are_linear_where_their_constants_are_all, 0,
-                        sizeof norm_cases / sizeof *norm_cases);
-    tcase_add_loop_test(tests, sums_and_products_in_doubles_are_exact, 0,
-                        sizeof pair_cases / sizeof *pair_cases);
-    tcase_add_loop_test(tests, exact_results_stay_exact_beside_others, 0,
-                        sizeof exact_cases / sizeof *exact_cases);
-}
+TEST_SUITE("linear nodes", 20)

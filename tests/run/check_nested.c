@@ -73,7 +73,7 @@ static bool is_late(void *context)
     return watched->cancel_at && watched->events >= watched->cancel_at;
 }
 
-START_TEST(control_flow_nests)
+TEST(control_flow_nests)
 {
     struct ulp_budget budget = {0};
     struct ulp_model *model = text_load_within(&deep, &budget);
@@ -143,11 +143,10 @@ START_TEST(control_flow_nests)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A body that captures a parameter of its function which the call omits: absent as an input,
  * refused as a result. */
-START_TEST(omitted_parameters_are_absent_in_bodies)
+TEST_LOOP(omitted_parameters_are_absent_in_bodies, 0, 2)
 {
     struct proto graph = {0}, function = {0}, call = proto_node("F", "call", "x - b_flag", "y");
     struct proto node = proto_node("If", "if", "c", "r"), minus = {0}, clip = {0};
@@ -201,10 +200,5 @@ START_TEST(omitted_parameters_are_absent_in_bodies)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("nested", 120)
-{
-    tcase_add_test(tests, control_flow_nests);
-    tcase_add_loop_test(tests, omitted_parameters_are_absent_in_bodies, 0, 2);
-}
+TEST_SUITE("nested", 120)

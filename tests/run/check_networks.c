@@ -158,7 +158,7 @@ static enum ulp_status check_cast(void *context, const struct ulp_event *event,
 }
 
 /* Without error, every node told of, and in mixed graphs every Cast obeyed. */
-START_TEST(every_network_audits)
+TEST_LOOP(every_network_audits, 0, ROW_COUNT)
 {
     const struct row *row = &rows[_i];
     const char *const names[] = {"mpfr:128", row->agreement == DECLARED ? "model" : "fp32", "fp16"};
@@ -192,7 +192,6 @@ START_TEST(every_network_audits)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static void compare_recording(const struct row *row, const struct ulp_tensor_set *got,
                               const struct ulp_tensor_set *want)
@@ -211,7 +210,7 @@ static void compare_recording(const struct row *row, const struct ulp_tensor_set
     }
 }
 
-START_TEST(every_recording_agrees)
+TEST_LOOP(every_recording_agrees, 0, MIXED)
 {
     static const char *const arithmetics[] = {
         [CLOSE] = "fp32", [DECLARED] = "model", [INTEGERS] = "mpfr:128"};
@@ -234,7 +233,6 @@ START_TEST(every_recording_agrees)
     }
     ulp_model_free(model);
 }
-END_TEST
 
 /* A constant of the exporter's source text, which the FP64 run had in double and the graph has
  * rounded to FP32. */
@@ -326,7 +324,7 @@ static double *extrapolate(struct ulp_model *model, const struct ulp_tensor_set 
  * to their exact values. The ResNets' BatchNormalizations were folded into FP32 weights when
  * exported: their bound is 4 times the effect of one ulp on every weight (scale, product and sum
  * are rounded: at most 2 ulps, in both directions alike). */
-START_TEST(the_reference_agrees_with_fp64)
+TEST_LOOP(the_reference_agrees_with_fp64, GENERATED, MIXED)
 {
     const struct row *row = &rows[_i];
     const bool folded = strstr(row->path, "resnet");
@@ -372,11 +370,5 @@ START_TEST(the_reference_agrees_with_fp64)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("networks", test_long() ? 1200 : 120)
-{
-    tcase_add_loop_test(tests, every_network_audits, 0, ROW_COUNT);
-    tcase_add_loop_test(tests, every_recording_agrees, 0, MIXED);
-    tcase_add_loop_test(tests, the_reference_agrees_with_fp64, GENERATED, MIXED);
-}
+TEST_SUITE("networks", test_long() ? 1200 : 120)

@@ -128,7 +128,7 @@ static double run_case(const struct ulp_model *model, const char *arithmetic)
     return y;
 }
 
-START_TEST(rounds_where_the_provider_does)
+TEST_LOOP(rounds_where_the_provider_does, 0, sizeof cases / sizeof *cases)
 {
     const struct ort_case *row = &cases[_i];
     struct ulp_model *model = load_case(row);
@@ -138,9 +138,5 @@ START_TEST(rounds_where_the_provider_does)
     ck_assert(run_case(model, "model") == (strcmp(row->name, "an output") ? 0 : 1 + 0x1p-9));
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("ort-cpu", 0)
-{
-    tcase_add_loop_test(tests, rounds_where_the_provider_does, 0, sizeof cases / sizeof *cases);
-}
+TEST_SUITE("ort-cpu", 0)

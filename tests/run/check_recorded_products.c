@@ -49,7 +49,7 @@ static void compare(const struct ulp_tensor_set *set, const struct recorded *row
 
 /* Slices are the third number of the launch's grid; E4M3 without fast accumulation is promoted
  * after 128 products, as PyTorch documents. */
-START_TEST(masked_sums)
+TEST(masked_sums)
 {
     static const struct {
         const char *kind, *arithmetic, *patterns;
@@ -73,7 +73,6 @@ START_TEST(masked_sums)
     }
     ulp_tensor_set_free(&set);
 }
-END_TEST
 
 static void compare_chains(const char *path)
 {
@@ -98,17 +97,12 @@ static void compare_chains(const char *path)
     ulp_tensor_set_free(&set);
 }
 
-START_TEST(scalar_chains)
+TEST(scalar_chains)
 {
     const char *path = test_shared("gpu/h200_gemm.npz");
     compare_chains(test_data("unit/h200_gemm.npz"));
     if (path)
         compare_chains(path);
 }
-END_TEST
 
-TEST_MAIN("recorded products", 60)
-{
-    tcase_add_test(tests, masked_sums);
-    tcase_add_test(tests, scalar_chains);
-}
+TEST_SUITE("recorded products", 60)

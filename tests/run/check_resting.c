@@ -11,7 +11,7 @@
 #include "base/text/text.h"
 #include "run/carried.h"
 
-START_TEST(a_pool_is_found_again)
+TEST(a_pool_is_found_again)
 {
     struct ulp_pool *pools[3];
     struct ulp_carried *kept;
@@ -32,7 +32,6 @@ START_TEST(a_pool_is_found_again)
     ck_assert_ptr_null(pools[0]);
     ulp_carried_free(kept);
 }
-END_TEST
 
 static enum ulp_status work_none(void *context, size_t first, size_t last, int worker,
                                  struct ulp_error *error)
@@ -82,7 +81,7 @@ static void find_others(void)
 }
 
 /* 17 pools of 15 threads beside their callers are within 256. */
-START_TEST(resting_threads_have_a_bound)
+TEST(resting_threads_have_a_bound)
 {
     struct ulp_carried *kept[PLANS] = {NULL}, *more = NULL;
     const size_t most = RESTING * (THREADS - 1) + 1;
@@ -117,7 +116,6 @@ START_TEST(resting_threads_have_a_bound)
     ck_assert_uint_eq(count_threads(ULP_TUNE_RESTING_THREADS + 2), ULP_TUNE_RESTING_THREADS + 2);
     ulp_carried_free(more);
 }
-END_TEST
 
 static unsigned long long hash_run(const struct ulp_program *program,
                                    const struct ulp_tensor_set *inputs)
@@ -132,7 +130,7 @@ static unsigned long long hash_run(const struct ulp_program *program,
 }
 
 /* As Python's multiprocessing does; the program is freed there, too. */
-START_TEST(a_child_runs_what_its_parent_ran)
+TEST(a_child_runs_what_its_parent_ran)
 {
     struct ulp_model *model = onnx_text_load(
         13, "(float[300,300] x) => (float[300,300] y) { a = MatMul(x, x)\n y = MatMul(a, a) }");
@@ -167,11 +165,5 @@ START_TEST(a_child_runs_what_its_parent_ran)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("resting threads", 60)
-{
-    tcase_add_test(tests, a_pool_is_found_again);
-    tcase_add_test(tests, resting_threads_have_a_bound);
-    tcase_add_test(tests, a_child_runs_what_its_parent_ran);
-}
+TEST_SUITE("resting threads", 60)

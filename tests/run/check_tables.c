@@ -32,7 +32,7 @@ static const char *const gathers =
     "  j = Reshape(i, six)\n a = Gather(h, j)\n half = Cast<to=10>(one)\n halves = Mul(h, half)\n"
     "  b = Gather(halves, j) }";
 
-START_TEST(chosen_rows_are_those_of_the_lowered_table)
+TEST(chosen_rows_are_those_of_the_lowered_table)
 {
     static const char *const names[] = {"mpfr:128",
                                         "fp16",
@@ -63,10 +63,9 @@ START_TEST(chosen_rows_are_those_of_the_lowered_table)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Nor is there a copy of it: in 128 bits 200,000 elements would take 6.4 MB. */
-START_TEST(a_table_is_not_copied)
+TEST(a_table_is_not_copied)
 {
     struct ulp_model *model = onnx_text_load(
         17,
@@ -85,7 +84,6 @@ START_TEST(a_table_is_not_copied)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Scales of the model's and the same ones computed: their products with 1 are they themselves, but
  * in 128 bits a third is not FP32's. */
@@ -101,7 +99,7 @@ static const char *const scales =
     "  x3 = Div(x, third)\n v = com.microsoft.MatMulNBits<K=32, N=3, bits=4, block_size=16>(x3, q, "
     "s) }";
 
-START_TEST(computed_scales_keep_their_digits)
+TEST(computed_scales_keep_their_digits)
 {
     static const char *const names[] = {"mpfr:128", "fp32"};
     struct ulp_model *model = onnx_text_load(17, scales);
@@ -124,7 +122,6 @@ START_TEST(computed_scales_keep_their_digits)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* 70 columns of 65536 are two blocks; two halves of 35 are one block each. */
 static const char *const blocks =
@@ -140,7 +137,7 @@ static const char *const blocks =
     "  z1 = com.microsoft.MatMulNBits<K=65536, N=35, bits=4, block_size=64>(x, q1, t1, p1)\n"
     "  z = Concat<axis=1>(z0, z1) }";
 
-START_TEST(blocks_of_columns_are_the_whole_product)
+TEST(blocks_of_columns_are_the_whole_product)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp16", "tf32", "fp64"};
     enum { LANES = sizeof names / sizeof *names };
@@ -157,12 +154,5 @@ START_TEST(blocks_of_columns_are_the_whole_product)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("tables", 120)
-{
-    tcase_add_test(tests, chosen_rows_are_those_of_the_lowered_table);
-    tcase_add_test(tests, a_table_is_not_copied);
-    tcase_add_test(tests, computed_scales_keep_their_digits);
-    tcase_add_test(tests, blocks_of_columns_are_the_whole_product);
-}
+TEST_SUITE("tables", 120)

@@ -83,7 +83,7 @@ static struct proto begin_graph(void)
     return begin_shaped(1, (const int64_t[]){-1});
 }
 
-START_TEST(nodes_out_of_order)
+TEST(nodes_out_of_order)
 {
     struct proto graph = begin_graph();
     add_node(&graph, "Add", "b x", "y");
@@ -92,11 +92,10 @@ START_TEST(nodes_out_of_order)
     struct proto model = proto_model(8, 13, &graph);
     expect_model(&model, 1, (const int64_t[]){3}, 3, (const double[]){0, -2, -6});
 }
-END_TEST
 
 /* "ai.onnx" is the default domain's other name: as an opset's, and as a node's. And domains no node
  * uses are no reason to refuse. */
-START_TEST(domains_spelled_out_and_unused)
+TEST(domains_spelled_out_and_unused)
 {
     struct proto graph = begin_graph(), model = {0}, node = proto_node("Add", "add", "x x", "y");
     proto_text(&node, NODE_DOMAIN, "ai.onnx");
@@ -108,9 +107,8 @@ START_TEST(domains_spelled_out_and_unused)
     proto_message(&model, MODEL_GRAPH, &graph);
     expect_model(&model, 1, (const int64_t[]){2}, 2, (const double[]){2, 4});
 }
-END_TEST
 
-START_TEST(initializers_listed_as_inputs)
+TEST(initializers_listed_as_inputs)
 {
     struct proto graph = begin_graph();
     const int64_t three = 3;
@@ -120,9 +118,8 @@ START_TEST(initializers_listed_as_inputs)
     struct proto model = proto_model(3, 8, &graph);
     expect_model(&model, 1, &three, 3, (const double[]){6, 8, 10});
 }
-END_TEST
 
-START_TEST(weights_in_constant_nodes)
+TEST(weights_in_constant_nodes)
 {
     struct proto graph = begin_graph(), value = {0},
                  node = proto_node("Constant", "weights", "", "w");
@@ -138,7 +135,6 @@ START_TEST(weights_in_constant_nodes)
     struct proto model = proto_model(8, 13, &graph);
     expect_model(&model, 1, &three, 3, (const double[]){5, 12, 21});
 }
-END_TEST
 
 /* A branch that is `op` of `inputs`, or (inner) an If of its own. */
 static struct proto make_branch(const char *op, const char *inputs, const char *output)
@@ -167,7 +163,7 @@ static struct proto make_if(const char *condition, const char *output, struct pr
 
 /* if (sum(x) > 5) { if (max(x) > 7) x - d else x + d } else -x, where d = x * x is computed outside
  * of both and x is the graph's input. */
-START_TEST(nested_if_captures_outer_names)
+TEST_LOOP(nested_if_captures_outer_names, 0, 2)
 {
     static const double wanted[][4] = {{2, 6, 12, 20}, {-1, -2}};
     struct proto graph = begin_graph(), inner_graph = {0};
@@ -189,11 +185,10 @@ START_TEST(nested_if_captures_outer_names)
     struct proto model = proto_model(8, 13, &graph);
     expect_model(&model, 1, (const int64_t[]){_i ? 2 : 4}, _i ? 2 : 4, wanted[_i]);
 }
-END_TEST
 
 /* Of equal values: before opset 13 over all axes from `axis` on (4 of them: 1/4), from 13 on over
  * that axis alone (1/2). */
-START_TEST(softmax_before_13_flattens)
+TEST_LOOP(softmax_before_13_flattens, 0, 2)
 {
     static const int64_t dims[] = {1, 2, 2};
     struct proto graph = begin_shaped(3, dims), node = proto_node("Softmax", "softmax", "z", "y");
@@ -204,11 +199,10 @@ START_TEST(softmax_before_13_flattens)
     const double v = _i ? 0.5 : 0.25;
     expect_model(&model, 3, dims, 4, (const double[]){v, v, v, v});
 }
-END_TEST
 
 /* 7: scales are an attribute; 9: an input; Resize-10: x, scales (later x, roi, scales). Nearest by
  * 2 in width. */
-START_TEST(upsample_and_resize_of_7_to_10)
+TEST_LOOP(upsample_and_resize_of_7_to_10, 0, 3)
 {
     static const float scales[] = {1, 1, 1, 2};
     static const int64_t opsets[] = {7, 9, 10}, dims[] = {1, 1, 1, 2};
@@ -228,10 +222,9 @@ START_TEST(upsample_and_resize_of_7_to_10)
     struct proto model = proto_model(4, opsets[_i], &graph);
     expect_model(&model, 4, dims, 4, (const double[]){1, 1, 2, 2});
 }
-END_TEST
 
 /* Squeeze, ReduceSum and Unsqueeze before and from 13 on. */
-START_TEST(axes_as_attribute_or_input)
+TEST(axes_as_attribute_or_input)
 {
     static const char *const ops[] = {"Unsqueeze", "ReduceSum", "Squeeze"};
     static const int64_t one[] = {1}, dims[] = {2, 3};
@@ -253,10 +246,9 @@ START_TEST(axes_as_attribute_or_input)
         expect_model(&model, 2, dims, 6, (const double[]){2, 4, 6, 8, 10, 12});
     }
 }
-END_TEST
 
 /* A dimension that is the number -1 instead of a name or nothing: unknown. */
-START_TEST(dimensions_of_minus_one)
+TEST(dimensions_of_minus_one)
 {
     struct proto graph = {0};
     /* ValueInfo {name = 1, type = 2 {tensor_type = 1 {elem_type = 1, shape = 2 {dim = 1 {dim_value
@@ -276,10 +268,9 @@ START_TEST(dimensions_of_minus_one)
     struct proto model = proto_model(8, 13, &graph);
     expect_model(&model, 1, (const int64_t[]){3}, 3, (const double[]){-1, -2, -3});
 }
-END_TEST
 
 /* Clip(x, "", max), and TopK whose values' name is empty. */
-START_TEST(empty_names_are_omitted_values)
+TEST(empty_names_are_omitted_values)
 {
     struct proto graph = begin_graph(), cast = proto_node("Cast", "cast", "indices", "i");
     const int64_t two = 2;
@@ -295,18 +286,5 @@ START_TEST(empty_names_are_omitted_values)
     struct proto model = proto_model(8, 13, &graph);
     expect_model(&model, 1, (const int64_t[]){4}, 2, (const double[]){2.5, 2});
 }
-END_TEST
 
-TEST_MAIN("traps", 0)
-{
-    tcase_add_test(tests, nodes_out_of_order);
-    tcase_add_test(tests, domains_spelled_out_and_unused);
-    tcase_add_test(tests, initializers_listed_as_inputs);
-    tcase_add_test(tests, weights_in_constant_nodes);
-    tcase_add_loop_test(tests, nested_if_captures_outer_names, 0, 2);
-    tcase_add_loop_test(tests, softmax_before_13_flattens, 0, 2);
-    tcase_add_loop_test(tests, upsample_and_resize_of_7_to_10, 0, 3);
-    tcase_add_test(tests, axes_as_attribute_or_input);
-    tcase_add_test(tests, dimensions_of_minus_one);
-    tcase_add_test(tests, empty_names_are_omitted_values);
-}
+TEST_SUITE("traps", 0)

@@ -78,7 +78,7 @@ static void expect_random_sets(const struct ulp_model *model, const struct ulp_t
     ulp_program_free(program);
 }
 
-START_TEST(trials_are_plain_runs)
+TEST_LOOP(trials_are_plain_runs, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -92,9 +92,8 @@ START_TEST(trials_are_plain_runs)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(bodies_too)
+TEST(bodies_too)
 {
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set samples[] = {text_inputs(model, 1, 0, false),
@@ -105,7 +104,6 @@ START_TEST(bodies_too)
     ulp_tensor_set_free(&samples[1]);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A node some of whose results compiling has made constants of (integers), and some not. */
 static const struct text_graph half_constant = {
@@ -114,7 +112,7 @@ static const struct text_graph half_constant = {
     {NODE("DynamicQuantizeLinear", "quantise", "w", "q s z"),
      NODE("DequantizeLinear", "back", "q s z", "v"), NODE("MatMul", "product", "x v", "y")}};
 
-START_TEST(constants_stay_the_lane_s)
+TEST(constants_stay_the_lane_s)
 {
     struct ulp_model *model = text_load(&half_constant);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, true);
@@ -122,10 +120,9 @@ START_TEST(constants_stay_the_lane_s)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Of six nodes the last two each reach nothing else. */
-START_TEST(only_what_a_change_reaches_is_computed)
+TEST(only_what_a_change_reaches_is_computed)
 {
     struct ulp_model *model = text_load(&text_chain);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), outputs;
@@ -165,7 +162,6 @@ START_TEST(only_what_a_change_reaches_is_computed)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* a + x - x is a to the reference, and in FP16 often less. */
 static const struct text_graph decides = {"x",
@@ -185,7 +181,7 @@ static enum ulp_status note_integers(void *context, const struct ulp_event *even
                : ULP_OK;
 }
 
-START_TEST(decisions_can_be_the_reference_s)
+TEST(decisions_can_be_the_reference_s)
 {
     struct ulp_model *model = text_load(&decides);
     struct ulp_tensor_set inputs = text_inputs(model, 3, 0, true), plain[2], outputs;
@@ -226,10 +222,9 @@ START_TEST(decisions_can_be_the_reference_s)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Where values do not fit the memory limit, each run computes all of it, with the same bits. */
-START_TEST(without_room_nothing_is_held)
+TEST(without_room_nothing_is_held)
 {
     struct ulp_budget *budget;
     ck_ok(ulp_budget_create((size_t)256 << 20, &budget, &why));
@@ -261,14 +256,5 @@ START_TEST(without_room_nothing_is_held)
     ulp_model_free(model);
     ulp_budget_free(budget);
 }
-END_TEST
 
-TEST_MAIN("trial", 300)
-{
-    tcase_add_loop_test(tests, trials_are_plain_runs, 0, network_count);
-    tcase_add_test(tests, bodies_too);
-    tcase_add_test(tests, constants_stay_the_lane_s);
-    tcase_add_test(tests, only_what_a_change_reaches_is_computed);
-    tcase_add_test(tests, decisions_can_be_the_reference_s);
-    tcase_add_test(tests, without_room_nothing_is_held);
-}
+TEST_SUITE("trial", 300)

@@ -32,13 +32,33 @@ int test_run(Suite *first, ...)
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* What TEST has added. */
+enum { ADDED_MAX = 100 };
+static struct {
+    const TTest *test;
+    int first, end;
+} added[ADDED_MAX];
+static size_t added_count;
+
+void test_add(const TTest *test, int first, int end)
+{
+    if (added_count == ADDED_MAX)
+        abort();
+    added[added_count].test = test;
+    added[added_count].first = first;
+    added[added_count++].end = end;
+}
+
 int test_main(const char *name, int seconds, void (*add)(TCase *tests))
 {
     Suite *suite = suite_create(name);
     TCase *tests = tcase_create(name);
     if (seconds)
         tcase_set_timeout(tests, seconds);
-    add(tests);
+    for (size_t t = 0; t < added_count; t++)
+        tcase_add_loop_test(tests, added[t].test, added[t].first, added[t].end);
+    if (add)
+        add(tests);
     suite_add_tcase(suite, tests);
     return test_run(suite, NULL);
 }

@@ -8,8 +8,25 @@
 
 /* Runs the suites (NULL-terminated) and returns main's exit code. */
 int test_run(Suite *first, ...) __attribute__((sentinel));
-/* The main of a program of one suite, whose tests its block adds to `tests`; seconds: how long each
- * may take, 0: Check's default. */
+/* A test, and one for each _i from `first` up to `end`, which the program has without being told:
+ * TEST(name) { ... }. They run in the order of their file. */
+#define TEST(name) TEST_LOOP(name, 0, 1)
+#define TEST_LOOP(name, first, end)                                          \
+    static void name##_fn(int _i);                                           \
+    static const TTest name##_test = {#name, name##_fn, __FILE__, __LINE__}; \
+    __attribute__((constructor)) static void name##_add(void)                \
+    {                                                                        \
+        test_add(&name##_test, (int)(first), (int)(end));                    \
+    }                                                                        \
+    static void name##_fn(int _i CK_ATTRIBUTE_UNUSED)
+void test_add(const TTest *test, int first, int end);
+/* The main of a program of these tests; seconds: how long each may take, 0: Check's default. */
+#define TEST_SUITE(name, seconds)              \
+    int main(void)                             \
+    {                                          \
+        return test_main(name, seconds, NULL); \
+    }
+/* The same with a block, which sets up `tests` or adds others. */
 #define TEST_MAIN(name, seconds)                    \
     static void add_tests(TCase *tests);            \
     int main(void)                                  \

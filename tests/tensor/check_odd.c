@@ -56,7 +56,7 @@ static void draw(mpfr_t x, uint64_t n, bool ordinary)
         mpfr_setsign(x, x, bits >> 40 & 1, MPFR_RNDN);
 }
 
-START_TEST(wide_elements_become_doubles)
+TEST_LOOP(wide_elements_become_doubles, 0, 5)
 {
     static const int precisions[] = {64, 65, 100, 128, 192};
     const int precision = precisions[_i];
@@ -101,9 +101,5 @@ START_TEST(wide_elements_become_doubles)
     }
     ulp_tensor_free(&tensor);
 }
-END_TEST
 
-TEST_MAIN("rounding to odd", 600)
-{
-    tcase_add_loop_test(tests, wide_elements_become_doubles, 0, 5);
-}
+TEST_SUITE("rounding to odd", 600)

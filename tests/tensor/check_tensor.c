@@ -12,7 +12,7 @@
 #include "tensor/lower.h"
 #include "tensor/stored.h"
 
-START_TEST(hostile_shapes_are_refused)
+TEST(hostile_shapes_are_refused)
 {
     struct ulp_tensor t;
     struct ulp_error error;
@@ -36,9 +36,8 @@ START_TEST(hostile_shapes_are_refused)
     ck_assert_uint_eq(t.count, 1);
     ulp_tensor_free(&t);
 }
-END_TEST
 
-START_TEST(shapes_broadcast_as_numpy)
+TEST(shapes_broadcast_as_numpy)
 {
     struct ulp_tensor a, b, c;
     struct ulp_error error;
@@ -57,7 +56,6 @@ START_TEST(shapes_broadcast_as_numpy)
     ck_ok(ulp_broadcast_shape(2, (const struct ulp_tensor *[]){&a, &b}, &rank, dims, &why));
     ck_assert(dims[2] == 0);
 }
-END_TEST
 
 static void convert_one(enum ulp_type to, enum ulp_element element, int precision,
                         const char *format, const struct ulp_tensor *in, struct ulp_tensor *out)
@@ -73,7 +71,7 @@ static void convert_one(enum ulp_type to, enum ulp_element element, int precisio
 /* 1 + 2^-11 + 2^-80 lies just above the tie between FP16 1 and 1 + 2^-10: one rounding goes up, a
  * rounding through FP32 or double first would go to the even neighbour 1. */
 /* Kernels look over a whole factor: a view must not reach beyond the tensor's end. */
-START_TEST(views_end_where_the_tensor_ends)
+TEST(views_end_where_the_tensor_ends)
 {
     float values[6] = {0, 1, 2, 3, 4, 5};
     const struct ulp_tensor tensor = {.type = ULP_TYPE_FLOAT,
@@ -92,9 +90,8 @@ START_TEST(views_end_where_the_tensor_ends)
     }
     ck_assert_uint_eq(ulp_tensor_view_from(&tensor, 7).count, 0);
 }
-END_TEST
 
-START_TEST(boxes_lie_where_their_indices_say)
+TEST(boxes_lie_where_their_indices_say)
 {
     static const struct {
         int rank;
@@ -123,9 +120,8 @@ START_TEST(boxes_lie_where_their_indices_say)
         ck_assert_int_eq(offsets[count], 0x5555555555555555);
     }
 }
-END_TEST
 
-START_TEST(wide_to_half_is_one_rounding)
+TEST(wide_to_half_is_one_rounding)
 {
     struct ulp_tensor in, half, one = {0};
     mpfr_t x;
@@ -149,9 +145,8 @@ START_TEST(wide_to_half_is_one_rounding)
     ulp_tensor_free(&half);
     ulp_tensor_free(&in);
 }
-END_TEST
 
-START_TEST(big_integers_round_once)
+TEST(big_integers_round_once)
 {
     struct ulp_tensor in, out;
     /* 2^62 + 2^38 is the tie between FP32 neighbours 2^62 and 2^62 + 2^39; one more goes up, though
@@ -173,9 +168,8 @@ START_TEST(big_integers_round_once)
     ulp_tensor_free(&out);
     ulp_tensor_free(&in);
 }
-END_TEST
 
-START_TEST(floats_to_integers_saturate)
+TEST(floats_to_integers_saturate)
 {
     struct ulp_tensor in, out;
     const double values[] = {1.9, -1.9, NAN,  INFINITY, -INFINITY,
@@ -202,10 +196,9 @@ START_TEST(floats_to_integers_saturate)
     }
     ulp_tensor_free(&in);
 }
-END_TEST
 
 /* FP32 is moved by the draw of its place, one uniform number each, in every instruction set. */
-START_TEST(floats_are_moved_by_their_draws)
+TEST(floats_are_moved_by_their_draws)
 {
     const size_t count = 1003; /* no whole number of blocks */
     const uint64_t seed = 5, key = seed ^ ulp_hash("w", 1);
@@ -228,11 +221,10 @@ START_TEST(floats_are_moved_by_their_draws)
     ulp_tensor_free(&in);
     ulp_tensor_free(&out);
 }
-END_TEST
 
 /* Every element moves, by no more than the bound, on the type's own grid; whole numbers and numbers
  * that are none stay, and so does a tensor of whole numbers. */
-START_TEST(perturbed_tensors_are_close)
+TEST(perturbed_tensors_are_close)
 {
     static const struct {
         enum ulp_type type;
@@ -286,7 +278,6 @@ START_TEST(perturbed_tensors_are_close)
     ck_assert_ptr_eq(view.data, counts);
     ck_assert(!view.owned);
 }
-END_TEST
 
 /* onnxconverter-common's convert_np_to_float16 written again: its bounds in FP32, signs kept. */
 static float converter_value(float x)
@@ -300,7 +291,7 @@ static float converter_value(float x)
     return -INFINITY < x && x < -1e4f ? -1e4f : x;
 }
 
-START_TEST(constants_are_lowered_by_rule)
+TEST(constants_are_lowered_by_rule)
 {
     static const float x[] = {0,     -0.0f,    1.5f,      65504,    65505,     -65519.9f,
                               65520, 1e5f,     -3.4e38f,  5e-8f,    -5.97e-8f, 2.98e-8f,
@@ -353,10 +344,9 @@ START_TEST(constants_are_lowered_by_rule)
     ck_assert(known.least == (double)1e-40f && known.largest == (double)3.4e38f);
     ulp_tensor_free(&in);
 }
-END_TEST
 
 /* Nothing is copied where the storage holds every value of the type. */
-START_TEST(constants_that_fit_stay)
+TEST(constants_that_fit_stay)
 {
     const int64_t dims[] = {2};
     static const char *const formats[] = {"fp32", "fp64", "mpfr:128"};
@@ -372,11 +362,10 @@ START_TEST(constants_that_fit_stay)
     }
     ulp_tensor_free(&in);
 }
-END_TEST
 
 /* Every code, by the definition of the type (ulp_float_decode) one by one, in runs of any length
  * and place, as an element, and converted. */
-START_TEST(stored_floats_are_their_codes)
+TEST(stored_floats_are_their_codes)
 {
     static const enum ulp_type types[] = {ULP_TYPE_FLOAT16,      ULP_TYPE_BFLOAT16,
                                           ULP_TYPE_FLOAT8E4M3FN, ULP_TYPE_FLOAT8E4M3FNUZ,
@@ -410,10 +399,9 @@ START_TEST(stored_floats_are_their_codes)
         ulp_tensor_free(&copy);
     }
 }
-END_TEST
 
 /* Codes of 4 and 2 bits by their definition, at any place of a byte, as elements and in memory. */
-START_TEST(packed_integers_are_their_codes)
+TEST(packed_integers_are_their_codes)
 {
     static const enum ulp_type types[] = {ULP_TYPE_INT4, ULP_TYPE_UINT4, ULP_TYPE_INT2,
                                           ULP_TYPE_UINT2};
@@ -445,21 +433,5 @@ START_TEST(packed_integers_are_their_codes)
         ulp_tensor_free(&copy);
     }
 }
-END_TEST
 
-TEST_MAIN("tensor", 60)
-{
-    tcase_add_test(tests, hostile_shapes_are_refused);
-    tcase_add_test(tests, shapes_broadcast_as_numpy);
-    tcase_add_test(tests, views_end_where_the_tensor_ends);
-    tcase_add_test(tests, boxes_lie_where_their_indices_say);
-    tcase_add_test(tests, wide_to_half_is_one_rounding);
-    tcase_add_test(tests, big_integers_round_once);
-    tcase_add_test(tests, floats_to_integers_saturate);
-    tcase_add_test(tests, perturbed_tensors_are_close);
-    tcase_add_test(tests, floats_are_moved_by_their_draws);
-    tcase_add_test(tests, constants_are_lowered_by_rule);
-    tcase_add_test(tests, constants_that_fit_stay);
-    tcase_add_test(tests, stored_floats_are_their_codes);
-    tcase_add_test(tests, packed_integers_are_their_codes);
-}
+TEST_SUITE("tensor", 60)

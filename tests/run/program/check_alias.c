@@ -14,7 +14,7 @@
     "[same] v = Identity(w) [square] u = Reshape(flat, shape) [first] a = MatMul(x, v) " \
     "[second] b = MatMul(a, u) [third] c = MatMul(b, v) [sum] d = Add(c, x) [end] y = Tanh(d) }"
 
-START_TEST(figures_are_those_of_copies)
+TEST(figures_are_those_of_copies)
 {
     static const char *const graphs[] = {GRAPH(""), GRAPH(", float[8,8] v, float[8,8] u")};
     static const char *const nodes[] = {"same", "square", "first", "second", "third", "sum", "end"};
@@ -37,7 +37,6 @@ START_TEST(figures_are_those_of_copies)
     ulp_audit_free(&audits[0]);
     ulp_audit_free(&audits[1]);
 }
-END_TEST
 
 #define WEIGHT "{0.31, -1.7, 0.013, 2.9, -0.77, 1e-6, 0.5, -0.2...}"
 #define NAMES(SECOND)                                                                     \
@@ -49,7 +48,7 @@ END_TEST
 
 /* What names of one weight have in common is measured and kept once, in all samples; names of
  * weights with equal numbers have it each for itself. */
-START_TEST(shares_are_those_of_copies)
+TEST(shares_are_those_of_copies)
 {
     static const char *const graphs[] = {NAMES("w"), NAMES("u")};
     static const char *const lanes[] = {"mpfr:128", "fp16", "bf16"};
@@ -86,7 +85,6 @@ START_TEST(shares_are_those_of_copies)
     ulp_audit_free(&audits[0]);
     ulp_audit_free(&audits[1]);
 }
-END_TEST
 
 /* Bytes at the peak of a run of twelve products with one weight of 128 x 128, which each read it
  * under a name of its own, or all as it is. */
@@ -129,16 +127,10 @@ static size_t find_peak(bool named)
     return cost.peak_bytes;
 }
 
-START_TEST(names_cost_nothing)
+TEST(names_cost_nothing)
 {
     const size_t plain = find_peak(false), named = find_peak(true);
     ck_assert_msg(named <= plain + plain / 10, "%zu bytes with names, %zu without", named, plain);
 }
-END_TEST
 
-TEST_MAIN("alias", 0)
-{
-    tcase_add_test(tests, figures_are_those_of_copies);
-    tcase_add_test(tests, shares_are_those_of_copies);
-    tcase_add_test(tests, names_cost_nothing);
-}
+TEST_SUITE("alias", 0)

@@ -110,7 +110,7 @@ static float expect(const struct parameters *p, const struct ulp_format *format,
     return lower(format, product + lower(format, shift));
 }
 
-START_TEST(folded)
+TEST_LOOP(folded, 0, 5)
 {
     static const char *const lanes[] = {"fp16,batchnorm=folded", "bf16,batchnorm=folded",
                                         "fp32,batchnorm=folded", "tf32@a100,batchnorm=folded",
@@ -131,12 +131,11 @@ START_TEST(folded)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What is no constant is computed, whatever is asked for. */
 /* Parameters and values that are FP16's already: a model that declares them so is folded as one
  * that does not. */
-START_TEST(folded_as_declared)
+TEST(folded_as_declared)
 {
     struct parameters p = make_parameters();
     float *const lists[] = {p.scale, p.bias, p.mean, p.variance};
@@ -155,9 +154,8 @@ START_TEST(folded_as_declared)
     ulp_model_free(typed);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(not_constant)
+TEST(not_constant)
 {
     const struct parameters p = make_parameters();
     struct ulp_model *model = make_model(&p, "float", false);
@@ -170,12 +168,11 @@ START_TEST(not_constant)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Of parameters that were moved, it is those that are folded: in FP32 both ways are within their
  * roundings of each other (eight steps of 2^-24, times what the subtraction of the shift cancels,
  * below 8 here: 2^-18 of the largest term), while the parameters have moved by 2^-8. */
-START_TEST(follows_a_perturbation)
+TEST(follows_a_perturbation)
 {
     const struct parameters p = make_parameters();
     struct ulp_model *model = make_model(&p, "float", true);
@@ -195,11 +192,10 @@ START_TEST(follows_a_perturbation)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Constants that a lane cannot hold: the variance is one where it is stored, not where it is folded
  * away. */
-START_TEST(told_constants)
+TEST(told_constants)
 {
     static const char *const lanes[] = {"fp16", "fp16,batchnorm=folded"};
     const struct parameters p = make_parameters();
@@ -218,13 +214,5 @@ START_TEST(told_constants)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("fold_norm", 0)
-{
-    tcase_add_loop_test(tests, folded, 0, 5);
-    tcase_add_test(tests, folded_as_declared);
-    tcase_add_test(tests, not_constant);
-    tcase_add_test(tests, follows_a_perturbation);
-    tcase_add_test(tests, told_constants);
-}
+TEST_SUITE("fold_norm", 0)

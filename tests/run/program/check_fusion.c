@@ -96,7 +96,7 @@ static const struct text_graph tree = {
 static const struct text_graph squared = {
     "x", "m", {NODE("Mul", "square", "x x", "h"), NODE("MatMul", "product", "h w", "m")}};
 
-START_TEST(a_tree_is_rounded_once)
+TEST_LOOP(a_tree_is_rounded_once, 0, 12)
 {
     static const char *const formats[] = {"fp16", "bf16", "fp8-e5m2"};
     const char *format = formats[_i % 3];
@@ -121,10 +121,9 @@ START_TEST(a_tree_is_rounded_once)
     ulp_tensor_set_free(&apart);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Each step inside in FP16: as node by node in the format that rounds every step. */
-START_TEST(the_inner_format_rounds_every_step)
+TEST(the_inner_format_rounds_every_step)
 {
     struct ulp_model *model = text_load(&tree);
     struct ulp_tensor_set inputs = rounded_inputs(model, 7, "fp16");
@@ -136,11 +135,10 @@ START_TEST(the_inner_format_rounds_every_step)
     ulp_tensor_set_free(&apart);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- used inside and outside ---- */
 
-START_TEST(a_library_reads_what_is_stored)
+TEST(a_library_reads_what_is_stored)
 {
     struct ulp_model *model = text_load(&forked);
     struct ulp_tensor_set inputs = rounded_inputs(model, 3, "fp16");
@@ -156,7 +154,6 @@ START_TEST(a_library_reads_what_is_stored)
     ulp_tensor_set_free(&apart);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- rows ---- */
 
@@ -167,7 +164,7 @@ static const struct text_graph rows = {"x",
                                         NODE("Mul", "weigh", "p x", "y")}};
 
 /* One kernel: FP32's result of the whole graph, rounded once. Without the reduction in it three. */
-START_TEST(rows_are_one_kernel)
+TEST(rows_are_one_kernel)
 {
     struct ulp_model *model = text_load(&rows);
     struct ulp_tensor_set inputs = rounded_inputs(model, 11, "fp16");
@@ -187,7 +184,6 @@ START_TEST(rows_are_one_kernel)
     ulp_tensor_set_free(&whole);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- a product and what follows ---- */
 
@@ -196,7 +192,7 @@ static const struct text_graph product = {
 static const struct text_graph gemm = {"x", "y", {NODE("Gemm", "gemm", "x w x", "y")}};
 
 /* MatMul and Add are a Gemm; where a library stores its sums, they are not. */
-START_TEST(the_epilogue_is_part_of_the_kernel)
+TEST(the_epilogue_is_part_of_the_kernel)
 {
     struct ulp_model *split = text_load(&product), *whole = text_load(&gemm);
     struct ulp_tensor_set inputs = rounded_inputs(split, 5, "fp16");
@@ -216,12 +212,11 @@ START_TEST(the_epilogue_is_part_of_the_kernel)
     ulp_model_free(split);
     ulp_model_free(whole);
 }
-END_TEST
 
 /* A Gemm whose k is no multiple of 16 bytes has its factors padded: the bias is added behind the
  * library, as node by node with epilogue=rounded; with another k by it. Values of a bias are
  * FP16's. */
-START_TEST(padded_factors)
+TEST(padded_factors)
 {
     static const struct {
         const char *text, *as;
@@ -251,14 +246,13 @@ START_TEST(padded_factors)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 /* ---- groups that the caller names ---- */
 
 static const char half_groups[] = "fp16,fuse=groups", bf16_groups[] = "bf16,fuse=groups";
 
 /* C's own float, with a rounding where a group ends, and where one says so inside. */
-START_TEST(groups_are_rounded_where_they_end)
+TEST_LOOP(groups_are_rounded_where_they_end, 0, 4)
 {
     static const char *const first[] = {"double"};
     const char *format = _i % 2 ? "bf16" : "fp16";
@@ -288,10 +282,9 @@ START_TEST(groups_are_rounded_where_they_end)
     ulp_tensor_set_free(&fused);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A node of a group in FP32 is a kernel of its own: what it reads was stored. */
-START_TEST(a_kept_node_reads_what_a_group_stores)
+TEST(a_kept_node_reads_what_a_group_stores)
 {
     const struct ulp_group item =
         GROUP(NULL, "double", "sum", "product", "difference", "abs", "root");
@@ -311,7 +304,6 @@ START_TEST(a_kept_node_reads_what_a_group_stores)
     ulp_tensor_set_free(&fused);
     ulp_model_free(model);
 }
-END_TEST
 
 static struct ulp_tensor_set run_kept(const struct ulp_model *model,
                                       const struct ulp_tensor_set *inputs, const char *name,
@@ -326,7 +318,7 @@ static const char casts_inner[] = "fp16,epilogue=rounded,fuse=reduce",
                   casts_stored[] = "fp16,epilogue=rounded,fuse=reduce,fuse-casts=stored";
 
 /* Casts round nothing inside a kernel, nor does the one at the graph's output. */
-START_TEST(casts_are_steps_of_a_kernel)
+TEST(casts_are_steps_of_a_kernel)
 {
     struct ulp_model *model = text_load(&tree);
     struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
@@ -344,11 +336,10 @@ START_TEST(casts_are_steps_of_a_kernel)
     ulp_tensor_set_free(&stored);
     ulp_model_free(model);
 }
-END_TEST
 
 /* What a kept product reads, the kernel before it has cast and stored in FP32; what a lowered one
  * reads of a kept node is rounded once. */
-START_TEST(what_a_library_reads_is_cast_before)
+TEST(what_a_library_reads_is_cast_before)
 {
     struct ulp_model *model = text_load(&squared);
     struct ulp_tensor_set inputs = rounded_inputs(model, 5, "fp16");
@@ -369,11 +360,10 @@ START_TEST(what_a_library_reads_is_cast_before)
     ulp_tensor_set_free(&kept_stored);
     ulp_model_free(model);
 }
-END_TEST
 
 /* One group with a product is a Gemm, however libraries store their sums elsewhere; a product in
  * two groups is stored between them. */
-START_TEST(a_group_with_a_product_is_its_library)
+TEST(a_group_with_a_product_is_its_library)
 {
     const struct ulp_group one[] = {GROUP(NULL, "product", "sum")},
                            two[] = {GROUP(NULL, "product"), GROUP(NULL, "product", "sum")};
@@ -397,10 +387,9 @@ START_TEST(a_group_with_a_product_is_its_library)
     ulp_model_free(split);
     ulp_model_free(whole);
 }
-END_TEST
 
 /* The groups that the rules find, given as groups, are the same kernels. */
-START_TEST(found_kernels_given_as_groups)
+TEST(found_kernels_given_as_groups)
 {
     const struct ulp_group item = GROUP(NULL, "square", "soft", "weigh");
     const struct ulp_groups groups = {1, &item, NULL};
@@ -414,9 +403,8 @@ START_TEST(found_kernels_given_as_groups)
     ulp_tensor_set_free(&found);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(wrong_groups_are_refused)
+TEST_LOOP(wrong_groups_are_refused, 0, 8)
 {
     static const char *const other[] = {"root"};
     struct ulp_group rounded = GROUP("last", "abs");
@@ -448,9 +436,8 @@ START_TEST(wrong_groups_are_refused)
     ck_assert_ptr_null(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(files_of_groups)
+TEST_LOOP(files_of_groups, 0, 10)
 {
     static const struct {
         const char *text, *message; /* NULL: it is read */
@@ -490,22 +477,5 @@ START_TEST(files_of_groups)
         ulp_group_list_free(&list);
     }
 }
-END_TEST
 
-TEST_MAIN("fusion", 120)
-{
-    tcase_add_loop_test(tests, a_tree_is_rounded_once, 0, 12);
-    tcase_add_test(tests, the_inner_format_rounds_every_step);
-    tcase_add_test(tests, a_library_reads_what_is_stored);
-    tcase_add_test(tests, rows_are_one_kernel);
-    tcase_add_test(tests, the_epilogue_is_part_of_the_kernel);
-    tcase_add_test(tests, padded_factors);
-    tcase_add_loop_test(tests, groups_are_rounded_where_they_end, 0, 4);
-    tcase_add_test(tests, a_kept_node_reads_what_a_group_stores);
-    tcase_add_test(tests, casts_are_steps_of_a_kernel);
-    tcase_add_test(tests, what_a_library_reads_is_cast_before);
-    tcase_add_test(tests, a_group_with_a_product_is_its_library);
-    tcase_add_test(tests, found_kernels_given_as_groups);
-    tcase_add_loop_test(tests, wrong_groups_are_refused, 0, 8);
-    tcase_add_loop_test(tests, files_of_groups, 0, 10);
-}
+TEST_SUITE("fusion", 120)

@@ -8,7 +8,7 @@
 
 /* ---- what a program says ---- */
 
-START_TEST(groups_are_told)
+TEST(groups_are_told)
 {
     const struct ulp_arithmetic lane = test_arithmetic("fp16,acc=fp16,fuse=groups");
     const struct ulp_group items[] = {GROUP(NULL, "product"), GROUP(NULL, "square", "sum")};
@@ -27,9 +27,8 @@ START_TEST(groups_are_told)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(kernels_are_told)
+TEST(kernels_are_told)
 {
     const struct ulp_arithmetic lane = test_arithmetic("fp16,fuse=pointwise");
     struct ulp_model *model = text_load(&forked);
@@ -49,7 +48,6 @@ START_TEST(kernels_are_told)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- what a choice changes ---- */
 
@@ -78,7 +76,7 @@ static void make_lane(struct ulp_audit_lane *lane, struct ulp_audit_node nodes[2
     lane->outputs.outputs = &outputs[2];
 }
 
-START_TEST(choices_are_told)
+TEST_LOOP(choices_are_told, 0, 7)
 {
     static const struct {
         double a, b;
@@ -132,9 +130,8 @@ START_TEST(choices_are_told)
     ck_assert_int_eq(ulp_report_choice(&audit, &wrong, 100, false, &text, &error), ULP_ERROR_USAGE);
     ck_assert_ptr_null(text);
 }
-END_TEST
 
-START_TEST(what_has_no_meaning_is_refused)
+TEST_LOOP(what_has_no_meaning_is_refused, 0, 6)
 {
     static const char *const names[] = {
         "fp32,fuse=reduce", "fp16-strict,fuse=pointwise",       "fp16,fuse-inner=fp16",
@@ -144,12 +141,5 @@ START_TEST(what_has_no_meaning_is_refused)
     ck_assert_int_eq(ulp_arithmetic_find(names[_i], &out, &error), ULP_ERROR_USAGE);
     ck_assert_uint_gt(strlen(error.message), 20);
 }
-END_TEST
 
-TEST_MAIN("what is said of fusion", 0)
-{
-    tcase_add_test(tests, groups_are_told);
-    tcase_add_loop_test(tests, choices_are_told, 0, 7);
-    tcase_add_test(tests, kernels_are_told);
-    tcase_add_loop_test(tests, what_has_no_meaning_is_refused, 0, 6);
-}
+TEST_SUITE("what is said of fusion", 0)

@@ -254,7 +254,7 @@ static void set_input(struct ulp_tensor_set *inputs, const struct sample *s,
 
 /* 160 samples of each spec: 1,920 and more results, all equal; floats differ from integers
  * somewhere, or the test could not see. */
-START_TEST(integer_view_is_the_integers_own)
+TEST_LOOP(integer_view_is_the_integers_own, 0, SPEC_COUNT)
 {
     const struct spec *spec = &specs[_i];
     static const char *const names[] = {"fp32", "fp32,qdq=integer"};
@@ -285,7 +285,6 @@ START_TEST(integer_view_is_the_integers_own)
     }
     ck_assert_uint_gt(parted, 0);
 }
-END_TEST
 
 /* Without Q/DQ on a factor both views are the same bits, node by node. */
 static enum ulp_status expect_equal_lanes(void *context, const struct ulp_event *event,
@@ -301,7 +300,7 @@ static enum ulp_status expect_equal_lanes(void *context, const struct ulp_event 
     return ULP_OK;
 }
 
-START_TEST(nothing_to_fuse_changes_nothing)
+TEST_LOOP(nothing_to_fuse_changes_nothing, 0, SPEC_COUNT)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     struct sample s = {0};
@@ -314,11 +313,10 @@ START_TEST(nothing_to_fuse_changes_nothing)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The audit says what was stored, what computed, and where the views part: at the product, unless
  * nothing was fused. */
-START_TEST(the_audit_shows_types_and_divergence)
+TEST_LOOP(the_audit_shows_types_and_divergence, 0, SPEC_COUNT)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     for (int plain = 0; plain < 2; plain++) {
@@ -360,7 +358,6 @@ START_TEST(the_audit_shows_types_and_divergence)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 /* Wrong steps of each QuantizeLinear beside the reference's, which are those of exact sums. */
 struct steps {
@@ -383,7 +380,7 @@ static enum ulp_status count_steps(void *context, const struct ulp_event *event,
 /* MobileNetV2 recorded by integer kernels. In integers, all 62 products and sums up to the average
  * pool are the exact ones; in floats the first wrong step comes early and half the outputs differ.
  * The pool, in FP32 in either view, leaves few. */
-START_TEST(mobilenet_agrees_with_its_recording)
+TEST(mobilenet_agrees_with_its_recording)
 {
     static const char *const names[] = {"mpfr:128", "fp32", "fp32,qdq=integer"};
     const char *path = test_long() ? test_shared("models/mobilenetv2_qdq_int8/model.onnx") : NULL;
@@ -415,11 +412,10 @@ START_TEST(mobilenet_agrees_with_its_recording)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* The other INT8 networks run in both views; those of operators that are integers already (QLinear,
  * ConvInteger) are the same. */
-START_TEST(networks_run_in_both_views)
+TEST_LOOP(networks_run_in_both_views, 0, 4)
 {
     static const char *const folders[] = {"micro_kws_qdq", "micro_kws_qoperator", "mnist_quantized",
                                           "layout_qdq_u8_ln"};
@@ -440,13 +436,5 @@ START_TEST(networks_run_in_both_views)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-TEST_MAIN("qdq", test_long() ? 600 : 60)
-{
-    tcase_add_loop_test(tests, integer_view_is_the_integers_own, 0, SPEC_COUNT);
-    tcase_add_loop_test(tests, nothing_to_fuse_changes_nothing, 0, SPEC_COUNT);
-    tcase_add_loop_test(tests, the_audit_shows_types_and_divergence, 0, SPEC_COUNT);
-    tcase_add_loop_test(tests, networks_run_in_both_views, 0, 4);
-    tcase_add_test(tests, mobilenet_agrees_with_its_recording);
-}
+TEST_SUITE("qdq", test_long() ? 600 : 60)

@@ -37,7 +37,7 @@ static const struct row {
     {&also_data, "e4m20", 2},
 };
 
-START_TEST(scales_stay_as_declared)
+TEST_LOOP(scales_stay_as_declared, 0, sizeof rows / sizeof *rows)
 {
     const struct row *row = &rows[_i];
     struct ulp_arithmetic lane;
@@ -59,10 +59,9 @@ START_TEST(scales_stay_as_declared)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A scale that is moved is told as the constant it is, in every lane, and has no error. */
-START_TEST(moved_scales_have_no_error)
+TEST(moved_scales_have_no_error)
 {
     struct ulp_audit audit;
     text_audit(&behind_movers, 1, 140, true, 1, &audit);
@@ -75,10 +74,5 @@ START_TEST(moved_scales_have_no_error)
     }
     ulp_audit_free(&audit);
 }
-END_TEST
 
-TEST_MAIN("scales", 0)
-{
-    tcase_add_loop_test(tests, scales_stay_as_declared, 0, sizeof rows / sizeof *rows);
-    tcase_add_test(tests, moved_scales_have_no_error);
-}
+TEST_SUITE("scales", 0)
