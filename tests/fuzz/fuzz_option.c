@@ -110,6 +110,25 @@ const char *fuzz_part(const uint8_t *bytes, size_t count)
     return wrong;
 }
 
+/* The file of a checkpoint, of which that is the figures. */
+const char *fuzz_kept(const uint8_t *bytes, size_t count)
+{
+    struct ulp_error error = {0};
+    char *key;
+    unsigned char *figures;
+    size_t figure_count;
+    const char *wrong = NULL;
+    const enum ulp_status status =
+        ulp_part_read(fuzz_file(bytes, count), NULL, &key, &figures, &figure_count, &error);
+    if (status != ULP_OK)
+        return fuzz_failure(status, FUZZ_FILE, &error);
+    if (strlen(key) + figure_count >= count)
+        wrong = "a file that holds more than its bytes";
+    free(key);
+    free(figures);
+    return wrong;
+}
+
 const char *fuzz_limit(const uint8_t *bytes, size_t count)
 {
     struct ulp_model *model;
