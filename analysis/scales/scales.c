@@ -329,6 +329,7 @@ static enum ulp_status run(const struct ulp_model *model, const struct ulp_tenso
 {
     struct looking looking = {.out = out, .options = options};
     ULP_TRY(ulp_arena_create(&out->memory, ulp_model_budget(model), error));
+    out->drawn = inputs && inputs->drawn;
     out->model_path = copy(&looking, ulp_model_path(model));
     out->arithmetic = copy(&looking, options->arithmetic.asked);
     ULP_TRY(ulp_taken(out->model_path && out->arithmetic, error));

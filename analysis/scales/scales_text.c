@@ -65,17 +65,20 @@ static void add_best(struct ulp_text *out, const struct ulp_scales *scales)
 
 static void add_verdict(const struct ulp_page *page, const struct ulp_scales *scales)
 {
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
-    ulp_text_add(&text, "%s: ", scales->arithmetic);
+    struct ulp_headline head = {0};
+    ulp_text_show(&head.what, "%s", scales->arithmetic);
+    ulp_headline_drawn(&head, scales->drawn);
     if (isfinite(scales->sqnr_db))
-        ulp_text_add(&text, "outputs have %.1f dB. ", scales->sqnr_db);
-    else if (scales->sqnr_db < 0)
-        ulp_text_add(&text, "an output is not finite, or has another shape than it should. ");
-    add_worst(&text, &scales->tensors[0]);
-    add_best(&text, scales);
-    if (text.data)
-        ulp_page_wrapped(page, text.data, 2, 0);
-    page->out->failed |= text.failed;
+        ulp_text_add(&head.what, ": outputs have %.1f dB. ", scales->sqnr_db);
+    else
+        ulp_text_add(&head.what,
+                     scales->sqnr_db < 0
+                         ? ": an output is not finite, or has another shape than it should. "
+                         : ": ");
+    add_worst(&head.what, &scales->tensors[0]);
+    add_best(&head.what, scales);
+    ulp_page_headline(page, "", &head);
+    ulp_headline_free(page, &head);
 }
 
 static void add_tensors(const struct ulp_page *page, const struct ulp_scales *scales)

@@ -61,6 +61,7 @@ struct ulp_scales {
     char *model_path;
     char *arithmetic;
     double sqnr_db; /* of the outputs, the least */
+    bool drawn;     /* the inputs are random (ulp_model_random_inputs), not given */
     size_t tensor_count;
     struct ulp_scaled_tensor *tensors; /* the least product_db first */
     size_t choice_count;

@@ -100,10 +100,11 @@ for command in audit doctor plan lint extract overflow fix; do grep -q "^ulpscop
 
 # that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
 for line in "audit -a fp16" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
-    "overflow -a e4m3" "plan -a fp16 --tolerance sqnr_db=70" "fix -a fp16 -o fixed.onnx" "fix -a e5m3 -o fixed.onnx" "tolerance -a fp16" "tolerance -a e4m2"; do
+    "overflow -a e4m3" "plan -a fp16 --tolerance sqnr_db=70" "fix -a fp16 -o fixed.onnx" "fix -a e5m3 -o fixed.onnx" "tolerance -a fp16" "tolerance -a e4m2" \
+    "scales -a bf16,factor=nvfp4"; do
     rm -f fixed.onnx*
     "$program" $line digits.onnx -q >out 2>err || [ $? = 1 ] || fail "$line, no inputs: $(cat err)"
-    sed '/^  why/Q' out | tr -s '\n ' ' ' | grep -qF '(with random inputs, which stand for yours)' || fail "$line, no inputs: not said first"
+    sed '/^  why/Q; /^$/Q' out | tr -s '\n ' ' ' | grep -qF '(with random inputs, which stand for yours)' || fail "$line, no inputs: not said first"
     rm -f fixed.onnx*
     "$program" ${line% --checkpoint *} digits.onnx -i digits.npz -q >out 2>err || [ $? = 1 ] || fail "$line: $(cat err)"
     tr -s '\n ' ' ' <out | grep -qF 'random inputs' && fail "$line, with inputs: said to be random"
