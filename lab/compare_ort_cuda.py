@@ -24,7 +24,7 @@ LARGE = 32
 
 
 def decibels(figures):
-    return 20 * math.log10(figures["ref"] / figures["rms"]) if figures["rms"] > 0 and figures["ref"] > 0 and not figures["nonfinite"] else math.nan
+    return 20 * math.log10(figures["ref"] / figures["rms"]) if (figures["rms"] or 0) > 0 and (figures["ref"] or 0) > 0 and not figures["nonfinite"] else math.nan
 
 
 def foresee(program, folder, arithmetic):

@@ -125,8 +125,8 @@ struct ulp_schedule {
      * scalar chains of fused multiply-adds over the stored values: libraries have no kernel on a
      * matrix unit for them */
     bool vectors_scalar;
-    /* MatMul, Gemm and what else is no convolution and no recurrence are such chains, too: a library
-     * may have TF32 allowed for cuDNN's kernels alone */
+    /* MatMul, Gemm and what else is no convolution and no recurrence are such chains, too: a
+     * library may have TF32 allowed for cuDNN's kernels alone */
     bool matmul_scalar;
     /* DequantizeLinear -> MatMul, Gemm or Conv (-> Relu) -> QuantizeLinear is computed as an INT8
      * kernel does: INT32 sums of the quantised values. false: in floats, as the graph is written */
@@ -175,12 +175,20 @@ enum ulp_attention_kernel {
     ULP_ATTENTION_MATH,      /* written out, every step in FP32 */
 };
 
+/* Do operators round their steps as the arithmetic says, or some of them otherwise, as a runtime's
+ * kernels were recorded to (src/ops/steps.def)? */
+enum ulp_steps {
+    ULP_STEPS_ALIKE,
+    ULP_STEPS_ORT_CUDA, /* ONNX Runtime's CUDA provider in FP16 */
+};
+
 /* How a Conv is summed beside a matrix unit. */
 enum ulp_conv {
     ULP_CONV_PLAIN, /* on the unit, as other products */
-    /* by shape as PyTorch's and cuDNN's kernels were recorded to: one channel a group, or 1 to 3
-     * channels, in scalar chains that may begin with the bias */
-    ULP_CONV_TORCH,
+    /* by shape as cuDNN's kernels were recorded to: one channel a group, or 1 to 3 channels, in
+     * scalar chains */
+    ULP_CONV_CUDNN,
+    ULP_CONV_TORCH, /* but one channel a group by PyTorch's own, whose chains begin with the bias */
     /* in scalar chains over the stored values where there are fewer than 16 input channels a group,
      * as cuDNN was recorded to under ONNX Runtime; FROM_64: fewer than 64 where the kernel is wider
      * than 1 */
@@ -293,6 +301,7 @@ struct ulp_arithmetic {
      * sums of products go into the cell as they are, states are stored */
     bool recurrence_cudnn;
     enum ulp_conv conv;
+    enum ulp_steps steps;
     /* BatchNormalization as PyTorch's kernel computes it, with CUDA's reciprocal root; false: as
      * the operator is written, each step rounded */
     bool norms_torch;
@@ -330,7 +339,8 @@ struct ulp_arithmetic {
  * fuse-inner=FORMAT (default: that of compute), fuse-constants=stored|inner,
  * fuse-casts=stored|inner, functions=rounded|cuda (cuda beside a matrix unit where compute is FP32,
  * else rounded), exponentials=shifted|plain, attention=whole|flash2|cudnn|efficient|math,
- * written-attention=nodes|kernel, recurrence=plain|cudnn, conv=plain|torch, norms=plain|torch
+ * written-attention=nodes|kernel, recurrence=plain|cudnn, steps=alike|ort-cuda,
+ * conv=plain|cudnn|torch|from-16|from-64, norms=plain|torch
  * (beside a matrix unit that sums in FP32), constants=saturated|ieee|tensorrt|onnxconverter-common,
  * batchnorm=computed|folded, qdq-scales=declared|lowered. compute=F implies result-only.
  * subnormals= and overflow= apply to storage and to every part that has the same format, except a

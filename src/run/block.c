@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "ops/call.h"
 #include "ops/probe.h"
+#include "ops/steps.h"
 #include "ops/trace/trace.h"
 #include "run/lane.h"
 
@@ -59,7 +60,9 @@ enum ulp_status ulp_step_arithmetic(const struct ulp_step *step, const struct ul
     const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
     if (arithmetic->as_declared)
         return find_declared(step, arithmetic, inputs, out, error);
-    *out = *arithmetic;
+    const struct ulp_arithmetic *own = ulp_steps_arithmetic(arithmetic, step->bound.op, out);
+    if (own != out)
+        *out = *own;
     return ULP_OK;
 }
 
@@ -79,7 +82,8 @@ enum ulp_status ulp_step_open(struct ulp_step_call *out, const struct ulp_step *
                               const struct ulp_lane *lane, const struct ulp_tensor *const *inputs,
                               struct ulp_tensor *outputs, struct ulp_error *error)
 {
-    const struct ulp_arithmetic *arithmetic = ulp_lane_arithmetic(lane, step);
+    const struct ulp_arithmetic *arithmetic =
+        ulp_steps_arithmetic(ulp_lane_arithmetic(lane, step), step->bound.op, &out->declared);
     const struct ulp_integer_form *form = ulp_step_integer(lane->mix, lane->block, step);
     for (size_t i = 0; form && i < form->input_count; i++)
         out->integers[i] = form->from[i] < 0 ? NULL : inputs[form->from[i]];

@@ -205,7 +205,7 @@ enum ulp_status ulp_step_run(const struct ulp_step *step, struct ulp_lane *lane,
 struct ulp_step_call {
     struct ulp_call call;
     struct ulp_host host;
-    struct ulp_arithmetic declared;
+    struct ulp_arithmetic declared; /* or by steps= */
     const struct ulp_tensor *integers[12];
     size_t outer; /* the node that the lane's probe was in before */
     const struct ulp_lane *lane;

@@ -425,13 +425,21 @@ static void describe_kernels(struct page *page, const struct ulp_arithmetic *a)
             "A Conv is on the matrix unit from 16 input channels a group on%s; one of fewer is a "
             "chain of fused multiply-adds in FP32 over the stored values.",
             a->conv == ULP_CONV_FROM_64 ? ", from 64 on where its kernel is wider than 1" : "");
-    if (a->conv == ULP_CONV_TORCH)
+    if (ulp_convolves_as_cudnn(a))
         say(page, "conv",
             "A Conv of one channel a group, or of 1 to 3 channels, is a chain of fused "
             "multiply-adds in FP32, beside the matrix unit; the others add in the order of the "
             "kernel that cuDNN took for the nearest recorded shape, which in TF32 is often such a "
-            "chain. With one channel a group the chain begins with the bias; in FP16 with 32 "
-            "channels or more that is added to the rounded sum.");
+            "chain.%s",
+            a->conv == ULP_CONV_TORCH
+                ? " With one channel a group the chain begins with the bias; in FP16 with 32 "
+                  "channels or more that is added to the rounded sum."
+                : "");
+    if (a->steps == ULP_STEPS_ORT_CUDA)
+        say(page, "steps",
+            "Every step, also of sums, is rounded to storage in CumSum, Elu, FastGelu, HardSwish, "
+            "LeakyRelu, Softsign, Sum, LSTM, GRU and RNN, as ONNX Runtime's CUDA provider was "
+            "recorded to; Gemm rounds once.");
     if (a->norms_torch)
         say(page, "norms",
             "BatchNormalization is fma(scale (x - mean), rsqrt(variance + epsilon), bias), "

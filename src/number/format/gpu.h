@@ -19,3 +19,9 @@ extern const struct ulp_gpu_row ulp_gpus[ULP_GPU_COUNT];
 
 /* The row of that name; NULL: there is none. */
 const struct ulp_gpu_row *ulp_gpu_find(const char *name);
+
+/* Is a Conv summed as cuDNN's kernel for its shape? */
+static inline bool ulp_convolves_as_cudnn(const struct ulp_arithmetic *arithmetic)
+{
+    return arithmetic->conv == ULP_CONV_CUDNN || arithmetic->conv == ULP_CONV_TORCH;
+}

@@ -286,8 +286,9 @@ void ulp_request_settle(struct ulp_request *request, const bool said[ULP_PART_CO
         request->given[ULP_PART_FUSE] && request->choice[ULP_PART_FUSE] == ULP_FUSE_NONE;
     for (size_t i = 0; i < sizeof inside / sizeof *inside && none; i++)
         request->given[inside[i]] &= said[inside[i]];
-    static const enum ulp_part kernels[] = {ULP_PART_ATTENTION, ULP_PART_RECURRENCE, ULP_PART_CONV,
-                                            ULP_PART_NORMS};
+    static const enum ulp_part kernels[] = {ULP_PART_ATTENTION, ULP_PART_RECURRENCE,
+                                            ULP_PART_CONV,      ULP_PART_NORMS,
+                                            ULP_PART_EPILOGUE,  ULP_PART_STEPS};
     for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
         request->brought[kernels[i]] = !said[kernels[i]];
     if (!ulp_scaling_has_tensor(&request->scaling[0]))

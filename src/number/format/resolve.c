@@ -301,18 +301,42 @@ static enum ulp_status resolve_pieces(struct ulp_arithmetic *out, const struct u
     return ULP_OK;
 }
 
+/* A part that a runtime's name brings is left out where it cannot be. */
+static bool takes(const struct ulp_request *request, enum ulp_part kernel, bool possible)
+{
+    return request->given[kernel] && (possible || !request->brought[kernel]);
+}
+
 /* The third: what the sum is rounded to before the epilogue. */
 static enum ulp_status resolve_epilogue(struct ulp_arithmetic *out,
                                         const struct ulp_request *request, struct ulp_error *error)
 {
-    out->schedule.epilogue_rounded = chosen(request, ULP_PART_EPILOGUE, 0);
-    if (out->schedule.epilogue_rounded && ulp_format_holds(&out->storage, &out->accumulator) &&
-        !out->schedule.promote && !out->schedule.split_k)
+    const bool possible = !ulp_format_holds(&out->storage, &out->accumulator) ||
+                          out->schedule.promote || out->schedule.split_k;
+    out->schedule.epilogue_rounded =
+        takes(request, ULP_PART_EPILOGUE, possible) && request->choice[ULP_PART_EPILOGUE];
+    if (out->schedule.epilogue_rounded && !possible)
         return ulp_fail(error, ULP_ERROR_USAGE,
                         "epilogue=rounded has no meaning here: %s, the storage format, holds every "
                         "sum of format %s",
                         out->storage.name, out->accumulator.name);
     return ULP_OK;
+}
+
+/* Which operators round their steps otherwise: those that have steps to round. */
+static enum ulp_status resolve_runtime_steps(struct ulp_arithmetic *out,
+                                             const struct ulp_request *request,
+                                             struct ulp_error *error)
+{
+    const bool possible =
+        out->place == ULP_ROUND_RESULT && !ulp_format_holds(&out->storage, &out->compute);
+    if (takes(request, ULP_PART_STEPS, possible))
+        out->steps = (enum ulp_steps)request->choice[ULP_PART_STEPS];
+    if (out->steps == ULP_STEPS_ALIKE || possible)
+        return ULP_OK;
+    return ulp_fail(error, ULP_ERROR_USAGE,
+                    "steps= has no meaning here: %s, the storage format, holds every step",
+                    out->storage.name);
 }
 
 /* Factor, accumulator, unit and the rest of the schedule. */
@@ -386,11 +410,6 @@ static bool has_kernels(const struct ulp_arithmetic *a, bool tf32)
            !a->scaling[0].name[0];
 }
 
-static bool takes(const struct ulp_request *request, enum ulp_part kernel, bool possible)
-{
-    return request->given[kernel] && (possible || !request->brought[kernel]);
-}
-
 static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
                                        const struct ulp_request *request, struct ulp_error *error)
 {
@@ -415,10 +434,10 @@ static enum ulp_status resolve_kernels(struct ulp_arithmetic *out,
             error, ULP_ERROR_USAGE,
             "norms=torch: this kernel takes CUDA's reciprocal root; say functions=cuda, "
             "or leave it out");
-    const char *part = out->attention != ULP_ATTENTION_WHOLE ? "attention="
-                       : out->recurrence_cudnn               ? "recurrence="
-                       : out->conv == ULP_CONV_TORCH && !convolves ? "conv="
-                                                             : NULL;
+    const char *part = out->attention != ULP_ATTENTION_WHOLE       ? "attention="
+                       : out->recurrence_cudnn                     ? "recurrence="
+                       : ulp_convolves_as_cudnn(out) && !convolves ? "conv="
+                                                                   : NULL;
     if (!part || possible)
         return ULP_OK;
     return ulp_fail(error, ULP_ERROR_USAGE,
@@ -514,6 +533,7 @@ enum ulp_status ulp_request_resolve(struct ulp_arithmetic *out, const struct ulp
     out->seed = request->given[ULP_PART_SEED] ? request->seed : 0;
     ULP_TRY(resolve_steps(out, request, &base, error));
     ULP_TRY(resolve_sums(out, request, &base, error));
+    ULP_TRY(resolve_runtime_steps(out, request, error));
     ULP_TRY(resolve_fusion(out, request, error));
     ULP_TRY(resolve_range(out, request, error));
     ULP_TRY(resolve_functions(out, request, error));

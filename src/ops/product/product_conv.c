@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "kernels/cublas.h"
+#include "number/format/gpu.h"
 #include "number/format/scaling.h"
 #include "ops/call/library.h"
 #include "ops/contraction.h"
@@ -88,7 +89,7 @@ static enum ulp_status find_taps(const struct ulp_call *call, const struct ulp_t
     *taps = (struct taps){NULL, (size_t)(g->in * positions)};
     if ((!pairs && !keeps_positions(call->arithmetic)) || taps->count == 0)
         return ULP_OK;
-    const bool known = !pairs && call->arithmetic->conv == ULP_CONV_TORCH && g->count == 1 &&
+    const bool known = !pairs && ulp_convolves_as_cudnn(call->arithmetic) && g->count == 1 &&
                        ulp_conv_kernel_find(call->arithmetic, g->in, g->out, w, &kernel);
     if (!known && (g->in == 1 || positions == 1))
         return ULP_OK;
@@ -261,8 +262,7 @@ static bool is_narrow(const struct ulp_call *call)
     int64_t positions = 1;
     for (int d = 2; d < weights->rank; d++)
         positions *= weights->dims[d];
-    const int64_t least =
-        call->arithmetic->conv == ULP_CONV_FROM_64 && positions > 1 ? 64 : 16;
+    const int64_t least = call->arithmetic->conv == ULP_CONV_FROM_64 && positions > 1 ? 64 : 16;
     return weights->dims[1] < least;
 }
 
@@ -287,7 +287,7 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
         leave_unit(own);
         return true;
     }
-    if (own->conv != ULP_CONV_TORCH || !(depthwise || groups == 1))
+    if (!ulp_convolves_as_cudnn(own) || !(depthwise || groups == 1))
         return false;
     const bool known = groups == 1 && find_kernel(call, &windows, &kernel),
                tf32 = strcmp(own->factor.name, "tf32") == 0;
@@ -302,7 +302,8 @@ static bool take_kernel(const struct ulp_call *call, struct ulp_arithmetic *own,
         return kernel.slices > 1 || kernel.ties_away;
     }
     leave_unit(own);
-    if (depthwise && (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
+    if (own->conv == ULP_CONV_TORCH && depthwise &&
+        (groups < 32 || strcmp(own->storage.name, "fp16") != 0))
         *first = ulp_call_in(call, 2);
     return true;
 }

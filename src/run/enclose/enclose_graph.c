@@ -307,6 +307,7 @@ enum ulp_status ulp_enclose_open(struct ulp_enclosing_walk *w, const struct ulp_
                               error));
     w->values = values;
     ULP_TAKE(w->keep, w->arena, slots, error);
+    ULP_TAKE(w->room, w->arena, 1, error);
     ULP_TRY(ulp_enclose_find_normalised(w, error));
     ULP_TRY(ulp_enclose_find_shares(w, error));
     ULP_TRY(ulp_lane_create(&w->lane, &from->program->mixes[0], block, from->budget, from->pool,

@@ -1,6 +1,7 @@
 /* Between the files of the walk that bounds values. */
 #pragma once
 
+#include "ops/steps.h"
 #include "run/enclose/enclose_graph.h"
 #include "run/lane.h"
 
@@ -29,6 +30,7 @@ struct ulp_enclosing_walk {
     const struct ulp_block *block;
     const struct ulp_mix *mix; /* of the names */
     const struct ulp_arithmetic *arithmetic;
+    struct ulp_arithmetic *room; /* of what ulp_enclose_computes gives, until it is asked again */
     struct ulp_arena *arena;
     /* memory for what makes bounds narrower was refused: bounds never depend on memory, so the walk
      * ends with an error */
@@ -52,9 +54,10 @@ static inline bool ulp_enclose_is_inside(const struct ulp_enclosing_walk *w,
 static inline const struct ulp_arithmetic *ulp_enclose_computes(const struct ulp_enclosing_walk *w,
                                                                 const struct ulp_step *step)
 {
-    return ulp_enclose_is_inside(w, step)
-               ? ulp_mix_computes(&w->from->program->mixes[0], step->number)
-               : w->arithmetic;
+    return ulp_steps_arithmetic(ulp_enclose_is_inside(w, step)
+                                    ? ulp_mix_computes(&w->from->program->mixes[0], step->number)
+                                    : w->arithmetic,
+                                step->bound.op, w->room);
 }
 
 /* enclose_graph.c: a walk over a block, with the trace of the caller. */

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Bits of single operators in FP16 beside those that a runtime gave.
+
+    lab/compare_operators.py PROGRAM OPERATORS.npz ARITHMETIC [NAME...] [--least PERCENT]
+
+OPERATORS.npz (DATA/ort_cuda/operators.npz; a sample lies in tests/data/ort_cuda) holds `KEY|i0...` inputs, `|o0` the output, `|op`
+[operator, domain, attributes, opset]; an operator without inputs is of every FP16 number, or of those in `every`. Printed: the share of
+equal bits, and our error by the recorded one's. Exit code 1 when a share is below --least. Needs numpy.
+"""
+import argparse
+import ast
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "examples"))
+from onnx_writer import TYPES, block, node, write_model  # pylint: disable=wrong-import-position
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    for name in ("program", "data", "arithmetic"):
+        parser.add_argument(name)
+    parser.add_argument("name", nargs="*")
+    parser.add_argument("--least", type=float)
+    options = parser.parse_args()
+    data = np.load(options.data)
+    below = False
+
+    def read(key):
+        array = data[key]
+        while array.dtype.kind == "U" and array.shape == ():  # "same as KEY"
+            array = data[str(array)[8:]]
+        return array
+    for key in sorted(name[:-3] for name in data.files if name.endswith("|op")):
+        if options.name and not any(name in key for name in options.name):
+            continue
+        operator, domain, attributes, opset = map(str, data[key + "|op"])
+        inputs = {f"i{i}": read(f"{key}|i{i}") for i in range(8) if f"{key}|i{i}" in data.files}
+        if not inputs:
+            inputs = {"i0": data["every"] if "every" in data.files else np.arange(65536, dtype=np.uint16).view(np.float16)}
+        fixed = {name: array for name, array in inputs.items() if array.dtype.kind != "f" or (name != "i0" and key[0] in "aln")}
+        given = {name: array for name, array in inputs.items() if name not in fixed}
+        read_names = " ".join(f"i{i}" if f"i{i}" in inputs else "-" for i in range(1 + max(int(name[1:]) for name in inputs)))
+        made = node(operator, read_names, "o0", **ast.literal_eval(attributes)) + (block(7, domain) if domain else b"")
+        with tempfile.TemporaryDirectory() as folder:
+            write_model(folder + "/model.onnx", [made], {name: array.shape for name, array in given.items()}, {"o0": data[key + "|o0"].shape}, fixed,
+                        opset=int(opset), types={**{name: TYPES[array.dtype.str[1:]] for name, array in given.items()}, "o0": TYPES["f2"]},
+                        domains={domain: 1} if domain else None)
+            np.savez(folder + "/in.npz", **given)
+            results = []
+            for arithmetic in (options.arithmetic, "fp64"):
+                done = subprocess.run([options.program, "run", folder + "/model.onnx", "--inputs", folder + "/in.npz", "--arith", arithmetic, "--quiet",
+                                       "--outputs", folder + "/out.npz"], capture_output=True, text=True, check=False)
+                if done.returncode:
+                    print(f"{key:36} refused: {done.stderr.strip()[:80]}")
+                    break
+                results.append(np.load(folder + "/out.npz")["o0"].astype(np.float64).ravel())
+        if len(results) < 2:
+            below = True
+            continue
+        real, (ours, exact) = data[key + "|o0"].astype(np.float64).ravel(), results
+        equal = 100 * np.mean((ours == real) | (np.isnan(ours) & np.isnan(real)))
+        finite = np.isfinite(ours) & np.isfinite(real) & np.isfinite(exact)
+        errors = [np.sqrt(np.mean((values[finite] - exact[finite])**2)) for values in (ours, real)]
+        print(f"{key:36} {equal:6.2f} % of bits equal, error {errors[0] / errors[1] if errors[1] else math.nan:.3f} of the recorded one's")
+        below |= bool(options.least and not equal >= options.least)
+    return int(below)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

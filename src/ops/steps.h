@@ -1,0 +1,12 @@
+/* What an operator computes in where a runtime's kernel for it rounds otherwise than the others
+ * (steps=RUNTIME, steps.def). */
+#pragma once
+
+#include <ulpscope/format.h>
+
+#include "ops/operator.h"
+
+/* The arithmetic itself, or *room, which becomes the one by the rule of the operator's row. */
+const struct ulp_arithmetic *ulp_steps_arithmetic(const struct ulp_arithmetic *arithmetic,
+                                                  const struct ulp_operator *op,
+                                                  struct ulp_arithmetic *room);
