@@ -16,8 +16,11 @@ bad=0
 diff "$source/tests/symbols.txt" <(echo "$declared") ||
     { echo "< in tests/symbols.txt alone, > in include/ alone; tests/check_symbols.sh --update when that is meant"; bad=1; }
 
-# Objects of the program have its name in front, those of the library's sources that it carries, too.
-mapfile -t objects < <(find "${top_builddir:-.}/src" -name 'ulpscope-*.o')
+# Objects of the program have its name in front, those of the library's sources that it carries, too; a build folder keeps those of sources that have left.
+mapfile -t objects < <(cd "${top_builddir:-.}" && find src -name 'ulpscope-*.o' | while read -r object; do
+    name=${object##*/ulpscope-}
+    for root in "$source" .; do [ ! -f "$root/${object%/*}/${name%.o}.c" ] || echo "${top_builddir:-.}/$object"; done
+done)
 names() { nm "$1" "${objects[@]}" | awk 'NF > 1 && $(NF - 1) ~ /^[A-Za-z]$/ && $NF ~ /^ulp_/ {print $NF}' | sort -u; }
 wanted=$(comm -23 <(names --undefined-only) <(names --defined-only))
 [ "$(echo "$wanted" | wc -l)" -gt 30 ] || { echo "the program calls too few functions of the library: where are its objects?"; bad=1; }
