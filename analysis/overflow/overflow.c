@@ -281,17 +281,16 @@ static enum ulp_status tell(const struct ulp_observer *observer, const struct ul
                             const struct ulp_step *step, const struct ulp_lane_seconds *seconds,
                             double done, struct ulp_error *error)
 {
-    struct ulp_event event = {.index = step->number,
-                              .node_count = program->node_count,
-                              .name = step->name,
-                              .op = step->bound.node->op_type,
-                              .lane_count = program->lane_count,
-                              .lane_seconds = seconds,
-                              .progress = program->main->cost > 0 ? done / program->main->cost : 1};
+    const struct ulp_event event = {.index = step->number,
+                                    .node_count = program->node_count,
+                                    .name = step->name,
+                                    .op = step->bound.node->op_type,
+                                    .lane_count = program->lane_count,
+                                    .lane_seconds = seconds,
+                                    .progress =
+                                        program->main->cost > 0 ? done / program->main->cost : 1};
     if (!observer || !observer->node_done)
         return ULP_OK;
-    for (size_t l = 0; l < program->lane_count; l++)
-        event.seconds += seconds[l].own;
     struct ulp_environment *paused = ulp_environment_pause();
     const enum ulp_status status = observer->node_done(observer->context, &event, error);
     ulp_environment_resume(paused);

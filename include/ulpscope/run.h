@@ -314,9 +314,6 @@ struct ulp_event {
     const char *const *input_names;
     /* inputs[lane * input_count + input]; only entire is set */
     const struct ulp_lane_value *inputs;
-    /* spent on this node, all lanes; without observers, and of an If, Loop or Scan without the
-     * nodes inside */
-    double seconds;
     const struct ulp_lane_seconds *lane_seconds; /* by lane; zeros where it was not computed */
     double progress; /* estimated share of the run's work done, 0 to 1 */
     /* The node's values follow from constants alone. Events with the same mark, of this run and of

@@ -138,8 +138,8 @@ static enum ulp_status tell(const struct ulp_walk *walk, const struct ulp_event 
 
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_step *step, struct ulp_evaluation *evaluations,
-                           const struct ulp_event_inputs *inputs, double seconds,
-                           struct ulp_arena *arena, struct ulp_error *error)
+                           const struct ulp_event_inputs *inputs, struct ulp_arena *arena,
+                           struct ulp_error *error)
 {
     const size_t lanes = walk->program->lane_count, shown = walk->unseen ? 0 : step->output_count;
     size_t outputs = 0;
@@ -195,7 +195,6 @@ enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
         .input_count = inputs->count,
         .input_names = inputs->names,
         .inputs = inputs->values,
-        .seconds = seconds,
         .lane_seconds = walk->seconds,
         .progress = walk->program->main->cost > 0 ? walk->cost_done / walk->program->main->cost : 1,
         .settled = walk->unseen ? NULL : find_mark(walk, frame, step),

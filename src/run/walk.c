@@ -181,21 +181,17 @@ static bool leaves_departure(const struct ulp_run_options *options)
     return options->departure && !options->follow;
 }
 
-/* The observers are told of a step that took so long. */
+/* The observers are told of a step. */
 static enum ulp_status tell_step(struct ulp_walk *walk, const struct ulp_frame *frame,
                                  const struct ulp_step *step, struct ulp_evaluation *evaluations,
-                                 const struct ulp_event_inputs *inputs, double seconds,
-                                 struct ulp_arena *arena, struct ulp_error *error)
+                                 const struct ulp_event_inputs *inputs, struct ulp_arena *arena,
+                                 struct ulp_error *error)
 {
-    const double told = walk->clock;
     if (!walk->listened)
         return ULP_OK;
-    walk->seconds_shown += seconds;
-    const enum ulp_status status =
-        ulp_notify(walk, frame, step, evaluations, inputs, seconds, arena, error);
+    const enum ulp_status status = ulp_notify(walk, frame, step, evaluations, inputs, arena, error);
     if (!walk->unseen)
         walk->clock = ulp_seconds_now();
-    walk->seconds_shown += walk->clock - told;
     return status;
 }
 
@@ -205,7 +201,6 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
                                     const struct ulp_step *step, struct ulp_evaluation *evaluations,
                                     struct ulp_arena *arena, struct ulp_error *error)
 {
-    const double started = walk->clock, shown_before = walk->seconds_shown;
     double limit = walk->cost_limit, done = ulp_math_min(walk->cost_done + step->cost, limit);
     struct ulp_event_inputs inputs = {0};
     enum ulp_status status = ULP_OK;
@@ -218,10 +213,8 @@ static enum ulp_status compute_step(struct ulp_walk *walk, struct ulp_frame *fra
     walk->cost_done = done;
     if (step->bound.blocks || (!walk->unseen && step->folded))
         walk->clock = ulp_seconds_now();
-    const double seconds = walk->clock - started - (walk->seconds_shown - shown_before);
-    return status == ULP_OK
-               ? tell_step(walk, frame, step, evaluations, &inputs, seconds, arena, error)
-               : status;
+    return status == ULP_OK ? tell_step(walk, frame, step, evaluations, &inputs, arena, error)
+                            : status;
 }
 
 /* The observers are told of a step that was run with others, or had nothing to compute. */
@@ -232,7 +225,7 @@ static enum ulp_status tell_alone(struct ulp_walk *walk, const struct ulp_frame 
     const struct ulp_event_inputs inputs = {0};
     struct ulp_evaluation evaluation = {.seconds.own = seconds};
     walk->cost_done = ulp_math_min(walk->cost_done + step->cost, walk->cost_limit);
-    return tell_step(walk, frame, step, &evaluation, &inputs, seconds, arena, error);
+    return tell_step(walk, frame, step, &evaluation, &inputs, arena, error);
 }
 
 static enum ulp_status walk_step(struct ulp_walk *walk, struct ulp_frame *frame,

@@ -33,7 +33,6 @@ struct ulp_walk {
     size_t fetched_steps; /* of the main graph, weights of the steps before this one are */
     size_t fetched_bytes; /* asked for: so many since the walk was there last */
     double clock;         /* as it was read last: reading it for each part of a node takes long */
-    double seconds_shown; /* sum of what observers were told, and of what they took themselves */
     double cost_done, cost_limit; /* the limit: where the innermost control flow's estimate ends */
 };
 
@@ -141,8 +140,8 @@ enum ulp_status ulp_list_inputs(const struct ulp_walk *walk, const struct ulp_fr
                                 struct ulp_arena *arena, struct ulp_error *error);
 enum ulp_status ulp_notify(struct ulp_walk *walk, const struct ulp_frame *frame,
                            const struct ulp_step *step, struct ulp_evaluation *evaluations,
-                           const struct ulp_event_inputs *inputs, double seconds,
-                           struct ulp_arena *arena, struct ulp_error *error);
+                           const struct ulp_event_inputs *inputs, struct ulp_arena *arena,
+                           struct ulp_error *error);
 
 /* bodies.c: an If, Loop or Scan. Lanes that take the reference's branches and iterations go through
  * the bodies with it, and the node only hands the results on; for another lane it is one node. */

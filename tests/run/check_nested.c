@@ -55,7 +55,8 @@ static enum ulp_status watch(void *context, const struct ulp_event *event, struc
     struct watched *watched = context;
     ck_assert(event->index < event->node_count && event->progress >= watched->progress &&
               event->progress <= 1 + 1e-12);
-    ck_assert(event->seconds >= 0);
+    for (size_t l = 0; l < event->lane_count; l++)
+        ck_assert(event->lane_seconds[l].own >= 0 && event->lane_seconds[l].reference >= 0);
     ck_assert_uint_eq(event->execution, watched->executions[event->index]++);
     watched->progress = event->progress;
     watched->events++;
