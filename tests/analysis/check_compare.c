@@ -41,7 +41,7 @@ static const char *const honest[][2] = {
 #define HONEST ((int)(sizeof honest / sizeof *honest))
 
 /* What an arithmetic gives under another schedule, GPU or precision is explained by it. */
-START_TEST(honest_runs)
+TEST_LOOP(honest_runs, 0, HONEST)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -57,14 +57,13 @@ START_TEST(honest_runs)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Recorded in one arithmetic, asked about another: only what was asked for passes. */
 static const char *const crossed[] = {"fp32", "tf32",          "bf16",
                                       "fp16", "fp16,acc=fp16", "fp16-strict"};
 #define CROSSED ((int)(sizeof crossed / sizeof *crossed))
 
-START_TEST(crossings)
+TEST_LOOP(crossings, 0, 2 * CROSSED * CROSSED)
 {
     const char *made = crossed[_i / CROSSED % CROSSED], *asked = crossed[_i % CROSSED];
     const bool all = _i / CROSSED / CROSSED;
@@ -90,7 +89,6 @@ START_TEST(crossings)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- the unit, or fake quantisation ---- */
 
@@ -98,7 +96,7 @@ END_TEST
 static const char *const scaled[] = {"bf16,factor=nvfp4", "bf16,factor=fp8-row"};
 #define SCALED ((int)(sizeof scaled / sizeof *scaled))
 
-START_TEST(units_and_fakes)
+TEST_LOOP(units_and_fakes, 0, 4 * SCALED)
 {
     const bool made_fake = _i / SCALED % 2, asked_fake = _i / SCALED / 2;
     char names[2][64];
@@ -123,7 +121,6 @@ START_TEST(units_and_fakes)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* FP8 products of an H200: codes as they were multiplied, the tensors' scales after the sum. */
 static struct ulp_model *fp8_model(const struct ulp_tensor_set *recorded, const char *const *keys,
@@ -185,7 +182,7 @@ static const char *const fp8_names[][2] = {{"tf32,factor=fp8-e4m3", "tf32,factor
                                            {"tf32,factor=bf16", "tf32,factor=fp8-e4m3"},
                                            {"fp32", "tf32,factor=fp8-e4m3"}};
 
-START_TEST(fp8_of_an_h200)
+TEST_LOOP(fp8_of_an_h200, 0, 3)
 {
     static const char *const keys[] = {"s2.tensor.e4m3.e4m3.f32.fast",
                                        "s56.tensor.e4m3.e4m3.f32.fast",
@@ -210,10 +207,9 @@ START_TEST(fp8_of_an_h200)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Distances are those of the tensors themselves; two files are measured from each other. */
-START_TEST(distances)
+TEST(distances)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -249,7 +245,6 @@ START_TEST(distances)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- causes ---- */
 
@@ -264,7 +259,7 @@ static const struct {
 #define BUGS ((int)(sizeof bugs / sizeof *bugs))
 
 /* The first node that computes something else is named, and nothing but it. */
-START_TEST(bugs_are_named)
+TEST_LOOP(bugs_are_named, 0, BUGS)
 {
     struct ulp_model *wrong = picture_model(&bugs[_i].definition, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -283,10 +278,9 @@ START_TEST(bugs_are_named)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(wrong);
 }
-END_TEST
 
 /* Recorded inputs beside outputs, and outputs alone. */
-START_TEST(preprocessing_is_named)
+TEST_LOOP(preprocessing_is_named, 0, 2 * MISTAKES)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     const int mistake = _i / 2;
@@ -311,10 +305,9 @@ START_TEST(preprocessing_is_named)
     ulp_tensor_set_free(&wrong);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Another picture altogether. */
-START_TEST(other_inputs)
+TEST_LOOP(other_inputs, 0, 2)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set other;
@@ -333,7 +326,6 @@ START_TEST(other_inputs)
     ulp_tensor_set_free(&other);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A tensor as a framework with channels last records it. */
 static void turn_last(struct ulp_tensor *tensor)
@@ -349,7 +341,7 @@ static void turn_last(struct ulp_tensor *tensor)
 
 /* Everything recorded with channels last is explained; inputs whose elements were taken in that
  * order are not. */
-START_TEST(channels_last)
+TEST_LOOP(channels_last, 0, 2)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = _i ? picture_mistaken(2) : picture_inputs();
@@ -375,12 +367,11 @@ START_TEST(channels_last)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static const char *const other_formats[] = {"fp16", "bf16", "tf32"};
 
 /* Computed in another arithmetic than was said. */
-START_TEST(formats_are_named)
+TEST_LOOP(formats_are_named, 0, 3)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -394,10 +385,9 @@ START_TEST(formats_are_named)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* One value that is not a number, and a shape that is none of the graph's. */
-START_TEST(broken_values)
+TEST(broken_values)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -420,11 +410,10 @@ START_TEST(broken_values)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Arrays without a partner are listed; none with one is an error; names match but for their
  * separators. */
-START_TEST(names)
+TEST(names)
 {
     struct ulp_model *model = picture_model(&as_meant, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -450,7 +439,6 @@ START_TEST(names)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 static char *read_text(const char *path)
 {
@@ -461,7 +449,7 @@ static char *read_text(const char *path)
     return text;
 }
 
-START_TEST(reports)
+TEST(reports)
 {
     struct ulp_model *model = picture_model(&bugs[0].definition, NULL);
     struct ulp_tensor_set inputs = picture_inputs();
@@ -490,10 +478,9 @@ START_TEST(reports)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Too small a budget ends in ULP_ERROR_MEMORY wherever it is met. */
-START_TEST(budgets)
+TEST(budgets)
 {
     struct ulp_error error;
     struct ulp_tensor_set inputs = picture_mistaken(0), given = picture_inputs();
@@ -520,7 +507,6 @@ START_TEST(budgets)
     ulp_tensor_set_free(&given);
     ulp_model_free(free_model);
 }
-END_TEST
 
 /* ---- what an H200 recorded ---- */
 
@@ -543,7 +529,7 @@ static bool has_used(const struct ulp_tensor_set *all, const struct ulp_named_te
     return memcmp(plain->data, tensor->tensor.data, plain->count * sizeof(float)) != 0;
 }
 
-START_TEST(gpu_runs)
+TEST_LOOP(gpu_runs, MODES, network_count *MODES)
 {
     const int network = _i / MODES;
     const char *const *mode = modes[_i % MODES], *path = test_shared("gpu/h200_net_outputs.npz");
@@ -575,31 +561,5 @@ START_TEST(gpu_runs)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("compare");
-    TCase *judgements = tcase_create("judgements"), *causes = tcase_create("causes"),
-          *gpu = tcase_create("gpu");
-    tcase_add_loop_test(judgements, honest_runs, 0, HONEST);
-    tcase_add_loop_test(judgements, crossings, 0, 2 * CROSSED * CROSSED);
-    tcase_add_loop_test(judgements, units_and_fakes, 0, 4 * SCALED);
-    tcase_add_loop_test(judgements, fp8_of_an_h200, 0, 3);
-    tcase_add_test(judgements, distances);
-    tcase_add_test(judgements, broken_values);
-    tcase_add_test(judgements, names);
-    tcase_add_test(judgements, reports);
-    tcase_add_test(judgements, budgets);
-    tcase_add_loop_test(causes, bugs_are_named, 0, BUGS);
-    tcase_add_loop_test(causes, preprocessing_is_named, 0, 2 * MISTAKES);
-    tcase_add_loop_test(causes, other_inputs, 0, 2);
-    tcase_add_loop_test(causes, channels_last, 0, 2);
-    tcase_add_loop_test(causes, formats_are_named, 0, 3);
-    tcase_add_loop_test(gpu, gpu_runs, MODES, network_count * MODES);
-    tcase_set_timeout(gpu, 600);
-    suite_add_tcase(suite, judgements);
-    suite_add_tcase(suite, causes);
-    suite_add_tcase(suite, gpu);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("compare", 600)

@@ -91,7 +91,7 @@ static const struct proof_case {
      -1000, 1000, "pppppp"},
 };
 
-START_TEST(small_models_are_proven)
+TEST_LOOP(small_models_are_proven, 0, sizeof cases / sizeof *cases)
 {
     const struct proof_case *c = &cases[_i];
     struct subject subject;
@@ -107,7 +107,6 @@ START_TEST(small_models_are_proven)
     attack(&subject, 200, test_long() ? 400 : 60, NULL);
     subject_end(&subject);
 }
-END_TEST
 
 /* ---- bodies ---- */
 
@@ -154,7 +153,7 @@ static const struct body_case {
     {{"x b_f", "y", {CONTROL("If", "if", "b_f", "y", &inside_if, &negated)}}, -8000, 8000, "pppp"},
 };
 
-START_TEST(bodies_are_followed)
+TEST_LOOP(bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases)
 {
     const struct body_case *c = &body_cases[_i];
     static const char letters[] = "pcn";
@@ -173,9 +172,8 @@ START_TEST(bodies_are_followed)
     ulp_tensor_set_free(&shapes);
     subject_end(&subject);
 }
-END_TEST
 
-START_TEST(formats_are_their_own)
+TEST_LOOP(formats_are_their_own, 0, 6)
 {
     static const char *const formats[] = {"bf16", "fp16-strict",   "fp8-e5m2",
                                           "fp32", "fp16,acc=fp16", "fp16,constants=tensorrt"};
@@ -191,9 +189,8 @@ START_TEST(formats_are_their_own)
     ck_assert_uint_gt(subject.proof.counts[ULP_PROOF_PROVEN], 0);
     subject_end(&subject);
 }
-END_TEST
 
-START_TEST(reasons_and_places_are_given)
+TEST(reasons_and_places_are_given)
 {
     struct subject subject;
     char *summary;
@@ -219,7 +216,6 @@ START_TEST(reasons_and_places_are_given)
                      "a / b may be anything: nothing keeps its operands off a pole");
     subject_end(&subject);
 }
-END_TEST
 
 /* What was once proven although a run overflowed: an input beyond the format, integers that are not
  * known, a known integer beyond the format, squares that do not become infinite. */
@@ -262,7 +258,7 @@ static const struct refuted_case {
     {"y = MatMul(x, w8x8)", "bf16,factor=fp16", {{"x", -1e4, 1e4}}, "p"},
 };
 
-START_TEST(false_proofs_stay_refuted)
+TEST_LOOP(false_proofs_stay_refuted, 0, (int)(sizeof refuted / sizeof *refuted))
 {
     const struct refuted_case *c = &refuted[_i];
     struct ulp_model *model = line_model(c->lines, strstr(c->lines, "LayerNorm") ? 17 : 13);
@@ -287,7 +283,6 @@ START_TEST(false_proofs_stay_refuted)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Bounds that runs once left: sums and products that a scattering with any index makes; factors
  * that underflow in a narrower format; constants that a kernel reads unrounded. */
@@ -419,7 +414,7 @@ static int opset_of(const char *text)
     return strstr(text, "RMS") ? 23 : strstr(text, "axes=[-1]") ? 13 : 20;
 }
 
-START_TEST(bounds_hold_where_runs_left_them)
+TEST_LOOP(bounds_hold_where_runs_left_them, 0, (int)(sizeof left / sizeof *left))
 {
     const struct left_case *c = &left[_i];
     struct subject subject;
@@ -429,11 +424,10 @@ START_TEST(bounds_hold_where_runs_left_them)
     ck_assert_uint_gt(subject.tensors, 0);
     subject_end(&subject);
 }
-END_TEST
 
 /* What a node holds inside is told of formulas that depend on shapes, too, which are not kept where
  * memory is short. */
-START_TEST(words_do_not_depend_on_memory)
+TEST(words_do_not_depend_on_memory)
 {
     struct proto bytes = onnx_text(20, "(float[1,1,4,4] x, float[1,3,3,2] g) => (float[1,1,3,3] y)"
                                        "{ y = GridSample(x, g) }");
@@ -474,9 +468,8 @@ START_TEST(words_do_not_depend_on_memory)
     ck_assert_uint_gt(done, 20);
     proto_free(&bytes);
 }
-END_TEST
 
-START_TEST(samples_make_the_box)
+TEST(samples_make_the_box)
 {
     struct ulp_model *model = line_model("y = Add(x, z)\nw = Mul(y, v)", 13);
     struct ulp_tensor_set samples[2];
@@ -533,9 +526,8 @@ START_TEST(samples_make_the_box)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
-START_TEST(ranges_are_checked)
+TEST_LOOP(ranges_are_checked, 0, 3)
 {
     const struct ulp_input_range wrong[] = {{"nobody", 0, 1}, {"x", 1, 0}, {"x", 0, INFINITY}};
     struct ulp_model *model = line_model("y = Relu(x)", 13);
@@ -552,7 +544,6 @@ START_TEST(ranges_are_checked)
     ulp_program_free(program);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- networks ---- */
 
@@ -570,7 +561,7 @@ static const struct network_case {
     {"generated/clip_text_tiny_op17", "test_data_set_0", "fp16", 1, 4, 0},
 };
 
-START_TEST(networks_stay_within_their_bounds)
+TEST_LOOP(networks_stay_within_their_bounds, 0, sizeof network_cases / sizeof *network_cases)
 {
     const struct network_case *c = &network_cases[_i];
     char relative[300], path[4096];
@@ -601,27 +592,5 @@ START_TEST(networks_stay_within_their_bounds)
     ulp_tensor_set_free(&inputs);
     subject_end(&subject);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("prove");
-    TCase *small = tcase_create("small"), *networks = tcase_create("networks");
-    tcase_add_loop_test(small, false_proofs_stay_refuted, 0,
-                        (int)(sizeof refuted / sizeof *refuted));
-    tcase_add_loop_test(small, bounds_hold_where_runs_left_them, 0,
-                        (int)(sizeof left / sizeof *left));
-    tcase_add_test(small, words_do_not_depend_on_memory);
-    tcase_add_test(small, samples_make_the_box);
-    tcase_add_loop_test(small, small_models_are_proven, 0, sizeof cases / sizeof *cases);
-    tcase_add_loop_test(small, bodies_are_followed, 0, sizeof body_cases / sizeof *body_cases);
-    tcase_add_loop_test(small, formats_are_their_own, 0, 6);
-    tcase_add_test(small, reasons_and_places_are_given);
-    tcase_add_loop_test(small, ranges_are_checked, 0, 3);
-    tcase_set_timeout(networks, 600);
-    tcase_add_loop_test(networks, networks_stay_within_their_bounds, 0,
-                        sizeof network_cases / sizeof *network_cases);
-    suite_add_tcase(suite, small);
-    suite_add_tcase(suite, networks);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("prove", 600)

@@ -67,7 +67,7 @@ static void expect_said(const struct held *h, const char *wanted)
 }
 
 /* Names have one size, elements are the sample's own, again and again. */
-START_TEST(sizes)
+TEST(sizes)
 {
     struct held h;
     hold(&h, "(float[N,N] x) => (float[N,N] y) { y = Relu(x) }", (const int64_t[]){2, 2});
@@ -84,10 +84,9 @@ START_TEST(sizes)
     }
     let_go(&h);
 }
-END_TEST
 
 /* What the model refuses is drawn again; one size alone is none; nothing is free. */
-START_TEST(refused)
+TEST(refused)
 {
     struct held h;
     hold(&h, "(float[3,N] x) => (float[3,N] y) <float[1,4] w = {1...}> { y = Add(x, w) }",
@@ -100,10 +99,9 @@ START_TEST(refused)
     expect_said(&h, "at the sample's sizes");
     let_go(&h);
 }
-END_TEST
 
 /* Right at the sample's sizes, and another at others. */
-START_TEST(particular)
+TEST(particular)
 {
     struct held h;
     hold(&h, "(float[2,N] x) => (float[2,1] y) " CONSTANTS SUMMED, (const int64_t[]){2, 4});
@@ -122,10 +120,9 @@ START_TEST(particular)
     ulp_altered_free(&altered);
     let_go(&h);
 }
-END_TEST
 
 /* Elements that are not finite in both are equal; digits that FP64 loses are the reference's. */
-START_TEST(not_finite)
+TEST(not_finite)
 {
     struct held h;
     hold(&h, "(float[2,N] x) => (float[2,N] y) { l = Log(x) y = Mul(l, l) }",
@@ -146,16 +143,5 @@ START_TEST(not_finite)
     ulp_altered_free(&altered);
     let_go(&h);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("resized");
-    TCase *small = tcase_create("small");
-    tcase_add_test(small, sizes);
-    tcase_add_test(small, refused);
-    tcase_add_test(small, particular);
-    tcase_add_test(small, not_finite);
-    suite_add_tcase(suite, small);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("resized", 0)

@@ -196,7 +196,7 @@ static const struct domain {
                {"acos", -.9, 0.9}, {"acosh", 1.1, 4}, {"rsqrt", 0.5, 4},  {"atanh", -.9, .9},
                {"tan", -1.5, 1.5}, {"pow", 0.1, 3},   {"abs", 0.1, 3}};
 
-START_TEST(test_primitives)
+TEST(test_primitives)
 {
     char formula[128];
     for (int p = 0; p < ULP_PRIMITIVE_COUNT; p++) {
@@ -215,7 +215,6 @@ START_TEST(test_primitives)
         check(formula, low, high, false);
     }
 }
-END_TEST
 
 static const char *const formulas[] = {
     "x",
@@ -239,15 +238,14 @@ static const char *const formulas[] = {
     "sqrt(row_sum(x * x) / row_size())",
 };
 
-START_TEST(test_formulas)
+TEST_LOOP(test_formulas, 0, (int)(sizeof formulas / sizeof *formulas))
 {
     check(formulas[_i], -3, 3, false);
     check(formulas[_i], -3, 3, true);
 }
-END_TEST
 
 /* The branch not taken has an infinite derivative: it owes nothing, not NaN. */
-START_TEST(test_untaken)
+TEST(test_untaken)
 {
     struct ulp_arithmetic arithmetic = test_arithmetic("fp64");
     struct ulp_tape *tape = make_tape("x > 0 ? sqrt(x) : 3 * x", names, 1, 1), *adjoint;
@@ -265,16 +263,4 @@ START_TEST(test_untaken)
     ulp_tensor_free(&d);
     ulp_tape_free(tape);
     ulp_tape_free(adjoint);
-}
-END_TEST
-
-Suite *adjoint_suite(void)
-{
-    Suite *suite = suite_create("adjoints of formulas");
-    TCase *cases = tcase_create("adjoints");
-    tcase_add_test(cases, test_primitives);
-    tcase_add_loop_test(cases, test_formulas, 0, (int)(sizeof formulas / sizeof *formulas));
-    tcase_add_test(cases, test_untaken);
-    suite_add_tcase(suite, cases);
-    return suite;
 }

@@ -41,7 +41,7 @@ static const char *const element_formulas[] = {
     "-x",
 };
 
-START_TEST(test_elements)
+TEST_LOOP(test_elements, 0, ARITHMETICS)
 {
     static const size_t lengths[] = {1, 3, 511, 512, 513, 1025};
     for (size_t f = 0; f < sizeof element_formulas / sizeof *element_formulas; f++) {
@@ -51,7 +51,6 @@ START_TEST(test_elements)
         laid_check(arithmetics[_i], element_formulas[f], 7, 40, true);
     }
 }
-END_TEST
 
 static const char *const row_formulas[] = {
     "row_sum(x)",
@@ -68,7 +67,7 @@ static const char *const row_formulas[] = {
 
 /* Few long rows go through strips, many short ones through columns: both with each order and
  * accumulator. */
-START_TEST(test_rows)
+TEST_LOOP(test_rows, 0, ARITHMETICS)
 {
     static const struct {
         size_t row_count, row_length;
@@ -82,12 +81,11 @@ START_TEST(test_rows)
                 laid_check(arithmetics[_i], row_formulas[f], shapes[i].row_count,
                            shapes[i].row_length, i % 2);
 }
-END_TEST
 
 static const char *const orders[] = {"order=pairwise", "order=blocked:3", "order=blocked:64",
                                      "reduce=warp", "order=blocked:7,reduce=pairwise"};
 
-START_TEST(test_orders)
+TEST_LOOP(test_orders, 0, sizeof orders / sizeof *orders)
 {
     static const char *const bases[] = {"fp32", "fp16-strict", "bf16", "fp64"};
     static const size_t lengths[] = {1,  2,  3,  4,   5,   7,   8,   9,   31,  32,  33,
@@ -104,10 +102,9 @@ START_TEST(test_orders)
         laid_check(name, "row_sum(z)", 3, 9, false);
     }
 }
-END_TEST
 
 /* The order is seen in the bits: sums of the same numbers differ. */
-START_TEST(test_order_matters)
+TEST(test_order_matters)
 {
     static const char *const variants[] = {"fp32", "fp32,order=pairwise", "fp32,order=blocked:64"};
     struct ulp_tape *tape = make_tape("row_sum(x)", laid_names, LAID_OPERANDS, 1);
@@ -125,7 +122,6 @@ START_TEST(test_order_matters)
               memcmp(sums[1], sums[2], sizeof *sums));
     ulp_tape_free(tape);
 }
-END_TEST
 
 static const char *const threaded[] = {"fp32",
                                        "fp16-strict",
@@ -136,7 +132,7 @@ static const char *const threaded[] = {"fp32",
                                        "fp32,reduce=warp",
                                        "fp16"};
 
-START_TEST(test_threads)
+TEST_LOOP(test_threads, 0, sizeof threaded / sizeof *threaded)
 {
     static const char *const formulas[] = {"x*y+y", "x*z+w",
                                            "e = exp(x - row_max(x)); e / row_sum(e)", "row_sum(x)"};
@@ -172,12 +168,11 @@ START_TEST(test_threads)
             ulp_tape_free(tape);
         }
 }
-END_TEST
 
 /* Stochastic rounding: nodes, instructions, strips and rows draw unlike numbers, and a fraction of
  * 1/4 goes up a quarter of the time: of n = 4096 draws n/4 +- 5 sigma, sigma = sqrt(n * 3/16) =
  * 27.7. */
-START_TEST(test_stochastic)
+TEST(test_stochastic)
 {
     struct laid laid;
     struct ulp_tape *once = make_tape("x * 0 + 1 + 0x1p-12", laid_names, LAID_OPERANDS, 1);
@@ -214,9 +209,8 @@ START_TEST(test_stochastic)
     ulp_tape_free(once);
     ulp_tape_free(twice);
 }
-END_TEST
 
-START_TEST(test_empty)
+TEST(test_empty)
 {
     laid_check("fp32", "row_sum(x)", 3, 0, false);
     laid_check("fp16", "row_max(x) + row_product(x)", 3, 0, false);
@@ -227,10 +221,9 @@ START_TEST(test_empty)
     laid_check("fp32", "x + y", 0, 5, false);
     laid_check("fp32", "x + y", 5, 0, false);
 }
-END_TEST
 
 /* Every element where its place says, and nothing beside them. */
-START_TEST(test_rows_are_turned)
+TEST(test_rows_are_turned)
 {
     uint64_t in[32 * 32], out[32 * 32];
     for (size_t i = 0; i < 32 * 32; i++)
@@ -251,9 +244,8 @@ START_TEST(test_rows_are_turned)
                     ck_expect(((char *)out)[rows * columns * bytes] == 0, "behind the end");
                 }
 }
-END_TEST
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
     struct laid laid;
     struct ulp_error error = {.status = ULP_OK};
@@ -272,23 +264,4 @@ START_TEST(test_refusals)
     ulp_tape_free(tape);
     ulp_tensor_free(&out);
     laid_free(&laid);
-}
-END_TEST
-
-Suite *evaluate_suite(void)
-{
-    Suite *suite = suite_create("formula_evaluate");
-    TCase *tcase = tcase_create("evaluate");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_loop_test(tcase, test_elements, 0, ARITHMETICS);
-    tcase_add_loop_test(tcase, test_rows, 0, ARITHMETICS);
-    tcase_add_loop_test(tcase, test_orders, 0, sizeof orders / sizeof *orders);
-    tcase_add_test(tcase, test_order_matters);
-    tcase_add_loop_test(tcase, test_threads, 0, sizeof threaded / sizeof *threaded);
-    tcase_add_test(tcase, test_stochastic);
-    tcase_add_test(tcase, test_empty);
-    tcase_add_test(tcase, test_refusals);
-    tcase_add_test(tcase, test_rows_are_turned);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

@@ -82,7 +82,7 @@ static void check(const uint8_t *bytes, size_t count, uint64_t seed)
                   bytes[0], bytes[1], (int)count - 2, (const char *)bytes + 2, wrong);
 }
 
-START_TEST(test_corpus)
+TEST(test_corpus)
 {
     for (size_t i = 0; i < sizeof corpus / sizeof *corpus; i++) {
         uint8_t bytes[256];
@@ -95,9 +95,8 @@ START_TEST(test_corpus)
         }
     }
 }
-END_TEST
 
-START_TEST(test_random)
+TEST(test_random)
 {
     const uint64_t rounds = test_count(400, 20000);
     for (uint64_t seed = 0; seed < rounds; seed++) {
@@ -112,10 +111,9 @@ START_TEST(test_random)
         }
     }
 }
-END_TEST
 
 /* The maker must make formulas that are accepted, else nothing behind the parser is tested. */
-START_TEST(test_accepted)
+TEST(test_accepted)
 {
     static const char *const names[] = {"x", "y", "z", "s"};
     static const char *const outputs[] = {"out", "second"};
@@ -129,17 +127,4 @@ START_TEST(test_accepted)
         ulp_tape_free(tape);
     }
     ck_assert_int_ge(accepted, 150);
-}
-END_TEST
-
-Suite *fuzz_suite(void)
-{
-    Suite *suite = suite_create("formula_fuzz");
-    TCase *tcase = tcase_create("fuzz");
-    tcase_set_timeout(tcase, 240);
-    tcase_add_test(tcase, test_corpus);
-    tcase_add_test(tcase, test_random);
-    tcase_add_test(tcase, test_accepted);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

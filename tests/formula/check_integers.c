@@ -38,7 +38,7 @@ static enum ulp_status run_integers(const char *formula, enum ulp_type type, enu
 }
 
 /* ONNX: of no values ReduceMax gives the least value of the type, ReduceMin the greatest. */
-START_TEST(test_rows_of_nothing)
+TEST(test_rows_of_nothing)
 {
     static const struct {
         enum ulp_type type;
@@ -62,9 +62,8 @@ START_TEST(test_rows_of_nothing)
         ck_assert_int_eq(out, ends[i].greatest);
     }
 }
-END_TEST
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
     static const int64_t x[] = {5, -7, INT64_C(9007199254740993), INT64_MAX, 0},
                          y[] = {3, 2, 1, 2, -1};
@@ -96,10 +95,9 @@ START_TEST(test_integers)
                                   NULL),
                      ULP_OK);
 }
-END_TEST
 
 /* A boolean beside floats is the number 0 or 1. */
-START_TEST(test_mixed)
+TEST(test_mixed)
 {
     struct laid laid;
     struct ulp_tape *tape = make_tape("x ? y * 0.1 : -y", laid_names, LAID_OPERANDS, 1);
@@ -130,17 +128,4 @@ START_TEST(test_mixed)
     ulp_tensor_free(&big);
     ulp_tensor_free(&out);
     laid_free(&laid);
-}
-END_TEST
-
-Suite *integers_suite(void)
-{
-    Suite *suite = suite_create("formula_integers");
-    TCase *tcase = tcase_create("integers");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, test_rows_of_nothing);
-    tcase_add_test(tcase, test_integers);
-    tcase_add_test(tcase, test_mixed);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

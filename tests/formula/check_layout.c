@@ -120,7 +120,7 @@ static void close_problem(struct problem *problem)
     ulp_arena_free(problem->arena);
 }
 
-START_TEST(test_elementwise)
+TEST(test_elementwise)
 {
     struct source source = {.key = 17};
     const int rounds = (int)test_count(1500, 20000);
@@ -148,10 +148,9 @@ START_TEST(test_elementwise)
         close_problem(&problem);
     }
 }
-END_TEST
 
 /* Few long rows where the shapes allow: these figures are the layout's whole point. */
-START_TEST(test_row_lengths)
+TEST(test_row_lengths)
 {
     static const struct {
         int64_t x[4], y[4];
@@ -183,11 +182,10 @@ START_TEST(test_row_lengths)
         ulp_tensor_free(&y);
     }
 }
-END_TEST
 
 /* Sum, maximum and a normalised value along random axes. The sequential sum in index order is one
  * loop. */
-START_TEST(test_reduce)
+TEST(test_reduce)
 {
     struct source source = {.key = 23};
     const int rounds = (int)test_count(1500, 20000);
@@ -239,11 +237,10 @@ START_TEST(test_reduce)
         close_problem(&problem);
     }
 }
-END_TEST
 
 /* The usual normalisations spelled as operators will: a LayerNorm's parameters along the row, a
  * GroupNorm's per channel through a view. */
-START_TEST(test_group_norm)
+TEST(test_group_norm)
 {
     enum { N = 3, C = 6, GROUPS = 2, HW = 35 };
     struct source source = {.key = 29};
@@ -283,7 +280,6 @@ START_TEST(test_group_norm)
     ulp_tensor_free(&out);
     ulp_tensor_free(&scale);
 }
-END_TEST
 
 /* Windows of random shapes in one to three dimensions: the maximum, the mean over what exists, and
  * the mean over what exists or is padding, by loops over every kernel element with its
@@ -370,15 +366,14 @@ static void check_window(struct source *source, int round)
     ulp_tensor_free(&biases);
 }
 
-START_TEST(test_window)
+TEST(test_window)
 {
     struct source source = {.key = 31};
     for (int round = 0; round < (int)test_count(1000, 20000); round++)
         check_window(&source, round);
 }
-END_TEST
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
     struct source source = {.key = 37};
     struct ulp_error error = {.status = ULP_OK};
@@ -422,20 +417,4 @@ START_TEST(test_refusals)
     ulp_arena_free(arena);
     ulp_tensor_free(&x);
     ulp_tensor_free(&y);
-}
-END_TEST
-
-Suite *layout_suite(void)
-{
-    Suite *suite = suite_create("formula_layout");
-    TCase *tcase = tcase_create("layout");
-    tcase_set_timeout(tcase, 240);
-    tcase_add_test(tcase, test_elementwise);
-    tcase_add_test(tcase, test_row_lengths);
-    tcase_add_test(tcase, test_reduce);
-    tcase_add_test(tcase, test_group_norm);
-    tcase_add_test(tcase, test_window);
-    tcase_add_test(tcase, test_refusals);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

@@ -7,7 +7,7 @@
 #include "laid.h"
 
 /* Several outputs, one per element and two per row, one of them unwanted. */
-START_TEST(test_outputs)
+TEST(test_outputs)
 {
     static const struct {
         size_t row_count, row_length;
@@ -63,11 +63,10 @@ START_TEST(test_outputs)
         laid_free(&laid);
     }
 }
-END_TEST
 
 /* Several outputs, each with a value per position, the first of them needed no more when the last
  * is computed. */
-START_TEST(test_full_outputs)
+TEST(test_full_outputs)
 {
     static const struct {
         size_t row_count, row_length;
@@ -110,10 +109,9 @@ START_TEST(test_full_outputs)
         ulp_tape_free(tape);
     }
 }
-END_TEST
 
 /* An output that is reduced as well. */
-START_TEST(test_folded_output)
+TEST(test_folded_output)
 {
     static const size_t lengths[] = {5, 600};
     for (size_t i = 0; i < 4; i++) {
@@ -145,10 +143,9 @@ START_TEST(test_folded_output)
         ulp_tape_free(tape);
     }
 }
-END_TEST
 
 /* Each output is rounded to its own format. */
-START_TEST(test_storage)
+TEST(test_storage)
 {
     static const size_t lengths[] = {5, 600};
     const struct ulp_arithmetic fp64 = test_arithmetic("fp64");
@@ -189,10 +186,9 @@ START_TEST(test_storage)
         ulp_tape_free(tape);
     }
 }
-END_TEST
 
 /* The output may be an operand's memory. */
-START_TEST(test_aliasing)
+TEST_LOOP(test_aliasing, 0, 2)
 {
     static const char *const formulas[] = {"x*y+x", "e = exp(x - row_max(x)); e / row_sum(e)",
                                            "x - row_mean(x)", "x + row_sum(x * x)"};
@@ -215,10 +211,9 @@ START_TEST(test_aliasing)
             ulp_tape_free(tape);
         }
 }
-END_TEST
 
 /* One value a row, asked for at every position. */
-START_TEST(test_repeated_output)
+TEST(test_repeated_output)
 {
     static const char *const formulas[] = {"row_sum(x)", "z * 2", "s", "1.5"};
     static const struct {
@@ -251,20 +246,4 @@ START_TEST(test_repeated_output)
             laid_free(&laid);
             ulp_tape_free(tape);
         }
-}
-END_TEST
-
-Suite *outputs_suite(void)
-{
-    Suite *suite = suite_create("formula_outputs");
-    TCase *tcase = tcase_create("outputs");
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, test_outputs);
-    tcase_add_test(tcase, test_full_outputs);
-    tcase_add_test(tcase, test_folded_output);
-    tcase_add_test(tcase, test_storage);
-    tcase_add_loop_test(tcase, test_aliasing, 0, 2);
-    tcase_add_test(tcase, test_repeated_output);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

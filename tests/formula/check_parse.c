@@ -100,7 +100,7 @@ static const struct {
     {"\n\tx\r +  y ", "add(x,y)", 3, 1},
 };
 
-START_TEST(test_meaning)
+TEST_LOOP(test_meaning, 0, sizeof meanings / sizeof *meanings)
 {
     struct ulp_tape *tape;
     ck_ok(make(&tape, meanings[_i].text, &why));
@@ -113,7 +113,6 @@ START_TEST(test_meaning)
     ck_assert_str_eq(tape->text, meanings[_i].text);
     ulp_tape_free(tape);
 }
-END_TEST
 
 /* Messages in full: the column, the name, what was expected, what stands there. */
 static const struct {
@@ -151,7 +150,7 @@ static const struct {
     {"x + \xc3\xa9", "formula:5: unexpected character, near '?\?'"},
 };
 
-START_TEST(test_failure)
+TEST_LOOP(test_failure, 0, sizeof failures / sizeof *failures)
 {
     struct ulp_tape *tape = (struct ulp_tape *)&tape;
     struct ulp_error error = {.status = ULP_OK};
@@ -161,9 +160,8 @@ START_TEST(test_failure)
     ck_assert_str_eq(error.message, failures[_i].message);
     ck_assert_int_eq(make(&tape, failures[_i].text, NULL), ULP_ERROR_USAGE);
 }
-END_TEST
 
-START_TEST(test_outputs)
+TEST(test_outputs)
 {
     struct ulp_tape *tape;
     ck_ok(make(&tape, "mean = row_mean(x); d = x - mean; out = 3; d * y", &why));
@@ -180,7 +178,6 @@ START_TEST(test_outputs)
     ck_assert_int_eq(tape->constant_count, 0);
     ulp_tape_free(tape);
 }
-END_TEST
 
 /* Text of `count` copies between two ends. */
 static char *repeat(const char *before, const char *unit, size_t count, const char *after)
@@ -193,7 +190,7 @@ static char *repeat(const char *before, const char *unit, size_t count, const ch
     return text;
 }
 
-START_TEST(test_limits)
+TEST(test_limits)
 {
     static const char *const units[] = {"(", "-", "!", "exp(", "1?", "1?1:", "row_sum("};
     struct ulp_tape *tape;
@@ -215,10 +212,9 @@ START_TEST(test_limits)
     ck_assert_msg(strstr(error.message, "too many steps") != NULL, "%s", error.message);
     free(text);
 }
-END_TEST
 
 /* Whichever of a tape's requests a limit refuses. */
-START_TEST(test_memory)
+TEST(test_memory)
 {
     struct ulp_budget budget = {0};
     struct ulp_tape *tape = NULL;
@@ -237,19 +233,4 @@ START_TEST(test_memory)
     ck_assert(tape && refused > 10);
     ulp_tape_free(tape);
     ck_assert_uint_eq(budget.used_bytes, 0);
-}
-END_TEST
-
-Suite *parse_suite(void)
-{
-    Suite *suite = suite_create("formula_parse");
-    TCase *tcase = tcase_create("parse");
-    tcase_set_timeout(tcase, 60);
-    tcase_add_loop_test(tcase, test_meaning, 0, sizeof meanings / sizeof *meanings);
-    tcase_add_loop_test(tcase, test_failure, 0, sizeof failures / sizeof *failures);
-    tcase_add_test(tcase, test_outputs);
-    tcase_add_test(tcase, test_limits);
-    tcase_add_test(tcase, test_memory);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

@@ -5,14 +5,6 @@
 #include "formula/layout.h"
 #include "tests/support/test.h"
 
-Suite *parse_suite(void);
-Suite *evaluate_suite(void);
-Suite *outputs_suite(void);
-Suite *integers_suite(void);
-Suite *layout_suite(void);
-Suite *fuzz_suite(void);
-Suite *adjoint_suite(void);
-
 /* A reproducible source of numbers. */
 struct source {
     uint64_t key, counter;

@@ -93,7 +93,7 @@ static void check(const struct bytes *b, struct ulp_pool *pool)
 }
 
 /* Every pair of weights beside every pair of bytes where products reach the ends. */
-START_TEST(every_pair_of_weights)
+TEST(every_pair_of_weights)
 {
     static const int ends[] = {0, 1, 127, 128, 129, 254, 255};
     enum { ENDS = sizeof ends / sizeof *ends };
@@ -114,11 +114,10 @@ START_TEST(every_pair_of_weights)
     free(b.data[0]);
     free(b.data[1]);
 }
-END_TEST
 
 /* Blocks that end anywhere, odd k, either side unsigned, weights that may and may not reach the
  * ends; equal on one thread and on three. */
-START_TEST(every_shape)
+TEST(every_shape)
 {
     struct ulp_pool *pool = test_pool(3);
     srand(5);
@@ -141,16 +140,4 @@ START_TEST(every_shape)
         free(b.data[1]);
     }
     ulp_pool_free(pool);
-}
-END_TEST
-
-Suite *pairs_suite(void)
-{
-    Suite *suite = suite_create("contract, pairs of bytes");
-    TCase *tests = tcase_create("pairs");
-    tcase_set_timeout(tests, test_long() ? 600 : 60);
-    tcase_add_test(tests, every_pair_of_weights);
-    tcase_add_test(tests, every_shape);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -173,7 +173,7 @@ static const char *const names[] = {
 };
 
 /* Every arithmetic, small shapes of every kind. */
-START_TEST(every_arithmetic_equals_the_oracle)
+TEST_LOOP(every_arithmetic_equals_the_oracle, 0, (int)COUNT(names))
 {
     struct stream stream = {.key = 1000 + (uint64_t)_i};
     const int rounds = test_long() ? 400 : 12;
@@ -194,10 +194,9 @@ START_TEST(every_arithmetic_equals_the_oracle)
             check_setup(names[_i], &setup);
     }
 }
-END_TEST
 
 /* Chains across blocks of k, row and column blocks, and cuts that do not fall on them. */
-START_TEST(long_chains_equal_the_oracle)
+TEST(long_chains_equal_the_oracle)
 {
     static const char *const long_names[] = {"fp32",
                                              "fp16-strict",
@@ -218,7 +217,6 @@ START_TEST(long_chains_equal_the_oracle)
         check_setup(long_names[i], &setup);
     }
 }
-END_TEST
 
 /* The sums by the loop that defines them, where the output has them; NaN is the canonical one. */
 static float *find_sums(const struct instance *instance)
@@ -262,7 +260,7 @@ static void check_fmaf(const struct setup *setup, struct ulp_pool *pool, const u
 }
 
 /* m and n in 1 .. 35, k too: every remainder of every tile. */
-START_TEST(fp32_equals_fmaf_at_every_remainder)
+TEST(fp32_equals_fmaf_at_every_remainder)
 {
     struct stream stream = {.key = 5};
     unsigned sets[FEATURE_SETS_MAX];
@@ -287,9 +285,8 @@ START_TEST(fp32_equals_fmaf_at_every_remainder)
             }
         }
 }
-END_TEST
 
-START_TEST(fp32_equals_fmaf_across_blocks)
+TEST(fp32_equals_fmaf_across_blocks)
 {
     static const struct setup setups[] = {
         {.batch_count = 1, .m = 300, .n = 530, .k = 270, .layout = ROWS},
@@ -327,11 +324,10 @@ START_TEST(fp32_equals_fmaf_across_blocks)
         if (test_takes(i, COUNT(setups)))
             check_fmaf(&setups[i], NULL, sets, set_count);
 }
-END_TEST
 
 /* One side packed for all threads; blocks left over, and pieces of fewer tiles than threads; two
  * rows of unpacked columns, which are cut for the threads. */
-START_TEST(fp32_equals_fmaf_on_threads)
+TEST(fp32_equals_fmaf_on_threads)
 {
     static const struct setup setups[] = {
         {.batch_count = 1, .m = 130, .n = 401, .k = 270, .layout = ROWS, .store = true},
@@ -355,7 +351,6 @@ START_TEST(fp32_equals_fmaf_on_threads)
         ulp_pool_free(pool);
     }
 }
-END_TEST
 
 static void check_threads(const char *name, const struct setup *setup)
 {
@@ -378,7 +373,7 @@ static void check_threads(const char *name, const struct setup *setup)
     instance_free(&instance);
 }
 
-START_TEST(bits_do_not_depend_on_threads)
+TEST(bits_do_not_depend_on_threads)
 {
     static const char *const thread_names[] = {"fp32", "fp16-strict", "fp32,order=pairwise",
                                                "fp16-strict,round=sr"};
@@ -409,9 +404,8 @@ START_TEST(bits_do_not_depend_on_threads)
             check_threads("fp16-strict", &large);
     }
 }
-END_TEST
 
-START_TEST(what_has_no_meaning_is_refused)
+TEST(what_has_no_meaning_is_refused)
 {
     struct ulp_arithmetic fp32 = instance_arithmetic("fp32"), fp64 = instance_arithmetic("fp64");
     struct setup setup = {.batch_count = 1, .m = 2, .n = 2, .k = 2};
@@ -433,9 +427,8 @@ START_TEST(what_has_no_meaning_is_refused)
     ulp_tensor_free(&doubles);
     instance_free(&instance);
 }
-END_TEST
 
-START_TEST(features_are_switched_off_with_what_builds_on_them)
+TEST(features_are_switched_off_with_what_builds_on_them)
 {
     unsigned all =
         ULP_CPU_AVX2 | ULP_CPU_F16C | ULP_CPU_AVX512 | ULP_CPU_AVX512IFMA | ULP_CPU_AVX512FP16;
@@ -448,21 +441,5 @@ START_TEST(features_are_switched_off_with_what_builds_on_them)
                       ulp_cpu_without(all, "avx512ifma, avx512fp16"));
     ck_assert_uint_eq(0, ulp_cpu_without(ULP_CPU_AVX512, NULL));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("contract");
-    TCase *tests = tcase_create("chains");
-    tcase_set_timeout(tests, test_long() ? 600 : 60);
-    tcase_add_loop_test(tests, every_arithmetic_equals_the_oracle, 0, (int)COUNT(names));
-    tcase_add_test(tests, long_chains_equal_the_oracle);
-    tcase_add_test(tests, fp32_equals_fmaf_at_every_remainder);
-    tcase_add_test(tests, fp32_equals_fmaf_across_blocks);
-    tcase_add_test(tests, fp32_equals_fmaf_on_threads);
-    tcase_add_test(tests, bits_do_not_depend_on_threads);
-    tcase_add_test(tests, what_has_no_meaning_is_refused);
-    tcase_add_test(tests, features_are_switched_off_with_what_builds_on_them);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, integer_suite(), pack_suite(), special_suite(), pairs_suite(), NULL);
-}
+TEST_SUITE("contract", test_long() ? 600 : 300)

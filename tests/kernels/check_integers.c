@@ -67,7 +67,7 @@ static int64_t make_any(struct stream *stream, int side, size_t at, const void *
 }
 
 /* Integers of every pair of types. */
-START_TEST(integers_are_exact)
+TEST(integers_are_exact)
 {
     static const enum ulp_type types[] = {ULP_TYPE_INT8, ULP_TYPE_UINT8, ULP_TYPE_INT32,
                                           ULP_TYPE_INT64, ULP_TYPE_UINT64};
@@ -88,7 +88,6 @@ START_TEST(integers_are_exact)
                        make_any, NULL, NULL);
     }
 }
-END_TEST
 
 /* Values of a factor less its zero point: nine bits, often the ends. */
 static int64_t make_quantised(struct stream *stream, int side, size_t at, const void *context)
@@ -103,7 +102,7 @@ static int64_t make_quantised(struct stream *stream, int side, size_t at, const 
 
 /* Every layout, padding, long sums on several threads, one row (a depthwise convolution) and
  * many. */
-START_TEST(quantised_values_are_exact)
+TEST(quantised_values_are_exact)
 {
     static const int64_t ends[] = {255, 128, 7};
     struct stream stream = {.key = 12};
@@ -124,7 +123,6 @@ START_TEST(quantised_values_are_exact)
     }
     ulp_pool_free(pool);
 }
-END_TEST
 
 static int64_t make_constant(struct stream *stream, int side, size_t at, const void *context)
 {
@@ -134,7 +132,7 @@ static int64_t make_constant(struct stream *stream, int side, size_t at, const v
 
 /* Sums at and around 2^24 and 2^53, where floats end, and across 2^31, where INT32 wraps. 3 (2^24 -
  * 1) is no FP32 value, 3 (2^53 - 1) no FP64 value. */
-START_TEST(integers_are_exact_where_floats_end)
+TEST(integers_are_exact_where_floats_end)
 {
     static const int bits[] = {8, 22, 23, 24, 25, 26, 31, 32, 51, 52, 53, 54, 62, 63};
     static const int64_t others[] = {0, 1, -1, 3, 255, -4097, (int64_t)1 << 29, INT64_MIN};
@@ -159,10 +157,9 @@ START_TEST(integers_are_exact_where_floats_end)
                                    make_constant, values, NULL);
                 }
 }
-END_TEST
 
 /* 255 * -128 * k passes INT32's end at k = 65,794. */
-START_TEST(long_sums_wrap)
+TEST(long_sums_wrap)
 {
     static const int64_t values[] = {255, -128};
     static const enum ulp_type types[] = {ULP_TYPE_UINT8, ULP_TYPE_INT8, ULP_TYPE_INT32};
@@ -171,18 +168,4 @@ START_TEST(long_sums_wrap)
                        make_constant, values, NULL);
     check_integers(&(struct setup){.batch_count = 1, .m = 1, .n = 1, .k = 1000003}, types,
                    make_constant, values, NULL);
-}
-END_TEST
-
-Suite *integer_suite(void)
-{
-    Suite *suite = suite_create("contract, integers");
-    TCase *tests = tcase_create("integers");
-    tcase_set_timeout(tests, test_long() ? 600 : 60);
-    tcase_add_test(tests, integers_are_exact);
-    tcase_add_test(tests, quantised_values_are_exact);
-    tcase_add_test(tests, integers_are_exact_where_floats_end);
-    tcase_add_test(tests, long_sums_wrap);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -34,7 +34,7 @@ static void draw_offsets(int64_t *offset, size_t count, int kind, uint64_t *stat
     }
 }
 
-START_TEST(panels_are_their_definition)
+TEST_LOOP(panels_are_their_definition, 0, 4)
 {
     static const size_t widths[] = {1, 6, 14, 16, 32, 64};
     const size_t page = (size_t)sysconf(_SC_PAGESIZE),
@@ -85,15 +85,4 @@ START_TEST(panels_are_their_definition)
             }
     }
     munmap(memory, bytes + page);
-}
-END_TEST
-
-Suite *pack_suite(void)
-{
-    Suite *suite = suite_create("packed panels");
-    TCase *tcase = tcase_create("panels");
-    tcase_set_timeout(tcase, 300);
-    tcase_add_loop_test(tcase, panels_are_their_definition, 0, 4);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

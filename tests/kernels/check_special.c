@@ -34,7 +34,7 @@ static void check_number(struct ulp_tensor *tensor, double x, double limit, stru
     }
 }
 
-START_TEST(numbers_beyond_a_limit)
+TEST_LOOP(numbers_beyond_a_limit, 0, 2)
 {
     static const double limits[] = {1, 448, 65504, 65536 - 0x1p-15, 0x1.fep127, FLT_MAX, INFINITY};
     static const double numbers[] = {0,       -0.0,     0x1p-149, 1,         448,    -448,
@@ -66,10 +66,9 @@ START_TEST(numbers_beyond_a_limit)
     ulp_tensor_free(&tensor);
     ulp_pool_free(pool);
 }
-END_TEST
 
 /* Of records only NaN and the infinities are found, whatever the exponents. */
-START_TEST(special_records)
+TEST(special_records)
 {
     static const int precisions[] = {24, 64, 65, 256};
     for (size_t p = 0; p < sizeof precisions / sizeof *precisions; p++) {
@@ -101,7 +100,6 @@ START_TEST(special_records)
         ulp_tensor_free(&tensor);
     }
 }
-END_TEST
 
 /* A number of the least magnitude or above, up to 2^span times that; some are zero, in the first
  * cache line one is the least. */
@@ -113,7 +111,7 @@ static float draw(double least, int span, uint64_t seed, uint64_t i)
 }
 
 /* Within, at and beyond the magnitudes that are multiplied by a power of two. */
-START_TEST(products_of_subnormal_factors)
+TEST_LOOP(products_of_subnormal_factors, 0, 20)
 {
     enum { M = 20, N = 9, K = 50 };
     static const struct {
@@ -169,16 +167,4 @@ START_TEST(products_of_subnormal_factors)
     ulp_tensor_free(&factors[0]);
     ulp_tensor_free(&factors[1]);
     ulp_tensor_free(&out);
-}
-END_TEST
-
-Suite *special_suite(void)
-{
-    Suite *suite = suite_create("numbers beyond a limit");
-    TCase *tcase = tcase_create("special");
-    tcase_add_loop_test(tcase, numbers_beyond_a_limit, 0, 2);
-    tcase_add_test(tcase, special_records);
-    tcase_add_loop_test(tcase, products_of_subnormal_factors, 0, 20);
-    suite_add_tcase(suite, tcase);
-    return suite;
 }

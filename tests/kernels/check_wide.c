@@ -20,7 +20,7 @@ static void check_setup(struct setup setup, int thread_count)
     world_free(&world);
 }
 
-START_TEST(equals_mpfr_dot)
+TEST_LOOP(equals_mpfr_dot, 0, KIND_COUNT)
 {
     enum kind kind = (enum kind)_i;
     for (size_t p = 0; p < COUNT(precisions); p++)
@@ -32,12 +32,13 @@ START_TEST(equals_mpfr_dot)
                                             1000 * round + 100 * pair + p),
                                 1);
 }
-END_TEST
+
+#define BLOCK_SETUPS 14
 
 /* Sizes with several blocks of k, panels of rows and of columns, and a last one of each that is not
  * full. The digit method must have decided nearly all outputs: only in this test is it known that
  * it did. */
-START_TEST(blocks_and_panels)
+TEST_LOOP(blocks_and_panels, 0, BLOCK_SETUPS)
 {
     static const struct setup setups[] = {
         {1, 19, 53, 700, ULP_ELEMENT_WIDE, ULP_ELEMENT_WIDE, 128, 128, 128, NORMAL, false, 1},
@@ -65,13 +66,11 @@ START_TEST(blocks_and_panels)
     }
     world_free(&world);
 }
-END_TEST
-#define BLOCK_SETUPS 14
 
 /* Sums that lie beside the middle between two neighbours of P bits, at every distance around the
  * digit method's error bound, which is therefore neither too small nor forgotten: a's first element
  * is 1, and b's makes up the difference. */
-START_TEST(near_middles)
+TEST_LOOP(near_middles, 0, 18)
 {
     static const struct {
         int precision;
@@ -129,10 +128,9 @@ START_TEST(near_middles)
         world_compare(&world, (enum ulp_wide_method)method, 1);
     world_free(&world);
 }
-END_TEST
 
 /* Sums just below powers of two, known exactly or nearly: all P bits carry into the exponent. */
-START_TEST(rounds_up_to_powers_of_two)
+TEST_LOOP(rounds_up_to_powers_of_two, 0, 8)
 {
     const int precision = 64 * (1 + _i / 2);
     const bool exact = _i % 2;
@@ -164,11 +162,10 @@ START_TEST(rounds_up_to_powers_of_two)
     }
     world_free(&world);
 }
-END_TEST
 
 /* Half of the columns cancel in pairs of k to sums of zero, which cannot be estimated: only these
  * are computed one by one. */
-START_TEST(sums_of_zero_leave_the_others_fast)
+TEST(sums_of_zero_leave_the_others_fast)
 {
     enum { M = 20, N = 60, K = 100 };
     struct world world;
@@ -193,10 +190,9 @@ START_TEST(sums_of_zero_leave_the_others_fast)
     ck_assert_msg(share > 0.45 && share <= 0.5, "%.3f of the outputs by digits", share);
     world_free(&world);
 }
-END_TEST
 
 /* With features switched off AUTO takes what is left, and the tiles that need them are refused. */
-START_TEST(disabled_features)
+TEST_LOOP(disabled_features, 0, 3)
 {
     static const char *const lists[] = {"avx512ifma", "avx512", "avx2"};
     setenv("ULPSCOPE_DISABLE_CPU", lists[_i], 1);
@@ -211,9 +207,8 @@ START_TEST(disabled_features)
 #endif
     world_free(&world);
 }
-END_TEST
 
-START_TEST(threads_do_not_matter)
+TEST(threads_do_not_matter)
 {
     for (int kind = 0; kind < KIND_COUNT; kind++)
         for (int threads = 2; threads <= 7; threads += 5)
@@ -222,11 +217,10 @@ START_TEST(threads_do_not_matter)
                                            128, (enum kind)kind, false, (uint64_t)threads},
                             threads);
 }
-END_TEST
 
 /* Enough panels of columns that threads pack some each and meet rows they packed together, or in
  * turn when there is one thread. */
-START_TEST(many_columns_meet_shared_rows)
+TEST_LOOP(many_columns_meet_shared_rows, 0, KIND_COUNT)
 {
     static const size_t batch_counts[] = {1, 3};
     for (size_t i = 0; i < COUNT(batch_counts); i++)
@@ -236,11 +230,10 @@ START_TEST(many_columns_meet_shared_rows)
                                        (uint64_t)threads},
                         threads);
 }
-END_TEST
 
 /* A sum rounded in each mode equals the oracle's rounding of the exact sum; factors are rounded to
  * the factor format. */
-START_TEST(other_roundings_and_stores)
+TEST(other_roundings_and_stores)
 {
     static const mpfr_rnd_t modes[] = {[ULP_ROUND_TOWARD_ZERO] = MPFR_RNDZ,
                                        [ULP_ROUND_UP] = MPFR_RNDU,
@@ -270,9 +263,8 @@ START_TEST(other_roundings_and_stores)
         world_free(&world);
     }
 }
-END_TEST
 
-START_TEST(stores_into_a_narrow_format)
+TEST(stores_into_a_narrow_format)
 {
     struct world world;
     struct ulp_error error;
@@ -306,10 +298,9 @@ START_TEST(stores_into_a_narrow_format)
     ulp_tensor_free(&narrow);
     world_free(&world);
 }
-END_TEST
 
 /* With factors of 5 bits the sum is that of the rounded elements, exactly. */
-START_TEST(rounds_factors)
+TEST(rounds_factors)
 {
     struct world world, rounded;
     struct setup setup = {1, 4,  6,  30,     ULP_ELEMENT_F32, ULP_ELEMENT_WIDE,
@@ -345,7 +336,6 @@ START_TEST(rounds_factors)
     world_free(&world);
     world_free(&rounded);
 }
-END_TEST
 
 /* The one batch's lines one after the other, k along each. */
 static void lay_along_k(struct side *side, size_t lines, size_t k_count)
@@ -376,7 +366,7 @@ static void lay_along_k(struct side *side, size_t lines, size_t k_count)
 
 /* A few rows times floats that are cut in registers, along columns and along k: partial vectors,
  * and more products than an accumulator holds. */
-START_TEST(vectors_times_floats)
+TEST_LOOP(vectors_times_floats, 0, 2 * KIND_COUNT)
 {
     static const size_t sizes[][2] = {{5, 1},   {8, 7},   {9, 8},    {16, 15},  {17, 16},
                                       {24, 33}, {40, 90}, {6, 2100}, {5, 32900}};
@@ -416,25 +406,5 @@ START_TEST(vectors_times_floats)
             world_free(&world);
         }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("wide");
-    TCase *sums = tcase_create("sums");
-    tcase_set_timeout(sums, test_long() ? 600 : 60);
-    tcase_add_loop_test(sums, equals_mpfr_dot, 0, KIND_COUNT);
-    tcase_add_loop_test(sums, blocks_and_panels, 0, BLOCK_SETUPS);
-    tcase_add_loop_test(sums, near_middles, 0, 18);
-    tcase_add_loop_test(sums, rounds_up_to_powers_of_two, 0, 8);
-    tcase_add_test(sums, sums_of_zero_leave_the_others_fast);
-    tcase_add_loop_test(sums, disabled_features, 0, 3);
-    tcase_add_test(sums, threads_do_not_matter);
-    tcase_add_loop_test(sums, many_columns_meet_shared_rows, 0, KIND_COUNT);
-    tcase_add_test(sums, other_roundings_and_stores);
-    tcase_add_test(sums, stores_into_a_narrow_format);
-    tcase_add_test(sums, rounds_factors);
-    tcase_add_loop_test(sums, vectors_times_floats, 0, 2 * KIND_COUNT);
-    suite_add_tcase(suite, sums);
-    return test_run(suite, kept_suite(), NULL);
-}
+TEST_SUITE("wide", test_long() ? 600 : 60)

@@ -36,7 +36,3 @@ void instance_free(struct instance *instance);
 struct ulp_arithmetic instance_arithmetic(const char *name);
 
 /* Integers (check_integers.c) and packing (check_pack.c). */
-Suite *integer_suite(void);
-Suite *pack_suite(void);
-Suite *special_suite(void);
-Suite *pairs_suite(void); /* check_byte_pairs.c */

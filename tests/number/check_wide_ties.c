@@ -151,7 +151,7 @@ static void check_function(ulp_wide_fn *function, const struct row *row, int pre
     }
 }
 
-START_TEST(near_ties)
+TEST_LOOP(near_ties, 0, ROWS)
 {
     static _Alignas(64) unsigned char a[COUNT * RECORD_MAX], expected[COUNT * RECORD_MAX];
     const struct row *row = &rows[_i];
@@ -176,14 +176,5 @@ START_TEST(near_ties)
                            expected);
         }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("results near ties");
-    TCase *tcase = tcase_create("near ties");
-    tcase_set_timeout(tcase, 3600);
-    tcase_add_loop_test(tcase, near_ties, 0, ROWS);
-    suite_add_tcase(suite, tcase);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("results near ties", 3600)

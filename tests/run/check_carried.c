@@ -108,7 +108,7 @@ static bool computes(const struct ulp_program *program, const struct ulp_tensor_
     return status != ULP_OK;
 }
 
-START_TEST(further_runs_compute_none_of_it)
+TEST(further_runs_compute_none_of_it)
 {
     struct ulp_budget budget = {0};
     struct ulp_model *model = text_load_within(&settled, &budget);
@@ -160,10 +160,9 @@ START_TEST(further_runs_compute_none_of_it)
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
 /* FP32 without what a constant is, a subnormal number or infinity, lowers it in every run. */
-START_TEST(further_runs_lower_constants_alike)
+TEST_LOOP(further_runs_lower_constants_alike, 0, 2)
 {
     static const struct {
         const char *arithmetic;
@@ -192,14 +191,5 @@ START_TEST(further_runs_lower_constants_alike)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("left");
-    TCase *tests = tcase_create("left");
-    tcase_add_test(tests, further_runs_compute_none_of_it);
-    tcase_add_loop_test(tests, further_runs_lower_constants_alike, 0, 2);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("carried", 0)

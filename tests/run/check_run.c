@@ -53,7 +53,7 @@ static const char *const audited[] = {"mpfr:128", "fp32",       "fp16", "fp16-st
 
 /* Each lane of an audit computes what it computes alone: lanes do not see each other. And for any
  * number of threads. */
-START_TEST(lanes_are_independent_of_each_other_and_of_threads)
+TEST_LOOP(lanes_are_independent_of_each_other_and_of_threads, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -70,7 +70,6 @@ START_TEST(lanes_are_independent_of_each_other_and_of_threads)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* FP32 agrees with the recorded outputs (rtol 1e-3, atol 1e-5: the bound the data's makers give),
  * and with mpfr:53 to FP32 accuracy. How much a network amplifies rounding is its own (a sigmoid of
@@ -78,7 +77,7 @@ END_TEST
  * another correct FP32 evaluation with roundings of its own, and the error of fp32 may be at most 8
  * times its error (the largest of n errors of one distribution rarely differs by more) plus an ulp;
  * and at most 1e-3 of the output's rms in any case. */
-START_TEST(outputs_agree_with_the_recorded_ones)
+TEST_LOOP(outputs_agree_with_the_recorded_ones, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs, nominal, expected, outputs[3];
@@ -125,7 +124,6 @@ START_TEST(outputs_agree_with_the_recorded_ones)
     ulp_tensor_set_free(&nominal);
     ulp_model_free(model);
 }
-END_TEST
 
 static void set_exact(mpfr_t x, const struct ulp_tensor *tensor, size_t i)
 {
@@ -215,7 +213,7 @@ static void check_means(const struct ulp_audit *audit)
     ck_assert_uint_gt(checked, 0);
 }
 
-START_TEST(introduced_and_carried_make_entire)
+TEST_LOOP(introduced_and_carried_make_entire, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -242,10 +240,9 @@ START_TEST(introduced_and_carried_make_entire)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* As on the GPU (gpu/h200_overflow.json.gz), and in the example as its script says. */
-START_TEST(overflow_is_born_where_it_is_born)
+TEST_LOOP(overflow_is_born_where_it_is_born, 0, 2)
 {
     static const struct {
         const char *network, *node;
@@ -273,11 +270,10 @@ START_TEST(overflow_is_born_where_it_is_born)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 /* A mixed graph as its types say: the sum of squares is kept in FP32 and finite, and what overflows
  * is the Cast back to FP16. Lowered to fp16 as a converter would, it is the sum itself. */
-START_TEST(declared_types_are_obeyed)
+TEST(declared_types_are_obeyed)
 {
     const char *path = test_shared("mixed/magika_v3_3_mixed/model.onnx");
     static const char *const expected[][2] = {{"model", "Cast"}, {"fp16", "ReduceSum"}};
@@ -298,10 +294,9 @@ START_TEST(declared_types_are_obeyed)
         ulp_model_free(model);
     }
 }
-END_TEST
 
 /* The reference audited against itself introduces and carries nothing. */
-START_TEST(the_reference_has_no_error)
+TEST(the_reference_has_no_error)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -319,20 +314,5 @@ START_TEST(the_reference_has_no_error)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("run");
-    TCase *tests = tcase_create("run");
-    tcase_set_timeout(tests, test_long() ? 1200 : 120);
-    tcase_add_loop_test(tests, outputs_agree_with_the_recorded_ones, 0, network_count);
-    tcase_add_loop_test(tests, introduced_and_carried_make_entire, 0, network_count);
-    tcase_add_loop_test(tests, lanes_are_independent_of_each_other_and_of_threads, 0,
-                        network_count);
-    tcase_add_loop_test(tests, overflow_is_born_where_it_is_born, 0, 2);
-    tcase_add_test(tests, declared_types_are_obeyed);
-    tcase_add_test(tests, the_reference_has_no_error);
-    suite_add_tcase(suite, tests);
-    return test_run(suite, small_suite(), NULL);
-}
+TEST_SUITE("run", test_long() ? 1200 : 120)

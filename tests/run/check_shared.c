@@ -290,7 +290,7 @@ typedef void check_fn(const struct ulp_model *model, const struct ulp_tensor_set
 static check_fn *const checks[] = {check_runs, check_audits, check_proofs};
 enum { CHECKS = sizeof checks / sizeof *checks };
 
-START_TEST(threads_share_a_network)
+TEST_LOOP(threads_share_a_network, 0, test_long() ? network_count : 1)
 {
     struct ulp_model *model;
     struct ulp_tensor_set sample;
@@ -301,10 +301,9 @@ START_TEST(threads_share_a_network)
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A lane by itself: no other reads its values, so that its runs compute nodes together. */
-START_TEST(threads_share_one_lane)
+TEST_LOOP(threads_share_one_lane, 0, LANES)
 {
     struct ulp_model *model;
     struct ulp_tensor_set sample;
@@ -319,10 +318,9 @@ START_TEST(threads_share_one_lane)
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Bodies of If and Loop, which lanes enter or not. */
-START_TEST(threads_share_bodies)
+TEST_LOOP(threads_share_bodies, 0, CHECKS)
 {
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set sample = text_inputs(model, 3, 0, true);
@@ -330,10 +328,9 @@ START_TEST(threads_share_bodies)
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
-END_TEST
 
 /* A limit so near that runs give up what others have left, or fail. */
-START_TEST(threads_give_up_what_others_left)
+TEST_LOOP(threads_give_up_what_others_left, 0, 3)
 {
     struct ulp_budget budget = {0};
     struct ulp_model *model = text_load_within(&text_with_bodies, &budget);
@@ -357,7 +354,6 @@ START_TEST(threads_give_up_what_others_left)
     ulp_model_free(model);
     ck_assert_uint_eq(budget.used_bytes, 0);
 }
-END_TEST
 
 /* Searches on one model, each with programs of its own. */
 static void find_plan(struct worker *worker, int round)
@@ -383,7 +379,7 @@ static void find_plan(struct worker *worker, int round)
     ulp_search_free(&found);
 }
 
-START_TEST(searches_share_a_model)
+TEST(searches_share_a_model)
 {
     struct ulp_model *model;
     struct ulp_tensor_set sample;
@@ -395,20 +391,5 @@ START_TEST(searches_share_a_model)
     ulp_tensor_set_free(&sample);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("shared");
-    TCase *plans = tcase_create("plans"), *models = tcase_create("models");
-    tcase_set_timeout(plans, 120);
-    tcase_add_loop_test(plans, threads_share_a_network, 0, test_long() ? network_count : 1);
-    tcase_add_loop_test(plans, threads_share_one_lane, 0, LANES);
-    tcase_add_loop_test(plans, threads_share_bodies, 0, CHECKS);
-    tcase_add_loop_test(plans, threads_give_up_what_others_left, 0, 3);
-    suite_add_tcase(suite, plans);
-    tcase_set_timeout(models, 120);
-    tcase_add_test(models, searches_share_a_model);
-    suite_add_tcase(suite, models);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("shared", 120)

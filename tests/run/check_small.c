@@ -39,7 +39,7 @@ static void add_constants(struct proto *graph, const struct constant *constants,
 /* x = [1, 1 + 1e-5, 0, 0]: FP16 stores two ones, so its ArgMax is 0 where the reference's is 1, and
  * what follows has diverged. A finite wrong index is no overflow: only the graph's output crosses
  * the limit. */
-START_TEST(another_decision_is_a_divergence)
+TEST(another_decision_is_a_divergence)
 {
     static const int64_t dims[2] = {1, 4}, one[2] = {1, 1};
     static const float x[4] = {1, 1.00001f, 0, 0};
@@ -81,12 +81,11 @@ START_TEST(another_decision_is_a_divergence)
     ulp_model_free(model);
     proto_free(&message);
 }
-END_TEST
 
 /* x = [1.4999, 1.6]: FP16 stores 1.5 and quantises to [2, 2] where the reference has [1, 2]. A step
  * of difference, also after Flatten, is an error with a size (|difference| = 1 in one of two: rms
  * sqrt(1/2)); the ArgMax of such steps is another decision all the same. */
-START_TEST(a_step_of_a_scale_is_an_error)
+TEST(a_step_of_a_scale_is_an_error)
 {
     static const int64_t dims[2] = {1, 2}, one[2] = {1, 1};
     static const float x[2] = {1.4999f, 1.6f}, scale = 1;
@@ -135,11 +134,10 @@ START_TEST(a_step_of_a_scale_is_an_error)
     ulp_model_free(model);
     proto_free(&message);
 }
-END_TEST
 
 /* The sum is 1 + 3 * 2^-13, FP16's neighbours are 2^-10 apart, the bias is 2^-12: together 1 + 5 *
  * 2^-13, which is nearer to 1 + 2^-10; the sum rounded first is 1, and 1 + 2^-12 is nearer to 1. */
-START_TEST(rounded_epilogues_round_twice)
+TEST_LOOP(rounded_epilogues_round_twice, 0, 2)
 {
     static const struct {
         const char *arithmetic;
@@ -179,11 +177,10 @@ START_TEST(rounded_epilogues_round_twice)
     ulp_model_free(model);
     proto_free(&bytes);
 }
-END_TEST
 
 /* A scale that is an input of the graph keeps its value in every lane: 240 / 1.3 is 185 (nearest),
  * 240 / 1.25 would be 192 and 240 / 1.375 would be 175. Used as data too, it is rounded. */
-START_TEST(parameters_keep_their_values)
+TEST_LOOP(parameters_keep_their_values, 0, 2)
 {
     static const char *const arithmetics[] = {"fp32", "fp8-e4m3", "mpfr:128", "fp16-strict"};
     struct proto graph = {0}, quantize = proto_node("QuantizeLinear", "", "x scale", "y"),
@@ -221,13 +218,12 @@ START_TEST(parameters_keep_their_values)
     ulp_model_free(model);
     proto_free(&bytes);
 }
-END_TEST
 
 /* 4096 sums of 1 + 2^-11, half way between FP16's neighbours, in two nodes: each result is either
  * neighbour, and the two nodes agree in half of them; so do a sum's rounding and that of its bias,
  * 2^-11 (epilogue=rounded): equally often both are up, one, or none. Limits are five standard
  * deviations of 4096 fair coins, 32. */
-START_TEST(stochastic_roundings_draw_their_own_numbers)
+TEST_LOOP(stochastic_roundings_draw_their_own_numbers, 0, 3)
 {
     enum { COUNT = 4096 };
     static float a[COUNT][2];
@@ -282,10 +278,9 @@ START_TEST(stochastic_roundings_draw_their_own_numbers)
     ulp_model_free(model);
     proto_free(&bytes);
 }
-END_TEST
 
 /* y = x W + b and z = x * b with a W of 16 elements, which is moved, and a b of 4, which is not. */
-START_TEST(perturbed_plans_are_close)
+TEST(perturbed_plans_are_close)
 {
     static const int64_t dims[2] = {1, 4};
     float w[16], x[4] = {1.25f, -0.5f, 3, 0.75f}, b[4] = {0.1f, 0.2f, 0.3f, 0.4f};
@@ -337,20 +332,4 @@ START_TEST(perturbed_plans_are_close)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
     proto_free(&message);
-}
-END_TEST
-
-Suite *small_suite(void)
-{
-    Suite *suite = suite_create("run, small graphs");
-    TCase *tests = tcase_create("small");
-    tcase_set_timeout(tests, test_long() ? 1200 : 120);
-    tcase_add_test(tests, another_decision_is_a_divergence);
-    tcase_add_test(tests, a_step_of_a_scale_is_an_error);
-    tcase_add_test(tests, perturbed_plans_are_close);
-    tcase_add_loop_test(tests, rounded_epilogues_round_twice, 0, 2);
-    tcase_add_loop_test(tests, parameters_keep_their_values, 0, 2);
-    tcase_add_loop_test(tests, stochastic_roundings_draw_their_own_numbers, 0, 3);
-    suite_add_tcase(suite, tests);
-    return suite;
 }

@@ -16,4 +16,3 @@ void audit_one(const struct ulp_model *model, const struct ulp_tensor_set *input
                const char *arithmetic, struct ulp_audit *out);
 
 /* Graphs of a few nodes (check_small.c). */
-Suite *small_suite(void);

@@ -42,7 +42,7 @@ static void check_kept(struct setup setup, unsigned kept, enum ulp_wide_method m
     world_free(&world);
 }
 
-START_TEST(kept_factors_change_no_bit)
+TEST_LOOP(kept_factors_change_no_bit, 0, KIND_COUNT)
 {
     const enum kind kind = (enum kind)_i;
     struct ulp_budget budget = {.keeps_blocks = true};
@@ -65,11 +65,10 @@ START_TEST(kept_factors_change_no_bit)
     ulp_packed_free(packed);
     ulp_budget_close(&budget);
 }
-END_TEST
 
 /* The weights of two images are packed once, at the first call, and found at the second by either
  * tile; not when a factor is rounded first, padded, or meets lines that were not kept. */
-START_TEST(kept_factors_are_packed_once)
+TEST(kept_factors_are_packed_once)
 {
     struct ulp_packed *packed;
     struct world world;
@@ -107,11 +106,10 @@ START_TEST(kept_factors_are_packed_once)
     ulp_packed_free(packed);
     world_free(&world);
 }
-END_TEST
 
 /* Forms are given up before an allocation fails, and are not made where there is no room for
  * them. */
-START_TEST(forms_yield_to_tensors)
+TEST(forms_yield_to_tensors)
 {
     struct ulp_error error;
     struct ulp_budget budget = {.limit_bytes = 1 << 20};
@@ -139,17 +137,4 @@ START_TEST(forms_yield_to_tensors)
     ulp_packed_free(packed);
     ck_assert_uint_eq(budget.used_bytes, 0);
     world_free(&world);
-}
-END_TEST
-
-Suite *kept_suite(void)
-{
-    Suite *suite = suite_create("wide, kept factors");
-    TCase *kept = tcase_create("kept");
-    tcase_set_timeout(kept, test_long() ? 600 : 60);
-    tcase_add_loop_test(kept, kept_factors_change_no_bit, 0, KIND_COUNT);
-    tcase_add_test(kept, kept_factors_are_packed_once);
-    tcase_add_test(kept, forms_yield_to_tensors);
-    suite_add_tcase(suite, kept);
-    return suite;
 }

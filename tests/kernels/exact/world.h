@@ -81,4 +81,3 @@ void world_get(mpfr_t value, const struct ulp_tensor *tensor, size_t i);
 bool world_same_record(const struct ulp_record *x, const struct ulp_record *y, int precision);
 
 /* Factors that are kept between calls (check_kept.c). */
-Suite *kept_suite(void);

@@ -82,7 +82,7 @@ static void expect_kept_is_whole(const struct ulp_model *model, const struct ulp
     ulp_program_free(program);
 }
 
-START_TEST(keeping_all_nodes_is_the_kept_arithmetic)
+TEST_LOOP(keeping_all_nodes_is_the_kept_arithmetic, 0, network_count)
 {
     struct ulp_model *model;
     struct ulp_tensor_set inputs;
@@ -93,11 +93,10 @@ START_TEST(keeping_all_nodes_is_the_kept_arithmetic)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- control flow ---- */
 
-START_TEST(bodies_are_kept_too)
+TEST_LOOP(bodies_are_kept_too, 0, 2 * PAIRS)
 {
     struct ulp_model *model = text_load(&text_with_bodies);
     struct ulp_tensor_set inputs = text_inputs(model, 1, 0, _i % 2);
@@ -105,7 +104,6 @@ START_TEST(bodies_are_kept_too)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* Outputs of one lane with patterns kept in FP32. */
 static void run_kept(const struct ulp_model *model, const struct ulp_tensor_set *inputs,
@@ -150,7 +148,7 @@ static const struct text_graph two_rounds = {
      CONTROL("If", "if", "b_flag", "v", &text_then_body, &text_else_body),
      CONTROL("Loop", "loop", "i_2 b_yes v", "y z", &text_loop_body)}};
 
-START_TEST(rounds_are_those_of_the_unrolled_graph)
+TEST_LOOP(rounds_are_those_of_the_unrolled_graph, 0, 5)
 {
     static const char *const kept[][4] = {{"*soft*", "*sum*"},
                                           {"first", "*turn*"},
@@ -168,10 +166,9 @@ START_TEST(rounds_are_those_of_the_unrolled_graph)
     ulp_model_free(nested);
     ulp_model_free(flat);
 }
-END_TEST
 
 /* A lane that goes through a body on its own, because it decides otherwise than the reference. */
-START_TEST(a_lane_apart_keeps_as_well)
+TEST_LOOP(a_lane_apart_keeps_as_well, 0, 2)
 {
     static const char *const kept[] = {"*soft*", "first", NULL};
     struct ulp_model *model = text_load(&text_with_bodies);
@@ -196,12 +193,11 @@ START_TEST(a_lane_apart_keeps_as_well)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
 /* ---- measured ---- */
 
 /* The two nodes whose sum overflows FP16 in FP32: with them alone the network is good for 44 dB. */
-START_TEST(magika_needs_two_nodes)
+TEST(magika_needs_two_nodes)
 {
     const char *file = test_shared("models/magika_v3_3/model.onnx");
     struct ulp_model *model;
@@ -238,19 +234,5 @@ START_TEST(magika_needs_two_nodes)
     ulp_tensor_set_free(&inputs);
     ulp_model_free(model);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("keep");
-    TCase *networks_case = tcase_create("networks"), *small = tcase_create("small");
-    tcase_set_timeout(networks_case, 300);
-    tcase_add_loop_test(networks_case, keeping_all_nodes_is_the_kept_arithmetic, 0, network_count);
-    tcase_add_test(networks_case, magika_needs_two_nodes);
-    tcase_add_loop_test(small, bodies_are_kept_too, 0, 2 * PAIRS);
-    tcase_add_loop_test(small, rounds_are_those_of_the_unrolled_graph, 0, 5);
-    tcase_add_loop_test(small, a_lane_apart_keeps_as_well, 0, 2);
-    suite_add_tcase(suite, networks_case);
-    suite_add_tcase(suite, small);
-    return test_run(suite, NULL);
-}
+TEST_SUITE("keep", 300)
