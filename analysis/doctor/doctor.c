@@ -273,6 +273,13 @@ static void say_next(struct ulp_doctoring *x)
         const double gate = gate_of(doctor, tolerance);
         if (isfinite(gate)) /* not of --task none, of what has no rms */
             ulp_text_add(&text, " --fail-above sqnr_db=%g", gate);
+    } else if (doctor->plan && ulp_doctor_mends(doctor->plan) && !doctor->plan->kept_count) {
+        ulp_text_add(&text, "ulpscope doctor");
+        ulp_word_add(&text, doctor->model_path);
+        ulp_text_add(&text, "%s", arguments);
+        add_lane(&text, x);
+        ulp_text_add(&text, ",tf32=off");
+        add_judging(&text, x->options);
     } else if ((doctor->plan && ulp_doctor_mends(doctor->plan)) || doctor->stopped > 0 ||
                (is_beyond(x) && may_edit(doctor))) {
         ulp_text_add(&text, fixes ? "ulpscope fix" : "ulpscope plan");

@@ -5,6 +5,7 @@
 #include "analysis/doctor/doctoring.h"
 #include "analysis/measure/judge.h"
 #include "analysis/search/search_remedy.h"
+#include "analysis/search/search_tf32.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -24,7 +25,8 @@ double ulp_doctor_tolerance(const struct ulp_doctoring *x)
 
 bool ulp_doctor_mends(const struct ulp_search *plan)
 {
-    return plan->met && plan->kept_count && plan->kept_count < plan->node_count &&
+    return plan->met && (plan->kept_count || ulp_tf32_is_forbidden(plan)) &&
+           plan->kept_count < plan->node_count &&
            (!plan->grade_text || plan->grade == ULP_GRADE_FINE || plan->grade == ULP_GRADE_NOT);
 }
 
@@ -67,6 +69,7 @@ static enum ulp_status search(struct ulp_doctoring *x, double left, struct ulp_s
     const struct ulp_remedy wanted = {.reference = &options->reference,
                                       .arithmetic = x->doctor->arithmetic,
                                       .target = x->target,
+                                      .named = options->arithmetic ? NULL : options->target,
                                       .tolerances = tolerances,
                                       .tolerance_count = 1,
                                       .confidence = ULP_REMEDY_CONFIDENCE,

@@ -7,6 +7,7 @@
 #include "analysis/measure/judged.h"
 #include "analysis/scales/scales_smooth.h"
 #include "analysis/search/search_remedy.h"
+#include "analysis/search/search_tf32.h"
 #include "base/error.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
@@ -152,6 +153,7 @@ static enum ulp_status search(struct ulp_fixing *x, const struct ulp_model *mode
     const struct ulp_remedy wanted = {.reference = &options->reference,
                                       .arithmetic = fix->arithmetic,
                                       .target = x->target,
+                                      .named = options->arithmetic ? NULL : options->target,
                                       .tolerances = (const char *const *)fix->tolerances,
                                       .tolerance_count = fix->tolerance_count,
                                       .confidence = options->confidence,
@@ -394,7 +396,10 @@ static enum ulp_status mend(struct ulp_fixing *x, const struct ulp_fix_judged *b
     if (may_plan(x)) /* judged in draws, also that nothing needs to be kept */
         ULP_TRY(plan_best(x, before, &after, error));
     ULP_TRY(list_keeps(x, &keeps, error));
-    if (keeps.count)
+    const bool forbidden = fix->plan && ulp_tf32_is_forbidden(fix->plan);
+    if (forbidden)
+        ULP_TRY(ulp_fix_judged_in(x, x->model, x->options->arithmetic, &x->arithmetic, error));
+    if (keeps.count || forbidden)
         ULP_TRY(ulp_fix_judge(x, edited(x), &keeps, &after, error));
     ULP_TRY(ulp_fix_report(x, &after, &fix->after, error));
     const bool found = fix->plan ? fix->plan->met : ulp_fix_is_met(x, &after);

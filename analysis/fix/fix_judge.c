@@ -1,5 +1,6 @@
 /* How models come out in the arithmetic, judged by the exact results of the one that is given. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <ulpscope/doctor.h>
@@ -8,6 +9,7 @@
 #include "analysis/fix/fixing.h"
 #include "analysis/measure/judge.h"
 #include "analysis/measure/judged.h"
+#include "analysis/search/search_tf32.h"
 #include "base/error.h"
 #include "base/machine/environment.h"
 #include "base/machine/file.h"
@@ -171,6 +173,18 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
 
 /* ---- as the doctor judges ---- */
 
+enum ulp_status ulp_fix_judged_in(const struct ulp_fixing *x, const struct ulp_model *model,
+                                  const char *arithmetic, struct ulp_arithmetic *out,
+                                  struct ulp_error *error)
+{
+    const char *target = x->options->target;
+    char name[ULP_JUDGED_IN_BYTES], named[80];
+    const bool forbidden = target && x->fix->plan && ulp_tf32_is_forbidden(x->fix->plan) &&
+                           x->fix->plan->tf32_forbidden_by && !strchr(target, ',');
+    snprintf(named, sizeof named, "%.60s%s", target ? target : "", forbidden ? ",tf32=off" : "");
+    return ulp_judged_in(model, target ? named : NULL, arithmetic, name, out, error);
+}
+
 /* By itself, in what its types and the target make of it. */
 static enum ulp_status diagnose(struct ulp_fixing *x, const struct ulp_model *model,
                                 struct ulp_verdict *out, struct ulp_error *error)
@@ -184,9 +198,8 @@ static enum ulp_status diagnose(struct ulp_fixing *x, const struct ulp_model *mo
                                              .thread_count = options->thread_count,
                                              .progress = options->progress};
     struct ulp_arithmetic lanes[2] = {options->reference};
-    char name[ULP_JUDGED_IN_BYTES];
     struct ulp_audit audit;
-    ULP_TRY(ulp_judged_in(model, options->target, asked, name, &lanes[1], error));
+    ULP_TRY(ulp_fix_judged_in(x, model, asked, &lanes[1], error));
     ULP_TRY(ulp_audit_run(model, lanes, 2, &samples, &wanted, &audit, error));
     const enum ulp_status status =
         ulp_audit_judge(&audit, 0, options->allow_nonfinite_inputs, out, error);

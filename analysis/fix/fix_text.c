@@ -4,6 +4,7 @@
 
 #include "analysis/fix/fixing.h"
 #include "analysis/search/search_text.h"
+#include "analysis/search/search_tf32.h"
 #include "analysis/writing/columns.h"
 
 static void add_line(const struct ulp_page *page, const char *title, struct ulp_text *text)
@@ -21,6 +22,8 @@ static void add_done(struct ulp_text *out, const struct ulp_fix *fix)
                      fix->kept_count, fix->node_count);
     if (!fix->made_count && !fix->kept_count)
         ulp_text_add(out, "nothing");
+    if (fix->plan)
+        ulp_tf32_say(out, fix->plan);
 }
 
 /* What is fine need not be what was asked for. */

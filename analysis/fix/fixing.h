@@ -46,6 +46,10 @@ enum ulp_status ulp_fix_judge(struct ulp_fixing *x, const struct ulp_model *mode
  * outputs are; and the file that was written: where it is not fine nothing is met, and it goes
  * unless the best is asked for. */
 enum ulp_status ulp_fix_diagnose_given(struct ulp_fixing *x, struct ulp_error *error);
+/* In what a model is judged by what the plan found: with TF32 forbidden where it says so. */
+enum ulp_status ulp_fix_judged_in(const struct ulp_fixing *x, const struct ulp_model *model,
+                                  const char *arithmetic, struct ulp_arithmetic *out,
+                                  struct ulp_error *error);
 enum ulp_status ulp_fix_diagnose_file(struct ulp_fixing *x, struct ulp_error *error);
 /* What the last judgement says, in the result's memory. */
 enum ulp_status ulp_fix_report(const struct ulp_fixing *x, const struct ulp_fix_judged *judged,

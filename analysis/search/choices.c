@@ -44,11 +44,17 @@ static enum ulp_status name_choice(const struct ulp_searcher *search, const char
                                    struct ulp_error *error)
 {
     struct ulp_arithmetic found;
-    const bool is_target = search->options->by_node && ulp_target_find(format);
+    struct ulp_target_name named;
+    char target[80];
+    const bool is_target = search->options->by_node && ulp_target_read(format, &named);
     *name = is_target ? room : format;
-    return is_target
-               ? ulp_judged_in(search->emulation.given.model, format, NULL, room, &found, error)
-               : ULP_OK;
+    if (!is_target)
+        return ULP_OK;
+    const bool forbidden =
+        search->tf32 == ULP_TF32_FORBIDDEN && named.tf32 == ULP_TF32_USUAL &&
+        ulp_target_tf32(named.target);
+    snprintf(target, sizeof target, "%.60s%s", format, forbidden ? ",tf32=off" : "");
+    return ulp_judged_in(search->emulation.given.model, target, NULL, room, &found, error);
 }
 
 /* ---- formats with scales ---- */
@@ -103,6 +109,27 @@ static enum ulp_status set_scaled(struct ulp_search_choice *out, const char *nam
     return ULP_OK;
 }
 
+/* In what the target computes kept nodes: as asked, or what FP32 is there. */
+static enum ulp_status find_floats(struct ulp_searcher *search, const char *name, size_t t,
+                                   struct ulp_error *error)
+{
+    struct ulp_target_name named;
+    struct ulp_arithmetic usual, *floats = &search->floats[t];
+    const bool open = !search->options->formats || !search->options->formats[0];
+    *floats = search->choices[0].arithmetic;
+    if (!search->options->by_node || !ulp_target_read(name, &named))
+        return ULP_OK;
+    const enum ulp_tf32 asked = named.tf32;
+    named.tf32 = ULP_TF32_USUAL;
+    ULP_TRY(ulp_target_floats(&named, &usual, error));
+    named.tf32 = asked == ULP_TF32_USUAL ? search->tf32 : asked;
+    if (open)
+        ULP_TRY(ulp_target_floats(&named, floats, error));
+    search->forbids[t] = strcmp(usual.factor.name, "tf32") == 0 &&
+                         strcmp(floats->factor.name, "fp32") == 0;
+    return ULP_OK;
+}
+
 /* What a plan is for: found node by node, as a change of one node moves the borders of kernels, and
  * judged as it fuses. */
 static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_error *error)
@@ -121,6 +148,7 @@ static enum ulp_status list_targets(struct ulp_searcher *search, struct ulp_erro
                               *lowered = &search->lowered[search->target_count++];
         ULP_TRY(name_choice(search, names[t], room, &name, error));
         ULP_TRY(set_choice(&choice, name, options, error));
+        ULP_TRY(find_floats(search, names[t], search->target_count - 1, error));
         *target = *lowered = choice.arithmetic;
         search->target_names[search->target_count - 1] =
             ulp_target_find(names[t]) ? target->asked : names[t];
@@ -156,15 +184,16 @@ static enum ulp_status list_formats(struct ulp_searcher *search, struct ulp_aren
         struct ulp_search_choice *choice = &search->choices[search->choice_count++];
         char room[ULP_JUDGED_IN_BYTES];
         const char *name;
-        ULP_TRY(name_choice(search, options->formats[f], room, &name, error));
-        ULP_TRY(search->scaled && ulp_scaling_find(options->formats[f], &scaling)
-                    ? set_scaled(choice, options->formats[f], plain, options, error)
+        const char *format = options->formats[f] ? options->formats[f] : "fp32";
+        ULP_TRY(name_choice(search, format, room, &name, error));
+        ULP_TRY(search->scaled && ulp_scaling_find(format, &scaling)
+                    ? set_scaled(choice, format, plain, options, error)
                     : set_choice(choice, name, options, error));
         for (size_t i = 0; i + 1 < search->choice_count; i++)
             if (strcmp(search->choices[i].arithmetic.name, choice->arithmetic.name) == 0)
                 return ulp_fail(error, ULP_ERROR_USAGE,
                                 "format %s is there twice: a search needs a wider and a narrower",
-                                options->formats[f]);
+                                format);
         const struct ulp_format *now = &choice->arithmetic.storage,
                                 *best = &search->choices[widest].arithmetic.storage;
         if (now->precision > best->precision ||
@@ -184,6 +213,11 @@ void ulp_search_set_narrow(struct ulp_searcher *search, size_t target)
     struct ulp_search_choice *narrow = &search->choices[search->narrow];
     narrow->arithmetic = search->lowered[target];
     snprintf(narrow->name, sizeof narrow->name, "%s", search->target_names[target]);
+    struct ulp_search_choice *wide = &search->choices[0];
+    if (search->options->formats[0])
+        return;
+    wide->arithmetic = search->floats[target];
+    snprintf(wide->name, sizeof wide->name, "%s", wide->arithmetic.asked);
 }
 
 enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena *memory,

@@ -213,7 +213,7 @@ static enum ulp_status look_at(struct holding *holding, size_t first, struct ulp
     for (size_t k = first; k < holding->known_count; k++) {
         struct ulp_keeps keeps;
         ULP_TRY(ulp_search_keeps(search, holding->known[k].of, &keeps, error));
-        ulp_search_lanes(search, &keeps, &lanes[(k - first) * in]);
+        ULP_TRY(ulp_search_lanes(search, &keeps, &lanes[(k - first) * in], error));
     }
     for (size_t d = 0; d < LOOKED_AT && count; d++) {
         ULP_TRY(ulp_search_draw(search, ULP_SEARCH_DRAWS + d, lanes, count, judged, error));

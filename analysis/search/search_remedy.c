@@ -8,8 +8,9 @@ enum ulp_status ulp_remedy_search(const struct ulp_model *model, const struct ul
                                   const struct ulp_sample *samples, size_t sample_count,
                                   struct ulp_search *out, struct ulp_error *error)
 {
-    const char *const formats[] = {ULP_REMEDY_KEPT_IN, wanted->arithmetic},
-                      *const targets[] = {wanted->arithmetic}, *const all = "*";
+    const char *const name = wanted->named ? wanted->named : wanted->arithmetic;
+    const char *const formats[] = {wanted->named ? NULL : ULP_REMEDY_KEPT_IN, name},
+                      *const targets[] = {name}, *const all = "*";
     const struct ulp_search_options options = {.reference = *wanted->reference,
                                                .formats = formats,
                                                .format_count = 2,

@@ -456,6 +456,7 @@ enum ulp_status ulp_search_report(struct ulp_searcher *search, struct ulp_search
         report_price(search, out);
         ULP_TRY(report_targets(search, out, error));
     }
+    ULP_TRY(ulp_search_report_tf32(search, out, error));
     if (search->given)
         ULP_TRY(report_samples(search, out, error));
     out->runs = search->emulation.runs;

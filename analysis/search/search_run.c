@@ -2,11 +2,15 @@
 #include <math.h>
 
 #include "analysis/mixed/mixed.h"
+#include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
 #include "base/error.h"
 #include "base/options.h"
 #include "base/machine/clock.h"
 #include "base/machine/environment.h"
+
+#define ULP_SEARCH_EMPTY \
+    ((struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN, .declared_ratio = NAN})
 
 static enum ulp_status take_memory(struct ulp_searcher *search, struct ulp_error *error)
 {
@@ -88,9 +92,22 @@ static enum ulp_status write_models(struct ulp_searcher *search, struct ulp_sear
     return !out->quantised ? ulp_mixed_retire(model, folder, ULP_SEARCH_QUANTISED, error) : ULP_OK;
 }
 
+/* Is the plan cheaper with TF32 forbidden than the rival with it, or nearer where neither is met? It
+ * is a condition that may be forgotten, and FP32 products take longer: less than a fifth is no gain.
+ */
+#define GAIN 0.8
+static bool is_better(const struct ulp_search *out, const struct ulp_search *rival)
+{
+    if (out->met != rival->met)
+        return out->met;
+    return out->met ? out->total_cost < GAIN * rival->total_cost : out->full < rival->full;
+}
+
+/* rival: what was found before, which stays where this is no better: then nothing is written. */
 static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulated *given,
                             const struct ulp_sample *held_out, size_t held_count,
-                            struct ulp_search *out, struct ulp_error *error)
+                            const struct ulp_search *rival, struct ulp_search *out,
+                            struct ulp_error *error)
 {
     ULP_TRY(open_emulation(search, given, error));
     ULP_TRY(ulp_emulation_check_inputs(given, held_out, held_count, error));
@@ -106,6 +123,8 @@ static enum ulp_status find(struct ulp_searcher *search, const struct ulp_emulat
                                        : ulp_search_by_model(search, out, error));
     ULP_TRY(ulp_search_points(search, out, error));
     ULP_TRY(ulp_search_report(search, out, error));
+    if (rival && !is_better(out, rival))
+        return ULP_OK;
     if (search->given)
         ULP_TRY(ulp_search_report_decided(search, out, error));
     if (search->given && search->scaled)
@@ -127,6 +146,58 @@ static enum ulp_status check_options(const struct ulp_search_options *options,
     return ULP_OK;
 }
 
+/* One search, with what is not asked of the targets' TF32 set so. */
+static enum ulp_status search_with(enum ulp_tf32 tf32, double deadline,
+                                   const struct ulp_search_options *options,
+                                   const struct ulp_emulated *given,
+                                   const struct ulp_sample *held_out, size_t held_count,
+                                   const struct ulp_search *rival, struct ulp_search *out,
+                                   struct ulp_error *error)
+{
+    struct ulp_searcher search = {.options = options,
+                                  .tf32 = tf32,
+                                  .limit = INFINITY,
+                                  .most = INFINITY,
+                                  .deadline = deadline};
+    enum ulp_status status =
+        ulp_arena_create(&out->memory, ulp_model_budget(given->model), error);
+    search.emulation.given = *given;
+    if (status == ULP_OK)
+        status = ulp_search_choose(&search, out->memory, error);
+    if (status == ULP_OK && options->budget > 0 && !options->by_node && !search.scaled)
+        status = ulp_fail(error, ULP_ERROR_USAGE,
+                          "a budget is of a plan of two formats, or of formats with scales");
+    if (status == ULP_OK)
+        status = find(&search, given, held_out, held_count, rival, out, error);
+    ulp_emulation_close(&search.emulation);
+    return status;
+}
+
+/* Kept products are TF32 in what was found, which may be why it keeps more, or fails. */
+static enum ulp_status forbid(double deadline, const struct ulp_search_options *options,
+                              const struct ulp_emulated *given, const struct ulp_sample *held_out,
+                              size_t held_count, struct ulp_search *out, struct ulp_error *error)
+{
+    struct ulp_search other = ULP_SEARCH_EMPTY;
+    other.by_default = out->by_default;
+    const bool is_open = options->by_node && !options->formats[0];
+    if (!is_open || !ulp_tf32_is_allowed(out) || (out->met && !out->kept_count) || out->timed_out)
+        return ULP_OK;
+    enum ulp_status status = search_with(ULP_TF32_FORBIDDEN, deadline, options, given, held_out,
+                                         held_count, out, &other, error);
+    if (status == ULP_ERROR_CANCELLED && out->met && options->seconds > 0)
+        status = ULP_OK; /* the time is over: what was found stands */
+    else if (status == ULP_OK && is_better(&other, out)) {
+        const struct ulp_search first = *out;
+        *out = other;
+        other = first;
+    }
+    out->runs += other.runs;
+    out->work += other.work;
+    ulp_search_free(&other);
+    return status;
+}
+
 enum ulp_status ulp_search_run(const struct ulp_model *model,
                                const struct ulp_search_options *options,
                                const struct ulp_sample *samples, size_t sample_count,
@@ -134,9 +205,10 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                struct ulp_search *out, struct ulp_error *error)
 {
     ULP_ENTER_ENVIRONMENT;
-    *out = (struct ulp_search){.mixed_ratio = NAN, .unit_ratio = NAN, .declared_ratio = NAN};
+    *out = ULP_SEARCH_EMPTY;
     ULP_OPTIONS_TAKE(ulp_search_options, options, error);
-    const double started = ulp_seconds_now();
+    const double started = ulp_seconds_now(),
+                 deadline = options->seconds > 0 ? started + options->seconds : INFINITY;
     /* what the least error for a budget is measured by */
     const bool any = options->budget > 0 && !options->by_node && !options->tolerance_count;
     static const char *const any_error = ULP_SEARCH_ANY_ERROR, *const fine = ULP_SEARCH_FINE;
@@ -145,11 +217,6 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
         options_here.tolerances = &fine;
         options_here.tolerance_count = 1;
     }
-    struct ulp_searcher search = {.options = options,
-                                  .limit = INFINITY,
-                                  .most = INFINITY,
-                                  .deadline =
-                                      options->seconds > 0 ? started + options->seconds : INFINITY};
     const struct ulp_emulated given = {.model = model,
                                        .reference = &options->reference,
                                        .samples = samples,
@@ -165,16 +232,10 @@ enum ulp_status ulp_search_run(const struct ulp_model *model,
                                            options->by_node ? "a plan" : "an allocation of bits"};
     enum ulp_status status = check_options(options, error);
     if (status == ULP_OK)
-        status = ulp_arena_create(&out->memory, ulp_model_budget(model), error);
-    search.emulation.given = given;
+        status = search_with(ULP_TF32_USUAL, deadline, options, &given, held_out, held_count, NULL,
+                             out, error);
     if (status == ULP_OK)
-        status = ulp_search_choose(&search, out->memory, error);
-    if (status == ULP_OK && options->budget > 0 && !options->by_node && !search.scaled)
-        status = ulp_fail(error, ULP_ERROR_USAGE,
-                          "a budget is of a plan of two formats, or of formats with scales");
-    if (status == ULP_OK)
-        status = find(&search, &given, held_out, held_count, out, error);
-    ulp_emulation_close(&search.emulation);
+        status = forbid(deadline, options, &given, held_out, held_count, out, error);
     out->seconds = ulp_seconds_now() - started;
     if (status != ULP_OK)
         ulp_search_free(out);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/search/search_text.h"
+#include "analysis/search/search_tf32.h"
 #include "analysis/search/searcher.h"
 #include "analysis/measure/judge.h"
 #include "analysis/writing/columns.h"
@@ -158,8 +159,10 @@ static void add_kept(struct ulp_text *out, const struct ulp_search *found)
 {
     const bool counted =
         strcmp(found->cost, "nodes") == 0 || strcmp(found->cost, "nodes+macs") == 0;
-    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s: ", found->kept_count, found->node_count,
+    ulp_text_show(out, "Keep %zu of %zu nodes in %s%s%s", found->kept_count, found->node_count,
                   widest(found), counted ? "" : ", least by ", counted ? "" : found->cost);
+    ulp_tf32_say(out, found);
+    ulp_text_add(out, ": ");
     add_meets(out, found, " then");
 }
 
@@ -175,7 +178,9 @@ static void say_plan(struct ulp_headline *head, struct ulp_text *notes,
                      plural(found->kept_count));
         add_meets(what, found, " then");
     } else if (nothing) {
-        ulp_text_add(what, "Keep nothing: ");
+        ulp_text_add(what, "Keep nothing");
+        ulp_tf32_say(what, found);
+        ulp_text_add(what, ": ");
         add_meets(what, found, " as it is");
     } else if (fails) {
         ulp_text_add(what, "No plan meets ");

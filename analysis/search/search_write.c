@@ -7,6 +7,7 @@
 
 #include "analysis/html/html.h"
 #include "analysis/search/search_files.h"
+#include "analysis/search/search_tf32.h"
 #include "analysis/writing/folder.h"
 #include "analysis/writing/json_value.h"
 #include "analysis/writing/structs.h"
@@ -154,7 +155,8 @@ static const struct {
              {"trtexec.txt", ulp_trt_has_formats, ulp_trt_trtexec},
              {"npps.py", ulp_trt_has_formats, ulp_trt_polygraphy},
              {"autocast.txt", ulp_trt_has_two_formats, ulp_trt_autocast},
-             {"strongly_typed.txt", ulp_trt_has_formats, ulp_trt_strongly_typed}};
+             {"strongly_typed.txt", ulp_trt_has_formats, ulp_trt_strongly_typed},
+             {"tf32.py", ulp_tf32_has_python, ulp_tf32_python}};
 
 const char *ulp_search_file_name(size_t index)
 {

@@ -74,6 +74,10 @@ struct ulp_searcher {
     /* What a plan is for, as asked and node by node */
     const char *target_names[ULP_SEARCH_TARGETS_MAX]; /* of arithmetics as they were named */
     struct ulp_arithmetic targets[ULP_SEARCH_TARGETS_MAX], lowered[ULP_SEARCH_TARGETS_MAX];
+    /* In which kept nodes are computed there, FLOAT in the graph; must TF32 be forbidden for it? */
+    struct ulp_arithmetic floats[ULP_SEARCH_TARGETS_MAX];
+    bool forbids[ULP_SEARCH_TARGETS_MAX];
+    enum ulp_tf32 tf32; /* the setting of targets of which none was asked for */
     size_t target_count;
     /* In what it is judged: each target as it fuses, and node by node, as where tensors are marked
      * as outputs or a compiler breaks a graph */
@@ -134,6 +138,9 @@ enum ulp_status ulp_search_choose(struct ulp_searcher *search, struct ulp_arena 
 void ulp_search_set_narrow(struct ulp_searcher *search, size_t target);
 /* Nodes whose choice is asked for, and those that are free. */
 enum ulp_status ulp_search_fix(struct ulp_searcher *search, struct ulp_error *error);
+/* search_tf32.c: what TF32 is to the plan; without one as if it kept products. */
+enum ulp_status ulp_search_report_tf32(const struct ulp_searcher *search, struct ulp_search *out,
+                                       struct ulp_error *error);
 /* search_audit.c. One audit of all samples, and the layers. */
 enum ulp_status ulp_search_audit(struct ulp_searcher *search, struct ulp_error *error);
 /* layers.c. In order of execution; their ranges and powers by an audit in which every node was kept
@@ -245,8 +252,8 @@ double ulp_search_spread_factor(double freedom, double z);
  * directions they vary. Those that are not finite are left out. */
 double ulp_search_quantile(const double *ratios, size_t count, double confidence, double *freedom);
 /* The kept nodes in everything that a plan is judged in. */
-void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps *keeps,
-                      struct ulp_beside *out);
+enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
+                                 struct ulp_beside *out, struct ulp_error *error);
 /* A draw in each of the lanes; where something is decided otherwise in it even with the widest
  * format everywhere, all runs take the reference's decisions from then on. */
 enum ulp_status ulp_search_draw(struct ulp_searcher *search, size_t draw,

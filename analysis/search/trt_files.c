@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "analysis/search/search_tf32.h"
 #include "analysis/writing/columns.h"
 #include "analysis/writing/json_value.h"
 #include "base/error.h"
@@ -126,6 +127,7 @@ enum ulp_status ulp_trt_trtexec(const struct ulp_search *found, struct ulp_text 
 {
     (void)error;
     add_flags(out, found);
+    ulp_text_add(out, "%s", ulp_tf32_is_forbidden(found) ? " --noTF32" : "");
     if (found->kept_count) {
         ulp_text_add(out, " --precisionConstraints=obey");
         add_option(out, found, ULP_LAYER_PRECISIONS);
@@ -142,9 +144,12 @@ enum ulp_status ulp_trt_polygraphy(const struct ulp_search *found, struct ulp_te
     (void)error;
     ulp_text_add(out, "\"\"\"polygraphy run MODEL.onnx --trt ");
     add_flags(out, found);
+    ulp_text_add(out, "%s --precision-constraints obey --trt-npps npps.py:postprocess\n\n",
+                 ulp_tf32_is_allowed(found) ? " --tf32" : "");
+    if (ulp_tf32_is_forbidden(found))
+        ulp_text_add(out, "TF32 stays forbidden, as in Polygraphy without --tf32.\n\n");
     ulp_text_add(out,
-                 " --precision-constraints obey --trt-npps npps.py:postprocess\n\nFor TensorRT "
-                 "up to 10.\"\"\"\nimport tensorrt as trt\n\nKEEP = {\n");
+                 "For TensorRT up to 10.\"\"\"\nimport tensorrt as trt\n\nKEEP = {\n");
     for (size_t n = 0; n < found->node_count; n++) {
         const struct ulp_search_node *node = &found->nodes[n];
         if (!is_named(found, node))
@@ -248,8 +253,8 @@ enum ulp_status ulp_trt_strongly_typed(const struct ulp_search *found, struct ul
     ulp_text_add(
         out,
         "Build it with (TensorRT 10 obeys a graph's types by --stronglyTyped alone; 11 always "
-        "does):\n  trtexec --stronglyTyped --onnx=%s",
-        found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
+        "does):\n  trtexec --stronglyTyped%s --onnx=%s",
+        ulp_tf32_is_forbidden(found) ? " --noTF32" : "", found->mixed.path ? "mixed.onnx" : "GRAPH.onnx");
     add_shapes(out, found);
     ulp_text_add(out, "\n");
     return ULP_OK;

@@ -40,11 +40,22 @@ double ulp_search_quantile(const double *ratios, size_t count, double confidence
 
 /* ---- draws ---- */
 
-void ulp_search_lanes(const struct ulp_searcher *search, const struct ulp_keeps *keeps,
-                      struct ulp_beside *out)
+/* Nodes that are kept, which a plan has of one arithmetic, are computed as each target does. */
+enum ulp_status ulp_search_lanes(struct ulp_searcher *search, const struct ulp_keeps *keeps,
+                                 struct ulp_beside *out, struct ulp_error *error)
 {
-    for (size_t l = 0; l < search->judged_in_count; l++)
+    struct ulp_keep *own;
+    ULP_TAKE(own, search->emulation.memory, search->target_count + 1, error);
+    for (size_t l = 0; l < search->judged_in_count; l++) {
+        const size_t t = search->judged_in[l].target;
         out[l] = (struct ulp_beside){*search->judged_in[l].arithmetic, *keeps};
+        if (keeps->count != 1)
+            continue;
+        own[t] = keeps->items[0];
+        own[t].arithmetic = search->floats[t];
+        out[l].keeps.items = &own[t];
+    }
+    return ULP_OK;
 }
 
 /* Of each target the worse judgement. */
@@ -159,7 +170,7 @@ enum ulp_status ulp_search_verify(struct ulp_searcher *search, const ulp_pick *o
     size_t failures = 0;
     ULP_TRY(ulp_search_keeps(search, of, &keeps, error));
     ulp_search_forget_draws(search);
-    ulp_search_lanes(search, &keeps, lanes);
+    ULP_TRY(ulp_search_lanes(search, &keeps, lanes, error));
     ULP_TRY(run_samples(search, lanes, error));
     for (size_t d = 0;
          d < ULP_SEARCH_DRAWS && (failures <= may_fail || d < ENOUGH) && !is_over(search, d); d++) {

@@ -237,6 +237,11 @@ struct ulp_search {
     double confidence; /* as asked; 0: no draws were made */
     size_t target_count;
     struct ulp_search_target *targets;
+    /* of a plan that keeps products in FP32: "allowed" (targets compute them in TF32, and that was
+     * judged) or "forbidden" (it holds only without TF32); NULL: nothing depends on it. What forbids
+     * it to the targets: "use_tf32=0", and the same as lines of Python; NULL: nothing need be said,
+     * or no target was named */
+    char *tf32, *tf32_forbidden_by, *tf32_python;
     size_t place_count;
     struct ulp_place *places; /* of each node of the plan, by index; without histograms */
     /* of a plan: what is kept, and of all nodes: multiply-adds and element operations; bytes of

@@ -246,7 +246,8 @@ TEST(a_plan_is_read_back)
                                            "--fp16 --precisionConstraints=obey '--layerPrecisions=",
                                            "    \"larger\": trt.float32,\n",
                                            "'^larger$'",
-                                           "  larger (Mul)\n"};
+                                           "  larger (Mul)\n",
+                                           NULL /* no product is kept: TF32 is no matter */};
     ck_ok(find(model, options, "sqnr_db=50", &inputs, 1, &found, &why));
     ck_assert(found.met && found.kept_count > 0);
     ck_assert(isinf(found.before));

@@ -32,10 +32,12 @@ static enum ulp_status choose_target(struct audit_choices *out, const char *name
     static const char declared[] = ",types=declared";
     char lane[ULP_JUDGED_IN_BYTES];
     struct ulp_arithmetic judged;
-    const struct ulp_target *target = ulp_target_find(name);
-    const char *gpu = name + strcspn(name, "@");
+    struct ulp_target_name named;
     const struct ulp_target_choice *row;
     ULP_TRY(ulp_judged_in(model, name, NULL, lane, &judged, error));
+    ulp_target_read(name, &named);
+    const struct ulp_target *target = named.target;
+    const char *gpu = named.gpu;
     const char *part = strstr(lane, declared) ? declared : "";
     add_lane(out, target->lowered, gpu, part);
     for (size_t i = 0; (row = ulp_target_choice(i)); i++) {

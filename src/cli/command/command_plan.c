@@ -21,8 +21,13 @@ struct plan_options {
 /* "trt,torch-compile@h100" */
 static void read_targets(struct argp_state *state, struct plan_options *options, char *list)
 {
-    char *rest;
-    for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+    static const char setting[] = ",tf32="; /* is part of a name */
+    for (char *name = list, *next; *name; name = next) {
+        char *end = name + strcspn(name, ",");
+        while (strncmp(end, setting, strlen(setting)) == 0)
+            end += 1 + strcspn(end + 1, ",");
+        next = end + (*end == ',');
+        *end = 0;
         if (options->target_count == TARGETS_MAX)
             refuse(state, "--for: %d targets at most", TARGETS_MAX);
         options->targets[options->target_count++] = read_target_name(state, name);
@@ -112,7 +117,7 @@ static void check(const struct argp_state *state, struct plan_options *options)
     if (search->lower_io && !search->out)
         refuse(state, "--lower-io is about mixed.onnx: give --out");
     refuse_shapes(state, &options->common, "plan takes one --shape of each input");
-    if (!options->keep_in)
+    if (!options->keep_in && !options->target_count)
         options->keep_in = "fp32";
     if (!(options->confidence > 0) && !search->formats.count)
         options->confidence = 0.99;
