@@ -43,23 +43,32 @@ static void add_head(const struct ulp_page *page, const struct ulp_engine_map *b
 
 /* ---- wishes ---- */
 
-static void add_wish_verdict(const struct ulp_page *page, const struct ulp_wishes *wishes)
+bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes)
 {
     const size_t *counts = wishes->counts;
     const bool well = counts[ULP_WISH_OBEYED] == wishes->count;
-    ulp_text_add(page->out, "%s", well ? page->bold : page->red);
     if (well)
-        ulp_text_add(page->out, "All %zu constraints were obeyed.", wishes->count);
+        ulp_text_add(out, "All %zu constraints were obeyed", wishes->count);
     else
-        ulp_text_add(page->out, "%zu of %zu constraints were obeyed", counts[ULP_WISH_OBEYED],
+        ulp_text_add(out, "%zu of %zu constraints were obeyed", counts[ULP_WISH_OBEYED],
                      wishes->count);
-    for (int v = ULP_WISH_PARTLY; v <= ULP_WISH_UNKNOWABLE && !well; v++)
+    for (int v = ULP_WISH_PARTLY; v <= ULP_WISH_UNKNOWABLE; v++)
         if (counts[v])
-            ulp_text_add(page->out, ", %zu %s", counts[v],
+            ulp_text_add(out, ", %zu %s", counts[v],
                          v == ULP_WISH_NO_MATCH
                              ? counts[v] == 1 ? "matches nothing" : "match nothing"
                              : ulp_wish_verdict_name((enum ulp_wish_verdict)v));
-    ulp_text_add(page->out, "%s%s ", well ? "" : ".", page->off);
+    ulp_text_add(out, ". ");
+    return well;
+}
+
+static void add_wish_verdict(const struct ulp_page *page, const struct ulp_wishes *wishes)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    const bool well = ulp_wishes_say(&text, wishes);
+    ulp_text_add(page->out, "%s%s%s", well ? page->bold : page->red, text.data ? text.data : "",
+                 page->off);
+    page->out->failed |= text.failed;
 }
 
 static void add_wish(const struct ulp_page *page, const struct ulp_engine_map *built,

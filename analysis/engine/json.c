@@ -11,9 +11,11 @@
 #include "base/machine/environment.h"
 #include "base/text/text.h"
 
-static json_t *make_verdict(const struct ulp_engine_map *built)
+static json_t *make_verdict(const struct ulp_engine_map *built, const struct ulp_wishes *wishes)
 {
     ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    if (wishes && wishes->count)
+        ulp_wishes_say(&text, wishes);
     ulp_engine_verdict(built, &text);
     return text.failed ? NULL : ulp_json_text(text.data);
 }
@@ -93,7 +95,8 @@ static json_t *make_document(const struct ulp_engine_map *built, const struct ul
     const struct document document = {built, wishes, changes};
     static const struct ulp_json_hook hooks[] = {{&ulp_struct_engine_map, add_rest, NULL}};
     const struct ulp_json_how how = {hooks, sizeof hooks / sizeof *hooks, &document, name_node};
-    return ulp_json_document(&ulp_struct_engine_map, built, &how, make_verdict(built));
+    return ulp_json_document(&ulp_struct_engine_map, built, &how,
+                             make_verdict(built, wishes));
 }
 
 enum ulp_status ulp_engine_map_write(const struct ulp_engine_map *built,

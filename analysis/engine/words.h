@@ -11,5 +11,7 @@ const char *ulp_engine_type_word(enum ulp_type type);
 bool ulp_layer_casts(const struct ulp_engine_map_layer *layer);
 /* Why the engine passes for FP16, in words; NULL: it does not, or it multiplies in FP16. */
 const char *ulp_engine_false_claim(const struct ulp_engine_map *built);
+/* "1 of 3 constraints were obeyed, 2 not obeyed. "; were all? */
+bool ulp_wishes_say(struct ulp_text *out, const struct ulp_wishes *wishes);
 /* The verdict, a sentence or two on one line. */
 void ulp_engine_verdict(const struct ulp_engine_map *built, struct ulp_text *out);

@@ -17,6 +17,22 @@ static void check_wish(const struct ulp_wish *wish, enum ulp_wish_verdict verdic
                   ulp_wish_verdict_name(wish->verdict), wish->ran, wish->hint);
 }
 
+/* The page and the JSON begin with what the terminal does. */
+static void check_written(const struct subject *subject, const struct ulp_wishes *wishes,
+                          const char *verdict)
+{
+    char path[400], text[4096] = "";
+    snprintf(path, sizeof path, "%s", test_folder("engine.json"));
+    ck_ulp_ok(ulp_engine_map_write(&subject->built, wishes, NULL, ULP_OUTPUT_JSON, path, &error),
+              error);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    remove(path);
+    ck_assert_msg(strstr(text, verdict) != NULL, "%s", text);
+}
+
 /* A plan all of whose entries were obeyed, one of which half were, and one that names kernels. */
 START_TEST(plans)
 {
@@ -87,6 +103,7 @@ START_TEST(plans)
         ck_ok(ulp_engine_map_text(&subject.built, &wishes, 0, 0, false, &summary, &why));
         ck_assert_ptr_nonnull(strstr(summary, cases[c].verdict_text));
         free(summary);
+        check_written(&subject, &wishes, cases[c].verdict_text);
         ulp_wishes_free(&wishes);
         ulp_precision_plan_free(&wanted);
         end(&subject);
