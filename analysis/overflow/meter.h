@@ -63,6 +63,8 @@ struct ulp_overflow_view {
     struct ulp_arena *arena;
 };
 
+/* " -a fp16 --keep 'op:Softmax=bf16'", of the lane's name, which says what it keeps. */
+void ulp_overflow_add_lane(struct ulp_text *out, const struct ulp_overflow_lane *lane);
 /* overflow_text.c: what is concluded of a format; inside.c: what the page says of the insides of
  * operators. */
 void ulp_overflow_headline(const struct ulp_overflow_forecast *forecast,

@@ -237,19 +237,17 @@ static void add_todo(struct ulp_text *out, const struct ulp_overflow_forecast *f
     if (!lane->harmful_count)
         ulp_text_add(out, "nothing");
     else if (lane->keep_count && keeping_helps(lane)) {
-        struct ulp_text keeps = {0};
-        ulp_hint_keeps(&keeps, &nodes);
-        ulp_text_add(out, "%s", keeps.length ? keeps.data + 1 : "");
-        out->failed |= keeps.failed;
-        ulp_text_free(&keeps);
+        ulp_command_add(out, "audit", forecast->arguments);
+        ulp_overflow_add_lane(out, lane);
+        ulp_hint_keeps(out, &nodes);
     } else if (lane->remedy_count > 1 && find_best(lane) != lane->remedies)
         ulp_text_show(out, "%s", find_best(lane)->what);
     else if (first && find_worst(first)->largest > FLT_MAX)
         ulp_text_add(out, ULP_BEYOND_FP32);
     else {
-        ulp_command_add(out, "doctor", forecast->arguments);
-        ulp_text_add(out, " -a");
-        ulp_word_add(out, lane->name);
+        ulp_command_add(out, strstr(lane->name, ",keep=") ? "audit" : "doctor",
+                        forecast->arguments);
+        ulp_overflow_add_lane(out, lane);
         ulp_text_add(out, " # looks for the cause");
     }
 }
@@ -275,8 +273,9 @@ static void add_unjudged_headline(struct ulp_headline *head,
         ulp_text_show(&head->what, "%s", first->because);
     else
         ulp_unjudged_say(&head->what, first);
-    ulp_text_add(&head->why, lost ? "behind a term that is lost a value may be of any size"
-                                  : "what is not finite in the reference says nothing of the format");
+    ulp_text_add(&head->why,
+                 lost ? "behind a term that is lost a value may be of any size"
+                      : "what is not finite in the reference says nothing of the format");
     if (lost) {
         ulp_command_add(&head->todo, "overflow", forecast->arguments);
         ulp_text_add(&head->todo, " --format");

@@ -1,5 +1,8 @@
 /* What reports call things. */
-#include <ulpscope/overflow.h>
+#include <string.h>
+
+#include "analysis/overflow/meter.h"
+#include "base/error.h"
 
 const char *ulp_overflow_verdict_name(enum ulp_overflow_verdict verdict)
 {
@@ -28,4 +31,21 @@ const char *ulp_overflow_effect_name(enum ulp_overflow_effect effect)
                                         [ULP_OVERFLOW_ABSORBED] = "absorbed",
                                         [ULP_OVERFLOW_UNUSED] = "unused"};
     return names[effect];
+}
+
+void ulp_overflow_add_lane(struct ulp_text *out, const struct ulp_overflow_lane *lane)
+{
+    static const char keep[] = ",keep=";
+    const char *kept = strstr(lane->name, keep);
+    ulp_text_show(out, " -a %.*s", (int)(kept ? kept - lane->name : (ptrdiff_t)strlen(lane->name)),
+                  lane->name);
+    while (kept) {
+        const char *own = kept + sizeof keep - 1;
+        kept = strstr(own, keep);
+        ULP_SCOPED(ulp_text_free) struct ulp_text word = {0};
+        ulp_text_put(&word, own, kept ? (size_t)(kept - own) : strlen(own));
+        ulp_text_add(out, word.data && strchr(word.data, '=') ? " --keep" : " --plan");
+        ulp_word_add(out, word.data ? word.data : "");
+        out->failed |= word.failed;
+    }
 }

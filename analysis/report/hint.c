@@ -1,4 +1,4 @@
-/* What to try: options that can be copied into a shell. */
+/* What to try: a command that can be copied into a shell. */
 #include <math.h>
 #include <string.h>
 
@@ -42,7 +42,8 @@ static void add_name(struct ulp_text *out, const char *name)
 }
 
 /* Their indexes, neighbours together: " --keep '#12-14=fp32'". */
-static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
+static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes,
+                       const char *arithmetic)
 {
     size_t first = 0, last = 0;
     bool open = false;
@@ -50,8 +51,10 @@ static void add_ranges(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
         const struct ulp_hint_node node =
             n < nodes->count ? nodes->get(nodes->lane, n) : (struct ulp_hint_node){0};
         if (open && (!node.keep || node.index != last + 1)) {
-            ulp_text_add(out, last > first ? " --keep '#%zu-%zu=fp32'" : " --keep '#%zu=fp32'",
-                         first, last);
+            ulp_text_add(out, " --keep '#%zu", first);
+            if (last > first)
+                ulp_text_add(out, "-%zu", last);
+            ulp_text_add(out, "=%s'", arithmetic);
             open = false;
         }
         if (node.keep) {
@@ -76,8 +79,30 @@ void ulp_hint_keeps(struct ulp_text *out, const struct ulp_hint_nodes *nodes)
     if (named && names.length)
         ulp_text_put(out, names.data, names.length);
     else
-        add_ranges(out, nodes);
+        add_ranges(out, nodes, "fp32");
     out->failed |= names.failed;
+}
+
+/* What the lane keeps already. */
+struct own {
+    const struct ulp_audit_lane *lane;
+    ptrdiff_t kept;
+};
+
+static struct ulp_hint_node get_own(const void *context, size_t n)
+{
+    const struct own *own = context;
+    const struct ulp_audit_node *node = &own->lane->nodes[n];
+    return (struct ulp_hint_node){node->name, n, node->kept == own->kept};
+}
+
+static void add_own(struct ulp_text *out, const struct ulp_audit_lane *lane)
+{
+    for (size_t k = 0; k < lane->kept_count; k++) {
+        const struct own own = {lane, (ptrdiff_t)k};
+        const struct ulp_hint_nodes nodes = {&own, lane->node_count, 0, get_own};
+        add_ranges(out, &nodes, lane->kept[k].name);
+    }
 }
 
 /* The nodes of the run that helped; where there was none, those that must be in FP32 for their
@@ -123,12 +148,11 @@ static void add_plan(struct ulp_text *out, const struct ulp_audit *audit,
                      const struct ulp_audit_lane *lane, const char *why)
 {
     const struct ulp_asked asked = ulp_audit_asked(lane);
-    ulp_text_add(out, " ");
     ulp_command_add(out, "plan", audit->arguments);
     ulp_text_show(out, " -a %.*s --tolerance sqnr_db=40 # %s", asked.length, asked.text, why);
 }
 
-/* Options that keep nodes, or the command that finds which, and why. */
+/* The command that keeps nodes, or the one that finds which, and why. */
 static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
                       const struct ulp_audit_lane *lane)
 {
@@ -136,9 +160,13 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
     struct ulp_hint_nodes nodes = {lane, lane->node_count, 0, get_node};
     for (size_t n = 0; n < lane->node_count; n++)
         nodes.kept += get_node(lane, n).keep;
-    if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane)))
+    if (nodes.kept && (remedy->tried || ulp_audit_fp32_helps(lane))) {
+        const struct ulp_asked asked = ulp_audit_asked(lane);
+        ulp_command_add(out, "audit", audit->arguments);
+        ulp_text_show(out, " -a %.*s", asked.length, asked.text);
+        add_own(out, lane);
         ulp_hint_keeps(out, &nodes);
-    else if (!nodes.kept && !remedy->tried && follows_others(lane))
+    } else if (!nodes.kept && !remedy->tried && follows_others(lane))
         add_plan(out, audit, lane, "outputs follow other decisions");
     if (remedy->tried && !remedy->node_count)
         add_plan(out, audit, lane,
@@ -150,12 +178,7 @@ static void add_trial(struct ulp_text *out, const struct ulp_audit *audit,
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out)
 {
-    struct ulp_text trial = {0};
-    add_trial(&trial, audit, lane);
-    if (trial.length)
-        ulp_text_add(out, "%s", trial.data + 1);
-    out->failed |= trial.failed;
-    ulp_text_free(&trial);
+    add_trial(out, audit, lane);
     if (lane->remedy.node_count)
         add_figure(out, &lane->remedy);
 }

@@ -56,7 +56,7 @@ bool ulp_report_change(struct ulp_text *out, const struct ulp_audit_lane *lane,
 double ulp_report_introduced(const struct ulp_audit_output *output);
 void ulp_report_decided(struct ulp_text *out, const struct ulp_audit *audit,
                         const struct ulp_audit_lane *lane, const struct ulp_audit_node *decided);
-/* hint.c: what to try next, with options as a shell takes them, and what that gives; empty: there is
+/* hint.c: what to try next, a command as a shell takes it, and what that gives; empty: there is
  * nothing to try. */
 void ulp_report_todo(const struct ulp_audit *audit, const struct ulp_audit_lane *lane,
                      struct ulp_text *out);

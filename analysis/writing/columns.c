@@ -184,7 +184,7 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
     }
     for (size_t line = 0; line < LINES; line++) {
         const char *text = line_of(headline, line), *title = line_titles[line];
-        const bool copied = strncmp(text, "ulpscope ", 9) == 0 || strncmp(text, "--", 2) == 0;
+        const bool copied = strncmp(text, "ulpscope ", 9) == 0;
         if (!*text)
             continue;
         ulp_text_add(page->out, "%s%s", line ? "" : colour, title);
@@ -199,7 +199,7 @@ void ulp_page_headline(const struct ulp_page *page, const char *colour,
 void ulp_headline_drawn(struct ulp_headline *headline, bool drawn)
 {
     if (drawn)
-        ulp_text_add(&headline->what, " (with random inputs, which stand for yours)");
+        ulp_text_add(&headline->what, ULP_DRAWN);
 }
 
 static void free_texts(struct ulp_text *out, struct ulp_headline *headline)

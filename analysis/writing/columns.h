@@ -86,7 +86,8 @@ enum { ULP_HEADLINE_INDENT = 8 };
  * copied. An empty text has no line. As prose: all of it in one. */
 void ulp_page_headline(const struct ulp_page *page, const char *colour,
                        const struct ulp_headline *headline);
-/* Ends `what` in its condition, where inputs were drawn at random and not given. */
+#define ULP_DRAWN " (with random inputs, which stand for yours)"
+/* Ends `what` in that condition, where inputs were drawn at random and not given. */
 void ulp_headline_drawn(struct ulp_headline *headline, bool drawn);
 /* What and why as a sentence; and it is freed. */
 void ulp_headline_join(struct ulp_text *out, struct ulp_headline *headline);

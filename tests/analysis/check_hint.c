@@ -20,9 +20,11 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
     struct ulp_audit_node nodes[32] = {0};
     struct ulp_audit_output outputs[32] = {0};
     struct ulp_audit_lane lane = {.node_count = count, .nodes = nodes};
-    const struct ulp_audit audit = {0}; /* its arguments are in no options */
+    char model[] = "m.onnx";
+    const struct ulp_audit audit = {.arguments = model};
     struct ulp_text text = {0};
     lane.arithmetic = test_arithmetic(format);
+    lane.name = (char *)(uintptr_t)format;
     for (size_t n = 0; n < count; n++) {
         outputs[n].type = ULP_TYPE_FLOAT;
         outputs[n].range.ref_max = rows[n].ref_max;
@@ -45,8 +47,11 @@ static char *hint_of(const struct hinted *rows, size_t count, const char *format
 static void expect_hint(const struct hinted *rows, size_t count, const char *format,
                         const char *expected)
 {
-    char *hint = hint_of(rows, count, format);
-    ck_assert_str_eq(hint, expected);
+    char *hint = hint_of(rows, count, format), command[64];
+    const int length = snprintf(command, sizeof command, "ulpscope audit m.onnx -a %s ", format);
+    if (*expected)
+        ck_assert_msg(strncmp(hint, command, (size_t)length) == 0, "%s", hint);
+    ck_assert_str_eq(hint + (*expected ? length : 0), expected);
     free(hint);
 }
 #define EXPECT(rows, format, expected) \

@@ -273,9 +273,9 @@ shows out "digits on the outputs" "audit certifies"
 shows report/summary.txt "block/norm1/Sum" "summary.txt"
 [ -s report/report.json ] && [ -s report/layers.csv ] || { echo "FAIL audit: report files are missing"; failed=1; }
 [ "$(find report -type f | wc -l)" -eq 3 ] || { echo "FAIL audit: something was left beside the report"; failed=1; }
-if [ "$(awk '{ if (length($0) > 100 && $1 != "Try") print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
-shows out "  do    --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
-shows report/report.json "Try --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
+if [ "$(awk '{ if (length($0) > 100 && $2 != "ulpscope") print }' report/summary.txt | wc -l)" -ne 0 ]; then echo "FAIL summary is wider than 100 columns"; failed=1; fi
+shows out "  do    ulpscope audit $model -i $inputs -a fp16 --keep 'block/norm1/Sum=fp32' --keep 'block/norm1/Variance=fp32'" "what to try"
+shows report/report.json "Try ulpscope audit $model -i $inputs -a fp16 --keep 'block/norm1/Sum=fp32'" "what to try in report.json"
 
 expect 0 overflow "$program" overflow "$model" -i "$inputs" -o overflow
 shows out "fp16: overflows at 1 of 40 nodes: block/norm1/Sum (ReduceSum)" "overflow begins with its verdict"

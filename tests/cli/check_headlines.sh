@@ -23,6 +23,8 @@ END
     for arithmetic in fp16 fp32; do "$program" run long.onnx -i long.npz -a $arithmetic -q -o long-$arithmetic.npz || fail "long.onnx is not run"; done
 fi
 
+for name in "${models[@]}"; do mkdir "$name-samples" && cp "$name.npz" "$name-samples/" || exit 99; done
+
 # command, how many verdicts, arguments: MODEL stands for the model's name
 cases() {
     cat <<'LINES'
@@ -46,6 +48,8 @@ fix 1 MODEL.onnx -i MODEL.npz -a fp16 -o fixed.onnx
 fix 1 MODEL.onnx -i MODEL.npz -a fp32 -o fixed.onnx
 audit 1 MODEL.onnx -i MODEL.npz -a fp8-e4m3
 audit 1 MODEL.onnx -i MODEL.npz -a e4m2
+overflow 1 MODEL.onnx -i MODEL.npz --keep #1=bf16 --keep #0=bf16
+overflow 1 MODEL.onnx --samples-from MODEL-samples --format fp16
 overflow 1 MODEL.onnx --seed 3 --val-range 0,1e30 --format e4m3
 doctor 1 MODEL.onnx -i MODEL.npz -a fp16 --no-plan
 fix 1 MODEL.onnx -i MODEL.npz -a tf32 --tolerance sqnr_db=90 -o fixed.onnx
@@ -91,6 +95,8 @@ done 3< <(cases)
 # they can be copied and run
 ulpscope() { "$program" "$@"; }
 sort -u proposed >commands
+grep -q '^ulpscope audit digits.onnx -i digits-samples -a fp16 --keep ' commands || fail "a folder of samples is not proposed"
+grep -q "^ulpscope audit digits.onnx -i digits.npz -a fp16 --keep '#1=bf16' --keep '#0=bf16' --keep " commands || fail "what is kept already is not proposed"
 while read -r -u 3 command; do
     (eval "$command") >out 2>err </dev/null
     code=$?
@@ -99,7 +105,7 @@ done 3<commands
 for command in audit doctor plan lint extract overflow fix; do grep -q "^ulpscope $command " commands || fail "no ulpscope $command is proposed"; done
 
 # that inputs were drawn and not given is a condition of what is said first, also from a checkpoint, and of nothing else
-for line in "audit -a fp16" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
+for line in "audit -a fp16" "audit --for trt11" "audit -a e4m2 --checkpoint done" "audit -a e4m2 --checkpoint done" "doctor -a fp16" "doctor -a e4m2" "overflow -a fp16" \
     "overflow -a e4m3" "plan -a fp16 --tolerance sqnr_db=70" "fix -a fp16 -o fixed.onnx" "fix -a e5m3 -o fixed.onnx" "tolerance -a fp16" "tolerance -a e4m2" \
     "scales -a bf16,factor=nvfp4"; do
     rm -f fixed.onnx*
@@ -137,7 +143,7 @@ END
     for target in trt8 trt10 trt11 torch torch-compile ort-cuda ort-webgpu ort-dml openvino-cpu openvino-gpu coreml-ane coreml-gpu qnn; do
         "$program" audit fused.onnx --for $target -q --no-attribute >out 2>err || fail "audit --for $target: $(cat err)"
         judged=$(awk '/verdict *arithmetic$/ { getline; print $NF }' out)
-        fix=$(sed -n 's/^  do    ulpscope //p' out)
+        fix=$(sed -n 's/^  do    ulpscope //p' out | head -1)
         "$program" fix fused.onnx --for $target -o fixed.onnx -q >out 2>err || [ $? = 1 ] || fail "fix --for $target: $(cat err)"
         head -1 out | grep -q " in $judged\(,\|:\| (\|\$\)" || fail "--for $target: audit judges $judged, fix: $(head -1 out)"
         [ -z "$fix" ] && continue

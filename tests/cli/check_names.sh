@@ -124,8 +124,10 @@ for name in names:
         assert 0 in wanted and wanted <= {0, 1}, (name, wanted)
         for command in (["overflow", "n.onnx", "--val-range", "x=299,300"], ["audit", "n.onnx", "--val-range", "x=299,300", "-a", "fp16"]):
             line = next(line for line in run(*command).splitlines() if " --keep " in line)
-            options = shlex.split(line[line.index("--keep"):], comments=True)
-            got, lane = kept(*options)
+            options = shlex.split(line[line.index("ulpscope ") + 9:], comments=True)
+            run(*options, "-q", "--no-attribute", "-o", "kept")
+            lane = json.load(open("kept/report.json"))["lanes"][0]
+            got = {n["index"] for n in lane["nodes"] if "kept" in n}
             assert got == wanted and "first_born" not in lane, (command[0], name, twin, options, got, wanted)
         run("plan", "n.onnx", "--val-range", "x=299,300", "--tolerance", "sqnr_db=40", "-q", "-o", "planned")
         plan = json.load(open("planned/plan.json"))

@@ -69,11 +69,11 @@ def follow(name, model, inputs, arithmetic):
     def audit(*more):
         return subprocess.run([program, "audit", model, "-i", inputs, "-a", arithmetic, "-q", "-t", "2", "-o", "r", *more], check=True, capture_output=True, text=True).stdout
 
-    tried = re.search(r"^  (?:Try|do   ) (--keep .*?(?:\n   )? # .*)$", audit(), re.M)
+    tried = re.search(r"^  (?:Try|do   ) ulpscope (audit .* --keep .* # .*)$", audit(), re.M)
     if not tried:
         return False
     figure = re.search(r" # (.*) is at (.*) dB then, (.*) dB more$", tried[1])
-    audit(*shlex.split(tried[1], comments=True))
+    subprocess.run([program, *shlex.split(tried[1], comments=True), "-q", "-t", "2", "-o", "r"], check=True, capture_output=True)
     with open("r/report.json") as file:
         said = json.load(file)["lanes"][0]["verdict"]
     checked += 1
@@ -174,17 +174,17 @@ one() {
     expect 0 "audit $model" "$program" audit "$model.onnx" -i "$model.npz" -a "$lane" -q -o "r_$model"
     tr -s ' \n' '  ' <out >flat
     shows flat "$sentence" "the verdict of $model"
-    keep=$(sed -n 's/^  do   \( --keep .*\)/\1/p' out | sed 's/ # .*//')
+    keep=$(sed -n 's/^  do    ulpscope \(audit .*\)/\1/p' out | sed 's/ # .*//')
     figure=$(sed -n 's/.* # .* at \(.*\) dB then.*/\1/p' out)
     for node in "$@"; do
         case $keep in *"'$node=fp32'"*) ;; *) fail "$model: Try does not keep $node:$keep" ;; esac
     done
-    eval "expect 0 'the Try of $model' \"\$program\" audit $model.onnx -i $model.npz -a $lane -q $keep --fail-above sqnr_db=50"
+    eval "expect 0 'the Try of $model' \"\$program\" $keep -q --fail-above sqnr_db=50"
     tr -s ' \n' '  ' <out >flat
     shows flat "is at $figure dB" "the figure of the Try of $model"
     expect 0 "overflow $model" "$program" overflow "$model.onnx" -i "$model.npz" -a "$lane" -q
     shows out "$word" "overflow names the cause of $model"
-    shows out "  do   $keep" "overflow keeps in $model what audit keeps"
+    shows out "  do    ulpscope $keep" "overflow keeps in $model what audit keeps"
     expect 0 "plan $model" "$program" plan "$model.onnx" -i "$model.npz" -a fp16 -q --tolerance sqnr_db=50 -o "p_$model"
 }
 one variance fp16 "by constant v, which reaches 7e+07" "constant v" bn
@@ -205,16 +205,16 @@ says() {
     shows flat "$3" "the verdict of $1 in $2"
 }
 says exact fp16 "With 2 nodes in FP32 y equals the reference"
-keep=$(sed -n 's/^  do   \( --keep .*\)/\1/p' out | sed 's/ # .*//')
+keep=$(sed -n 's/^  do    ulpscope \(audit .*\)/\1/p' out | sed 's/ # .*//')
 grep -q " # y is exact then" out || fail "FP32 that leaves no error helps"
-eval "expect 0 'names that are patterns' \"\$program\" audit exact.onnx -i exact.npz -a fp16 -q $keep"
+eval "expect 0 'names that are patterns' \"\$program\" $keep -q"
 shows out "equals" "names that are patterns"
 expect 0 "overflow of such names" "$program" overflow exact.onnx -i exact.npz -a fp16 -q
-shows out "  do   $keep" "such names in overflow"
+shows out "  do    ulpscope $keep" "such names in overflow"
 says cancels fp16 "at node 5 root (Sqrt), whose input "
 says cancels fp16 "as the difference of node 4 variance (Sub) cancels"
 says cancels bf16 "as the difference of node 4 variance (Sub) cancels"
-grep -q "^  do    --keep '#0-5=fp32'" out || fail "what a difference cancelled of is not kept in BF16"
+grep -q "^  do    ulpscope audit .* --keep '#0-5=fp32'" out || fail "what a difference cancelled of is not kept in BF16"
 says picks bf16 "and the error of that is "
 says picks bf16 "; before it node 0 product (MatMul) introduces most"
 grep -q "^  do    ulpscope plan picks.onnx -i picks.npz -a bf16 --tolerance sqnr_db=40" out || fail "nothing is said to try behind a decision"
@@ -223,7 +223,7 @@ grep -q "nan" out && fail "a root at 0 leaves nan"
 says behind fp16 "overflows at node 6 over (Mul)"
 grep -q "no overflow" out && fail "a decision hides an overflow"
 says angle bf16 "the rounding of input t to bf16 causes 100 % of the error"
-grep -q "^  do    --keep 'angles=fp32' --keep 'sine=fp32'" out || fail "an angle's readers are not kept"
+grep -q "^  do    ulpscope audit .* --keep 'angles=fp32' --keep 'sine=fp32'" out || fail "an angle's readers are not kept"
 
 # -65504 - 1 rounds to -65504: nothing overflows inside a Softmax whose mask is the least number
 expect 0 "overflow of a mask" "$program" overflow mask.onnx -i mask.npz -a fp16 -q

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "analysis/writing/columns.h"
 #include "base/error.h"
 #include "base/text/text.h"
 #include "cli/command/command_audit.h"
@@ -125,18 +126,20 @@ static size_t weigh(enum ulp_grade grade)
     return weight;
 }
 
-static void print_counts(const struct audit_options *options, const size_t *counts, size_t all)
+static void print_counts(const struct audit_options *options, const struct ulp_audit *audit,
+                         const size_t *counts, size_t all)
 {
+    const char *drawn = audit->drawn ? ULP_DRAWN : "";
     size_t most = GRADES - 1;
     while (most && !counts[most])
         most--;
     if (all == 1)
-        say(stdout, "%s: %s\n", options->target, ulp_grade_name(order[most]));
+        say(stdout, "%s: %s%s\n", options->target, ulp_grade_name(order[most]), drawn);
     else if (most)
-        say(stdout, "%s: %s in %zu of its %zu arithmetics\n", options->target,
-            ulp_grade_name(order[most]), counts[most], all);
+        say(stdout, "%s: %s in %zu of its %zu arithmetics%s\n", options->target,
+            ulp_grade_name(order[most]), counts[most], all, drawn);
     else
-        say(stdout, "%s: fine in each of its %zu arithmetics\n", options->target, all);
+        say(stdout, "%s: fine in each of its %zu arithmetics%s\n", options->target, all, drawn);
 }
 
 /* Of a target, fix takes its first arithmetic. */
@@ -195,7 +198,7 @@ enum ulp_status print_target(const struct audit_options *options, const struct u
         }
     }
     if (status == ULP_OK) {
-        print_counts(options, counts, audit->lane_count);
+        print_counts(options, audit, counts, audit->lane_count);
         print_worst(options, audit, &audit->lanes[*worst], &verdicts[*worst]);
         say(stdout, "%10s  %-10s  arithmetic\n", "sqnr dB", "verdict");
     }

@@ -9,7 +9,7 @@
 struct overflow_options {
     struct common_options common;
     struct keep_options keep;
-    const char *formats, *target, *reference, *out, *html, *samples_from;
+    const char *formats, *target, *reference, *out, *html;
     bool no_remedies;
     int fail_on; /* the least verdict that fails; 0: none */
 };
@@ -110,8 +110,8 @@ static enum ulp_status try_remedies(struct making *making, const struct sample_l
                 ULP_TRY(load_sample(making->programs.model, &samples->items[s], error));
                 ULP_TRY(try_sample(making, &samples->items[s], error));
             }
-        if (making->options->samples_from)
-            ULP_TRY(stream_samples(making->programs.model, making->options->samples_from,
+        if (making->options->common.samples_from)
+            ULP_TRY(stream_samples(making->programs.model, making->options->common.samples_from,
                                    try_sample, making, error));
     }
     return ULP_OK;
@@ -148,8 +148,8 @@ static enum ulp_status run_samples(struct making *making, const struct sample_li
         drop_sample(sample);
     }
     progress.part = 0;
-    if (status == ULP_OK && options->samples_from)
-        status = stream_samples(making->programs.model, options->samples_from, scan, making, error);
+    if (status == ULP_OK && options->common.samples_from)
+        status = stream_samples(making->programs.model, options->common.samples_from, scan, making, error);
     progress_clear(&progress);
     if (status == ULP_OK)
         status = ulp_overflow_meter_finish(making->meter, making->forecast, error);
@@ -211,7 +211,7 @@ static enum ulp_status forecast(const struct overflow_options *options,
                        options->common.budget, &lanes, error));
     ULP_TRY(ulp_arithmetic_find(options->reference ? options->reference : FIRST_REFERENCE,
                                 &lanes.arithmetics[0], error));
-    if (options->common.input_count || !options->samples_from)
+    if (options->common.input_count || !options->common.samples_from)
         ULP_TRY(open_samples(model, &options->common, true, &samples, error));
     struct making making = {.options = options,
                             .programs = lane_plans(&lanes, model),

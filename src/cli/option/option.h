@@ -37,6 +37,7 @@ struct common_options {
     const char *model;
     char **inputs; /* --inputs, in order */
     size_t input_count;
+    const char *samples_from; /* a folder of more, of overflow; NULL: none */
     struct ulp_dim_value *dims;
     size_t dim_count;
     struct ulp_input_range *ranges; /* --val-range */
