@@ -24,8 +24,9 @@ static void add_tiles(struct ulp_json_writer *writer, const void *result, const 
     if (after->text)
         ulp_tile_grade(&tiles, after->grade, ulp_grade_name(after->grade), after->text);
     if (isfinite(decibels_of(after))) {
+        const bool same = strcmp(fix->before.output, after->output) == 0;
         ulp_tile_decibels(&tiles, fix->met ? ULP_TILE_GOOD : ULP_TILE_BAD,
-                          decibels_of(&fix->before), decibels_of(after));
+                          same ? decibels_of(&fix->before) : (double)NAN, decibels_of(after));
         ulp_tile_note(&tiles, -1, "of %s", after->output);
     }
     ulp_tile_add(&tiles, ULP_TILE_PLAIN, "Edits made", "%zu of %zu", fix->made_count,

@@ -153,25 +153,26 @@ static const struct ulp_audit_output *find_output(const struct ulp_audit_lane *l
 
 static json_t *make_tiles(const struct ulp_audit *audit, const struct ulp_audit_lane *lane)
 {
-    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane);
+    const struct ulp_audit_output *worst = ulp_audit_judged_worst(lane),
+                                  *said = ulp_audit_worst(&lane->outputs); /* in the headline */
     const struct ulp_audit_remedy *remedy = &lane->remedy;
     const enum ulp_grade grade = ulp_audit_lane_grade(audit, lane);
     const enum ulp_tile_level level = ulp_tile_graded(grade);
     const bool mended = remedy->tried && remedy->node_count;
-    const double db = worst ? ulp_decibels(&worst->entire, worst->judged.sqnr_db) : (double)NAN;
+    const double db = said ? ulp_decibels(&said->entire, said->entire.sqnr_db) : (double)NAN;
     json_t *tiles = json_array();
     if (worst)
         ulp_tile_grade(&tiles, grade, ulp_grade_name(grade), worst->judged.text);
     if (mended) {
         const struct ulp_audit_output *same = find_output(lane, remedy->output);
         ulp_tile_decibels(&tiles, level,
-                          same ? ulp_decibels(&same->entire, same->judged.sqnr_db) : (double)NAN,
+                          same ? ulp_decibels(&same->entire, same->entire.sqnr_db) : (double)NAN,
                           remedy->sqnr_db);
         ulp_tile_note(&tiles, -1, "of %s, with %zu node%s in FP32", remedy->output,
                       remedy->node_count, remedy->node_count == 1 ? "" : "s");
     } else if (db < (double)INFINITY) {
         ulp_tile_decibels(&tiles, level, (double)NAN, db);
-        ulp_tile_note(&tiles, -1, "of %s", worst->name);
+        ulp_tile_note(&tiles, -1, "of %s", said->name);
     }
     if (worst && worst->judged.task == ULP_TASK_CLASSIFY && worst->judged.rows > 0 &&
         !worst->entire.nonfinite) {

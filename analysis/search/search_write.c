@@ -74,7 +74,8 @@ static json_t *make_tiles(const struct ulp_search *found)
         ulp_text_free(&inside);
     }
     /* before there may have been elements that are not finite, which are counted */
-    const bool same = before && after && strcmp(before->metric, after->metric) == 0,
+    const bool same = before && after && strcmp(before->metric, after->metric) == 0 &&
+                      strcmp(before->output, after->output) == 0,
                finite = !before || strcmp(before->metric, "nonfinite") != 0;
     if (after && strcmp(after->metric, "sqnr_db") == 0)
         ulp_tile_decibels(&tiles, level,

@@ -104,6 +104,30 @@ END
             python3 look.py || fail "$line: decibels of class numbers"
         done
     done
+    # A tile says the figure that the headline says, also of several samples, of which the worst is judged.
+    PYTHONPATH=$source/examples python3 - <<'END' || fail "no deep network"
+import numpy as np
+from onnx_writer import node, write_model
+
+random = np.random.RandomState(1)
+weights = {f"w{i}": (random.randn(48, 48) / 7).astype("f4") for i in range(20)}
+nodes = [n for i in range(20) for n in (node("MatMul", f"t{i} w{i}", f"m{i}", f"product{i}"), node("Tanh", f"m{i}", f"t{i + 1}", f"tanh{i}"))]
+write_model("deep.onnx", nodes, {"t0": (8, 48)}, {"t20": None}, weights, opset=17)
+for sample in range(4):
+    np.savez(f"deep{sample}.npz", t0=random.randn(8, 48).astype("f4") / 10**sample)
+END
+    for arithmetic in fp16 bf16 e5m3 e8m4; do
+        "$program" audit deep.onnx -i deep0.npz -i deep1.npz -i deep2.npz -i deep3.npz -a $arithmetic -q --json tiles.json >out || fail "tiles: $arithmetic"
+        python3 - <<'END' || fail "tiles: $arithmetic"
+import json, re
+lane = json.load(open("tiles.json"))["lanes"][0]
+said = re.search(r"is at (\S+) dB", lane["headline"])[1]
+tile, = [t["value"] for t in lane["tiles"] if t["title"] == "Signal to error"]
+assert tile.split()[0] == said, (lane["headline"], tile)
+assert f'{lane["outputs"][0]["judged"]["sqnr_db"]:.1f}' != said, "the samples are alike"
+END
+    done
+
     mkdir cases twins
     python3 "$source/tests/cli/judged_cases.py" "$program" cases || fail "verdicts of known flips"
     python3 "$source/tests/cli/judged_twins.py" "$program" twins || fail "right and wrong twins"
