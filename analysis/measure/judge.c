@@ -239,3 +239,16 @@ void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *cer
     ulp_text_show(out, ": %s is good for %.1f digits of the outputs", reference,
                   certificate->output_digits);
 }
+
+bool ulp_unjudged_add_lost(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                           const struct ulp_certificate *certificate, const char *name,
+                           const char *op, const char *reference, const char *sample)
+{
+    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
+    ulp_certificate_say(&text, certificate, name, op, reference);
+    return !text.failed &&
+           ulp_unjudged_add(arena, list,
+                            (struct ulp_unjudged){.sample = sample,
+                                                  .reason = ulp_judge_reason(ULP_CROSSED_LOST),
+                                                  .because = text.data});
+}

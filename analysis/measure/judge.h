@@ -68,6 +68,11 @@ void ulp_judge_wider(struct ulp_text *out, const char *reference);
 void ulp_certificate_say(struct ulp_text *out, const struct ulp_certificate *certificate,
                          const char *name, const char *op, const char *reference);
 
+/* One more, of all outputs, by that. False: no memory. */
+bool ulp_unjudged_add_lost(struct ulp_arena *arena, struct ulp_unjudged_list *list,
+                           const struct ulp_certificate *certificate, const char *name,
+                           const char *op, const char *reference, const char *sample);
+
 /* Is the element a number? Of an MPFR record also beyond double's range. */
 bool ulp_judge_is_finite(const struct ulp_tensor *tensor, size_t i);
 /* NaN and infinities in a tensor; 0 in integers. */

@@ -95,7 +95,6 @@ static enum ulp_status judge_digits(struct ulp_overflow_meter *meter,
     const struct ulp_run_options run = {.thread_count = meter->thread_count};
     const size_t at = meter->lost.node;
     struct ulp_certificate certificate = {.lost = true, .lost_at = at};
-    ULP_SCOPED(ulp_text_free) struct ulp_text text = {0};
     if (!meter->lost.suspected)
         return ULP_OK;
     if (!is_wide(meter)) {
@@ -108,16 +107,12 @@ static enum ulp_status judge_digits(struct ulp_overflow_meter *meter,
         ulp_certify(program->model, &program->lanes[0], inputs, &run, NULL, &certificate, error);
     free(certificate.node);
     ULP_TRY(status);
-    if (!ulp_certificate_is_lost(&certificate))
-        return ULP_OK;
-    ulp_certificate_say(&text, &certificate, ulp_program_node_name(program, at),
-                        ulp_program_node_op(program, at), forecast->reference);
-    return ulp_taken(!text.failed &&
-                         ulp_unjudged_add(forecast->memory, &forecast->unjudged,
-                                          (struct ulp_unjudged){
-                                              .sample = forecast->sample_names[meter->sample],
-                                              .reason = ulp_judge_reason(ULP_CROSSED_LOST),
-                                              .because = text.data}),
+    return ulp_taken(!ulp_certificate_is_lost(&certificate) ||
+                         ulp_unjudged_add_lost(forecast->memory, &forecast->unjudged, &certificate,
+                                               ulp_program_node_name(program, at),
+                                               ulp_program_node_op(program, at),
+                                               forecast->reference,
+                                               forecast->sample_names[meter->sample]),
                      error);
 }
 

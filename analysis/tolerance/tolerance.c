@@ -282,11 +282,16 @@ static enum ulp_status measure(struct measuring *m, struct ulp_error *error)
     struct ulp_certificate certificate = {0};
     enum ulp_status status = ulp_birth_find(&m->births, m->model, &m->options->reference, m->inputs,
                                             m->options->thread_count, &certificate, error);
-    if (status == ULP_OK && ulp_certificate_is_lost(&certificate))
-        status = add_unjudged(m, NULL, ULP_CROSSED_LOST, error);
     free(certificate.node);
     if (status == ULP_OK)
         status = run_lanes(m, error);
+    if (status == ULP_OK && ulp_certificate_is_lost(&certificate))
+        status = ulp_taken(
+            ulp_unjudged_add_lost(out->memory, &out->unjudged, &certificate,
+                                  ulp_program_node_name(m->program, certificate.lost_at),
+                                  ulp_program_node_op(m->program, certificate.lost_at),
+                                  out->reference, m->options->sample),
+            error);
     if (status == ULP_OK) {
         const char *name = ulp_program_lane_name(m->program, 1);
         out->narrow_products =

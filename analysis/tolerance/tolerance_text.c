@@ -51,6 +51,13 @@ static void conclude(struct ulp_headline *head, const struct ulp_tolerance *tole
         else
             ulp_unjudged_say(&head->what, first);
         ulp_text_add(&head->why, "what cannot be judged stands below");
+        if (ulp_unjudged_is_lost(first)) {
+            ulp_command_add(&head->todo, "tolerance", tolerance->arguments);
+            ulp_text_add(&head->todo, " -a");
+            ulp_word_add(&head->todo, tolerance->arithmetic);
+            ulp_judge_wider(&head->todo, tolerance->reference);
+            return;
+        }
         ulp_text_add(&head->todo, "%s",
                      first->is_input ? "give inputs that are finite"
                                      : "give inputs with which every output can be judged");

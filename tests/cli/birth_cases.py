@@ -6,6 +6,7 @@ the first line names the node. What Where leaves behind, and the same with other
     birth_cases.py PROGRAM FOLDER [SEED]"""
 import os
 import random
+import shlex
 import subprocess
 import sys
 
@@ -144,9 +145,16 @@ for command in "doctor", "audit", "audit of decisions", "fix", "plan", "toleranc
         everything = done.stdout + done.stderr
         lost = "the reference lost its digits" in everything.split("\n")[0]
         count += 1
-        if done.returncode != expected or lost != (expected == 1) or (command != "tolerance" and ("node 0 planted" in everything) != lost and lost):
+        if done.returncode != expected or lost != (expected == 1) or (lost and "node 0 planted" not in everything):
             wrong += 1
             print("FAIL digits, %s, %s %s: exit %d: %s" % (values, COMMANDS[command], " ".join(more), done.returncode, everything.split("\n")[0]))
+        proposed = [line for line in everything.split("\n") if line.startswith("  do    ulpscope ") and "--reference" in line]
+        if lost and command in ("audit", "tolerance", "overflow"):  # which the command that is proposed is not
+            again = subprocess.run([program, *shlex.split(proposed[0])[2:], "-q"], capture_output=True, text=True).stdout if proposed else "nothing proposed"
+            count += 1
+            if not proposed or not again or "lost its digits" in again:
+                wrong += 1
+                print("FAIL digits, %s, what is proposed: %s" % (COMMANDS[command], again.split("\n")[0]))
 
 print("%d of %d births named (seed %d)" % (count - wrong, count, seed))
 sys.exit(wrong > 0)
