@@ -8,29 +8,52 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A graph with inputs of x0, and a meter of two lanes: FP64 and another. */
+struct metered {
+    struct ulp_model *model;
+    struct ulp_tensor_set inputs;
+    struct ulp_program *program;
+    struct ulp_overflow_meter *meter;
+};
+
+static struct metered meter_open(const struct text_graph *graph, const char *lane, double x0)
+{
+    const struct ulp_arithmetic lanes[] = {test_arithmetic("fp64"), test_arithmetic(lane)};
+    struct metered m = {.model = text_load(graph)};
+    m.inputs = text_inputs(m.model, 3, x0, true);
+    const struct ulp_program_options options = {.inputs = &m.inputs};
+    ck_ok(ulp_program_create(m.model, lanes, 2, &options, &m.program, &why));
+    ck_ok(ulp_overflow_meter_create(m.program, 1, &m.meter, &why));
+    return m;
+}
+
+/* One sample after another, by the reference's run or, `scanned`, only where it may matter. */
+static void meter_samples(struct metered *m, const double *x0, size_t samples, bool scanned,
+                          struct ulp_overflow_forecast *out)
+{
+    for (size_t s = 0; s < samples; s++) {
+        struct ulp_tensor_set sample = text_inputs(m->model, 3, x0[s], true);
+        ck_ok((scanned ? ulp_overflow_meter_scan : ulp_overflow_meter_sample)(m->meter, "sample",
+                                                                              &sample, NULL, &why));
+        ulp_tensor_set_free(&sample);
+    }
+    ck_ok(ulp_overflow_meter_finish(m->meter, out, &why));
+}
+
+static void meter_close(struct metered *m)
+{
+    ulp_overflow_meter_free(m->meter);
+    ulp_program_free(m->program);
+    ulp_tensor_set_free(&m->inputs);
+    ulp_model_free(m->model);
+}
+
 static void forecast(const struct text_graph *graph, const char *lane, const double *x0,
                      size_t samples, struct ulp_overflow_forecast *out)
 {
-    struct ulp_arithmetic lanes[2];
-    struct ulp_program *program;
-    struct ulp_overflow_meter *meter;
-    struct ulp_model *model = text_load(graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, x0[0], true);
-    lanes[0] = test_arithmetic("fp64");
-    lanes[1] = test_arithmetic(lane);
-    const struct ulp_program_options options = {.inputs = &inputs};
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
-    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
-    for (size_t s = 0; s < samples; s++) {
-        struct ulp_tensor_set sample = text_inputs(model, 3, x0[s], true);
-        ck_ok(ulp_overflow_meter_sample(meter, "sample", &sample, NULL, &why));
-        ulp_tensor_set_free(&sample);
-    }
-    ck_ok(ulp_overflow_meter_finish(meter, out, &why));
-    ulp_overflow_meter_free(meter);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    struct metered m = meter_open(graph, lane, x0[0]);
+    meter_samples(&m, x0, samples, false, out);
+    meter_close(&m);
 }
 
 struct expected {
@@ -71,24 +94,84 @@ static void expect_nodes(const struct text_graph *graph, const char *lane_name, 
     }
     ulp_overflow_free(&got);
 }
-#define EXPECT(graph, lane, x0, ...)                                      \
-    expect_nodes(graph, lane, x0, (const struct expected[]){__VA_ARGS__}, \
-                 sizeof(const struct expected[]){__VA_ARGS__} / sizeof(struct expected))
 
-/* 2 - 300: the mask saturates to -256 (2 - 256 fits), or becomes -Inf. */
-TEST(a_mask_is_absorbed)
+enum { NODES_MAX = 3 };
+
+/* A graph, a lane, x0, and what becomes of each node. */
+#define HAPPENS(name, ...)                                         \
+    {                                                              \
+        .node = name, .verdict = ULP_OVERFLOW_HAPPENS, __VA_ARGS__ \
+    }
+#define KEPT(name, ...) HAPPENS(name, .keep = true, __VA_ARGS__)
+static const struct text_graph
+    mask = {"x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}},
+    root = {"x",
+            "r",
+            {NODE("Mul", "square", "x x", "a"), NODE("Sqrt", "root", "a", "b"),
+             NODE("Reciprocal", "inverse", "b", "r")}},
+    same = {"x", "y", {NODE("Identity", "same", "x", "y")}},
+    inverse = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}},
+    small = {"x",
+             "y",
+             {NODE("Mul", "small", "x two", "a"), NODE("Sqrt", "root", "a", "b"),
+              NODE("Reciprocal", "inverse", "b", "y")}},
+    twice = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
+static const struct {
+    const struct text_graph *graph;
+    const char *lane;
+    double x0;
+    struct expected nodes[NODES_MAX];
+} verdicts[] = {
+    /* 2 - 300: the mask saturates to -256 (2 - 256 fits), or becomes -Inf. */
+    {&mask, "e4m20", 2, {{.node = "shift"}, {.node = "soft"}}},
+    {&mask,
+     "e4m20,constants=ieee",
+     2,
+     {HAPPENS("shift", .cause = ULP_OVERFLOW_CONSTANT, .culprit = "big",
+              .effect = ULP_OVERFLOW_ABSORBED, .effect_node = "soft"),
+      {.node = "soft"}}},
+    /* x * x is 400; 1 / Inf is 0, not 1/20. The root reads what has overflowed. */
+    {&root,
+     "e4m20",
+     20,
+     {KEPT("square", .cause = ULP_OVERFLOW_RESULT, .effect = ULP_OVERFLOW_SPOILS,
+           .effect_node = "inverse"),
+      KEPT("root", .cause = ULP_OVERFLOW_UPSTREAM, .culprit = "a"),
+      {.node = "inverse"}}},
+    {&root, "fp16", 20, {{.node = "square"}, {.node = "root"}, {.node = "inverse"}}},
+    /* 300 as an input; it reaches the output. */
+    {&same,
+     "e4m20",
+     300,
+     {KEPT("same", .cause = ULP_OVERFLOW_INPUT, .culprit = "x", .effect = ULP_OVERFLOW_POISONS)}},
+    /* 2^-20 is zero in e4m3 (least 2^-9), and 1 / 0 is infinite where 2^20 would only be too large:
+     * in e8m3, whose largest is 2^128, 2^-140 is (least 2^-129). */
+    {&inverse,
+     "e4m3,result-only",
+     0x1p-20,
+     {KEPT("inverse", .cause = ULP_OVERFLOW_ZERO, .culprit = "x", .effect = ULP_OVERFLOW_POISONS)}},
+    /* 2^-11 is zero in e4m3, and so is its root, which would be 2^-5.5: 1 / 0. All three are kept.
+     */
+    {&small,
+     "e4m3,result-only",
+     0x1p-12,
+     {{.node = "small", .keep = true},
+      {.node = "root", .keep = true},
+      KEPT("inverse", .cause = ULP_OVERFLOW_ZERO, .culprit = "b", .effect = ULP_OVERFLOW_POISONS)}},
+    /* OCP's E4M3 saturating: 500 becomes 448. */
+    {&twice,
+     "fp8-e4m3,overflow=saturate",
+     250,
+     {KEPT("sum", .cause = ULP_OVERFLOW_RESULT, .effect = ULP_OVERFLOW_SPOILS,
+           .effect_node = "sum")}},
+};
+
+TEST_LOOP(verdicts_are_these, 0, (int)(sizeof verdicts / sizeof *verdicts))
 {
-    const struct text_graph graph = {
-        "x", "s", {NODE("Sub", "shift", "x big", "m"), NODE("Tanh", "soft", "m", "s")}};
-    EXPECT(&graph, "e4m20", 2, {.node = "shift"}, {.node = "soft"});
-    EXPECT(&graph, "e4m20,constants=ieee", 2,
-           {.node = "shift",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_CONSTANT,
-            .culprit = "big",
-            .effect = ULP_OVERFLOW_ABSORBED,
-            .effect_node = "soft"},
-           {.node = "soft"});
+    size_t count = 0;
+    while (count < NODES_MAX && verdicts[_i].nodes[count].node)
+        count++;
+    expect_nodes(verdicts[_i].graph, verdicts[_i].lane, verdicts[_i].x0, verdicts[_i].nodes, count);
 }
 
 static void expect_summary(const struct ulp_overflow_forecast *got, const char *text, bool wanted)
@@ -127,13 +210,8 @@ TEST(masks_hide_no_headroom)
 /* One overflow, which one more node hands on: one count where it is told. */
 TEST(an_overflow_is_counted_once)
 {
-    const struct text_graph graph = {"x",
-                                     "r",
-                                     {NODE("Mul", "square", "x x", "a"),
-                                      NODE("Sqrt", "root", "a", "b"),
-                                      NODE("Reciprocal", "inverse", "b", "r")}};
     struct ulp_overflow_forecast got;
-    forecast(&graph, "e4m20", &(double){20}, 1, &got);
+    forecast(&root, "e4m20", &(double){20}, 1, &got);
     expect_summary(&got, "e4m20: overflows at 1 of 3 nodes: square", true);
     expect_summary(&got,
                    "e4m20: overflows at 1 of 3 nodes, 1 more only hands it on; 0 within 1 bit",
@@ -142,76 +220,10 @@ TEST(an_overflow_is_counted_once)
     ulp_overflow_free(&got);
 }
 
-/* x * x is 400; 1 / Inf is 0, not 1/20. The root reads what has overflowed. */
-TEST(a_result_spoils)
-{
-    const struct text_graph graph = {"x",
-                                     "r",
-                                     {NODE("Mul", "square", "x x", "a"),
-                                      NODE("Sqrt", "root", "a", "b"),
-                                      NODE("Reciprocal", "inverse", "b", "r")}};
-    EXPECT(&graph, "e4m20", 20,
-           {.node = "square",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_RESULT,
-            .effect = ULP_OVERFLOW_SPOILS,
-            .effect_node = "inverse",
-            .keep = true},
-           {.node = "root",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_UPSTREAM,
-            .culprit = "a",
-            .keep = true},
-           {.node = "inverse"});
-    EXPECT(&graph, "fp16", 20, {.node = "square"}, {.node = "root"}, {.node = "inverse"});
-}
-
-/* 300 as an input; it reaches the output. */
-TEST(an_input_does_not_fit)
-{
-    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
-    EXPECT(&graph, "e4m20", 300,
-           {.node = "same",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_INPUT,
-            .culprit = "x",
-            .effect = ULP_OVERFLOW_POISONS,
-            .keep = true});
-}
-
-/* 2^-20 is zero in e4m3 (least 2^-9), and 1 / 0 is infinite where 2^20 would only be too large: in
- * e8m3, whose largest is 2^128, 2^-140 is (least 2^-129). */
-TEST(a_divisor_becomes_zero)
-{
-    const struct text_graph graph = {"x", "y", {NODE("Reciprocal", "inverse", "x", "y")}};
-    EXPECT(&graph, "e4m3,result-only", 0x1p-20,
-           {.node = "inverse",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_ZERO,
-            .culprit = "x",
-            .effect = ULP_OVERFLOW_POISONS,
-            .keep = true});
-}
-
-/* 2^-11 is zero in e4m3 (least 2^-9), and so is its root, which would be 2^-5.5: 1 / 0. All three
- * are kept. */
 TEST(a_zero_is_followed)
 {
-    const struct text_graph graph = {"x",
-                                     "y",
-                                     {NODE("Mul", "small", "x two", "a"),
-                                      NODE("Sqrt", "root", "a", "b"),
-                                      NODE("Reciprocal", "inverse", "b", "y")}};
     struct ulp_overflow_forecast got;
-    EXPECT(&graph, "e4m3,result-only", 0x1p-12, {.node = "small", .keep = true},
-           {.node = "root", .keep = true},
-           {.node = "inverse",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_ZERO,
-            .culprit = "b",
-            .effect = ULP_OVERFLOW_POISONS,
-            .keep = true});
-    forecast(&graph, "e4m3,result-only", &(double){0x1p-12}, 1, &got);
+    forecast(&small, "e4m3,result-only", &(double){0x1p-12}, 1, &got);
     expect_summary(&got, "is not finite at 1 of 3 nodes: inverse (Reciprocal)", true);
     expect_summary(&got, "overflows", false);
     ulp_overflow_free(&got);
@@ -226,10 +238,9 @@ TEST(verdicts_follow_headroom)
     } rows[] = {{240, ULP_OVERFLOW_1_BIT}, {128, ULP_OVERFLOW_1_BIT},  {120, ULP_OVERFLOW_3_BITS},
                 {31, ULP_OVERFLOW_3_BITS}, {30, ULP_OVERFLOW_SAFE},    {0, ULP_OVERFLOW_SAFE},
                 {247, ULP_OVERFLOW_1_BIT}, {248, ULP_OVERFLOW_HAPPENS}};
-    const struct text_graph graph = {"x", "y", {NODE("Identity", "same", "x", "y")}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ulp_overflow_forecast got;
-        forecast(&graph, "e4m3", &rows[i].x, 1, &got);
+        forecast(&same, "e4m3", &rows[i].x, 1, &got);
         const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
         ck_assert_msg(output->verdict == rows[i].verdict, "%g: %s", rows[i].x,
                       ulp_overflow_verdict_name(output->verdict));
@@ -252,19 +263,6 @@ TEST(samples_come_together)
     ck_assert_uint_eq(output->sample, 1);
     ck_assert_int_eq(output->verdict, ULP_OVERFLOW_3_BITS);
     ulp_overflow_free(&got);
-}
-
-/* OCP's E4M3 saturating: 500 becomes 448. */
-TEST(saturation_is_an_overflow)
-{
-    const struct text_graph graph = {"x", "y", {NODE("Add", "sum", "x x", "y")}};
-    EXPECT(&graph, "fp8-e4m3,overflow=saturate", 250,
-           {.node = "sum",
-            .verdict = ULP_OVERFLOW_HAPPENS,
-            .cause = ULP_OVERFLOW_RESULT,
-            .effect = ULP_OVERFLOW_SPOILS,
-            .effect_node = "sum",
-            .keep = true});
 }
 
 TEST(summary_and_refusal)
@@ -372,23 +370,9 @@ TEST(scanned_samples_count)
 {
     static const double x[] = {1, 6, 5, 4, 6, 3, 2, 20};
     const struct text_graph graph = {"x", "y", {NODE("Mul", "square", "x x", "y")}};
-    struct ulp_arithmetic lanes[2];
-    struct ulp_program *program;
-    struct ulp_overflow_meter *meter;
     struct ulp_overflow_forecast got;
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, x[0], true);
-    const struct ulp_program_options options = {.inputs = &inputs};
-    lanes[0] = test_arithmetic("fp64");
-    lanes[1] = test_arithmetic("e4m20");
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
-    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
-    for (size_t s = 0; s < sizeof x / sizeof *x; s++) {
-        struct ulp_tensor_set sample = text_inputs(model, 3, x[s], true);
-        ck_ok(ulp_overflow_meter_scan(meter, "sample", &sample, NULL, &why));
-        ulp_tensor_set_free(&sample);
-    }
-    ck_ok(ulp_overflow_meter_finish(meter, &got, &why));
+    struct metered m = meter_open(&graph, "e4m20", x[0]);
+    meter_samples(&m, x, sizeof x / sizeof *x, true, &got);
     const struct ulp_overflow_output *output = &got.lanes[0].nodes[0].outputs[0];
     ck_assert_uint_eq(got.sample_count, 8);
     ck_assert_uint_eq(got.scanned_count, 5);
@@ -399,10 +383,7 @@ TEST(scanned_samples_count)
     for (size_t s = 0; s < 8; s++)
         ck_assert(output->sample_largest[s] == x[s] * x[s]);
     ulp_overflow_free(&got);
-    ulp_overflow_meter_free(meter);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    meter_close(&m);
 }
 
 static const struct ulp_overflow_remedy *find_remedy(const struct ulp_overflow_lane *lane,
@@ -421,21 +402,12 @@ TEST(remedies_are_tried)
 {
     const struct text_graph graph = {
         "x", "y", {NODE("Mul", "square", "x x", "a"), NODE("Div", "ratio", "a two", "y")}};
-    struct ulp_arithmetic lanes[2];
-    struct ulp_program *program;
-    struct ulp_overflow_meter *meter;
+    const double x = 20.3;
     struct ulp_overflow_forecast got;
-    struct ulp_model *model = text_load(&graph);
-    struct ulp_tensor_set inputs = text_inputs(model, 3, 20.3, true);
-    const struct ulp_program_options options = {.inputs = &inputs};
+    struct metered m = meter_open(&graph, "e4m20,result-only", x);
     const struct ulp_run_options run = {.thread_count = 1};
-    lanes[0] = test_arithmetic("fp64");
-    lanes[1] = test_arithmetic("e4m20,result-only");
-    ck_ok(ulp_program_create(model, lanes, 2, &options, &program, &why));
-    ck_ok(ulp_overflow_meter_create(program, 1, &meter, &why));
-    ck_ok(ulp_overflow_meter_sample(meter, "sample", &inputs, NULL, &why));
-    ck_ok(ulp_overflow_meter_finish(meter, &got, &why));
-    ck_ok(ulp_overflow_remedies(&got, program, 0, &inputs, &run, NULL, &why));
+    meter_samples(&m, &x, 1, false, &got);
+    ck_ok(ulp_overflow_remedies(&got, m.program, 0, &m.inputs, &run, NULL, &why));
     const struct ulp_overflow_lane *lane = &got.lanes[0];
     const struct ulp_overflow_remedy *as_is = find_remedy(lane, "as it is"),
                                      *wide = find_remedy(lane, "keep 2 nodes in FP32"),
@@ -449,10 +421,7 @@ TEST(remedies_are_tried)
     ck_assert_msg(bf16->sqnr_db >= 36 && bf16->sqnr_db < 70, "%g dB", bf16->sqnr_db);
     ck_assert_str_eq(scaled->output, "y");
     ulp_overflow_free(&got);
-    ulp_overflow_meter_free(meter);
-    ulp_program_free(program);
-    ulp_tensor_set_free(&inputs);
-    ulp_model_free(model);
+    meter_close(&m);
 }
 
 TEST_SUITE("forecast", 0)
