@@ -24,4 +24,7 @@ expect() {
 # shows FILE TEXT NAME
 # (a sentence may go on in the next line)
 shows() { grep -qF -- "$2" "$1" || tr -s '\n ' '  ' <"$1" | tr -s ' ' | grep -qF -- "$2" || { fail "$3: '$2' is not in $1:"; sed 's/^/    /' "$1" | head -20; }; }
+# fields FILE EXPRESSION NAME: what Python says of r, the JSON in the file
+fields() { python3 -c 'import json, sys
+r = json.load(open(sys.argv[1])); sys.exit(not eval(sys.argv[2]))' "$1" "$2" || fail "$3: not $2 in $1"; }
 lines() { [ "$(wc -l <"$1")" -le "$2" ] || fail "$3: more than $2 lines in $1"; }
